@@ -1,0 +1,5 @@
+"""`python -m hangtop`."""
+
+from hangtop.cli import main
+
+main()

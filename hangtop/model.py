@@ -1,0 +1,63 @@
+"""All that is known now: one frozen state, and how a reading changes it. No clock, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.records.health import Heartbeat, ProbeState, SourceHealth
+from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
+from hangtop.records.process import ProcessReading
+from hangtop.records.reading import Reading
+
+TAIL_LINES = 5_000
+
+
+class RunState(Struct, frozen=True):
+    """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
+
+    `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
+    """
+
+    log: LogReading | None = None
+    ranks: Mapping[int, RankLog] = MappingProxyType({})
+    tail: tuple[LogLine, ...] = ()
+    tail_total: int = 0
+    procs: ProcessReading | None = None
+    page: PageReading | None = None
+    health: Mapping[str, SourceHealth] = MappingProxyType({})
+    probe: ProbeState | None = None
+    heard_at: float | None = None
+
+
+def fold(state: RunState, reading: Reading) -> RunState:
+    """The state after this reading. Readings of unknown kinds cannot occur: the wire refuses them."""
+    match reading.value:
+        case LogReading() as log:
+            state = _fold_log(state, log)
+        case ProcessReading() as procs:
+            state = replace(state, procs=procs)
+        case PageReading() as page:
+            state = replace(state, page=page)
+        case Heartbeat() as beat:
+            known = {**state.health, **{health.name: health for health in beat.sources}}
+            state = replace(state, health=MappingProxyType(known))
+        case ProbeState() as probe:
+            return replace(state, probe=probe)
+    return replace(state, heard_at=reading.at)
+
+
+def _fold_log(state: RunState, log: LogReading) -> RunState:
+    ranks = {} if log.fresh else dict(state.ranks)
+    ranks.update((rank.rank, rank) for rank in log.ranks)
+    tail = log.tail if log.fresh else (*state.tail, *log.tail)
+    return replace(
+        state,
+        log=replace(log, ranks=(), tail=()),
+        ranks=MappingProxyType(ranks),
+        tail=tail[-TAIL_LINES:],
+        tail_total=(0 if log.fresh else state.tail_total) + len(log.tail),
+    )

@@ -1,0 +1,39 @@
+"""What the screen asks a probe: one JSON line on its stdin. The answer is a reading that carries the same `ask` number."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from hangtop.records.log import LineKind
+
+
+class PageAsk(Struct, frozen=True, omit_defaults=True, tag="page"):
+    """Lines of file number `file` around byte `offset`.
+
+    `direction` "back" gives up to `count` lines that end at or before `offset`, "on" those that start at or after it.
+    `pattern` keeps lines that hold it: plain text without regard to case, or a Python regex when `regex` is true.
+    `kinds` keeps lines of these kinds (empty: all).
+    """
+
+    ask: int
+    file: int
+    offset: int
+    direction: Literal["back", "on"] = "back"
+    count: int = 200
+    pattern: str | None = None
+    regex: bool = False
+    kinds: tuple[LineKind, ...] = ()
+
+
+class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
+    """Dump the stacks of these pids, without stopping them."""
+
+    ask: int
+    pids: tuple[int, ...] = ()
+    native: bool = False
+    locals: bool = False
+
+
+Ask = PageAsk | StacksAsk

@@ -1,0 +1,34 @@
+"""How the sources themselves are: a value with an age, a problem in words, or nothing yet."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class SourceHealth(Struct, frozen=True, omit_defaults=True):
+    """One source of one probe. `busy_s`: how long its present look has taken so far, by the probe's own clock.
+
+    `absent` is not a fault: there is nothing here to read (no GPU, no Ray). `problem` is one line: what, why and the mend.
+    """
+
+    name: str
+    read_at: float | None = None
+    busy_s: float = 0.0
+    deadline_s: float = 3.0
+    problem: str | None = None
+    absent: str | None = None
+
+
+class Heartbeat(Struct, frozen=True, omit_defaults=True, tag="heartbeat"):
+    """The probe lives; so stand its sources."""
+
+    sources: tuple[SourceHealth, ...] = ()
+    pid: int | None = None
+
+
+class ProbeState(Struct, frozen=True, omit_defaults=True, tag="probe"):
+    """What the feed itself knows of its probe: started, dead, being restarted."""
+
+    alive: bool
+    restarts: int = 0
+    problem: str | None = None

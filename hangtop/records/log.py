@@ -1,0 +1,155 @@
+"""What is known from the logs: files, lines, stages, progress of each rank, findings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+LineKind = Literal["plain", "progress", "stage", "warning", "error"]
+FileStatus = Literal["ok", "waiting", "gone", "denied", "directory", "failed"]
+Severity = Literal["fatal", "warning", "hint"]
+Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
+
+
+class LogFile(Struct, frozen=True, omit_defaults=True):
+    """One watched file. `scanned_bytes` is how much of it has been read from its start on."""
+
+    path: str
+    status: FileStatus = "ok"
+    size_bytes: int = 0
+    scanned_bytes: int = 0
+    lines: int | None = None
+    modified_at: float | None = None
+    rank: int | None = None
+    problem: str | None = None
+    network: str | None = None
+    slack_s: float = 0.0
+
+
+class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """One line as it may be shown: cleaned of control codes, `\\r` folded, `text` without its prefixes."""
+
+    file: int
+    offset: int
+    at: float | None
+    rank: int | None
+    prefix: str
+    text: str
+    kind: LineKind = "plain"
+
+
+class RankLog(Struct, frozen=True, omit_defaults=True):
+    """What the log says of one rank. `last_at`: unix time of its last line, `None` when no clock is known."""
+
+    rank: int
+    world: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    actor: str | None = None
+    stage: str | None = None
+    step: int | None = None
+    total: int | None = None
+    step_at: float | None = None
+    step_s: float | None = None
+    last_at: float | None = None
+    lines: int = 0
+    metrics: dict[str, float] = {}
+
+
+class StageEvent(Struct, frozen=True, omit_defaults=True):
+    """A stage was entered. `at` is unix time; `None` when the log carries no clock there. `attempt` counts restarts from 1."""
+
+    id: str
+    title: str
+    profile: str
+    file: int
+    offset: int
+    at: float | None = None
+    done_at: float | None = None
+    attempt: int = 1
+
+
+class Pace(Struct, frozen=True, omit_defaults=True):
+    """Seconds between steps of the run, learned from its own log."""
+
+    steps: int = 0
+    p50_s: float | None = None
+    p95_s: float | None = None
+    longest_s: float | None = None
+
+
+class Progress(Struct, frozen=True, omit_defaults=True):
+    """How far the run is. `metrics` holds the latest finite or non-finite values by their plain names (loss, lr, grad_norm …)."""
+
+    step: int | None = None
+    total: int | None = None
+    step_s: float | None = None
+    eta_s: float | None = None
+    unit: str = "step"
+    metrics: dict[str, float] = {}
+    history: dict[str, tuple[float, ...]] = {}
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`."""
+
+    id: str
+    severity: Severity
+    role: Role
+    offset: int
+    text: str
+    file: int = 0
+    rank: int | None = None
+    at: float | None = None
+    last_offset: int = 0
+    last_at: float | None = None
+    count: int = 1
+    ranks: tuple[int, ...] = ()
+    groups: dict[str, str] = {}
+    attempt: int = 1
+
+
+class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
+    """All the logs of a run. Everything is the whole truth but `ranks` and `tail`, which hold only what is new.
+
+    `fresh` starts over: ranks and tail known before are forgotten (a new probe, or a file replaced).
+    `caught_up` is false while older parts of a big file are still being read: stages and findings may still be missing.
+    `last_output_at` is the unix time of the last byte of any file, network slack not included.
+    """
+
+    files: tuple[LogFile, ...]
+    bytes: int = 0
+    lines: int | None = None
+    caught_up: bool = True
+    scanned_part: float = 1.0
+    last_output_at: float | None = None
+    last_line: str | None = None
+    framework: str = "generic"
+    profiles: tuple[str, ...] = ()
+    attempt: int = 1
+    world: int | None = None
+    workers: tuple[int, int] | None = None
+    stages: tuple[StageEvent, ...] = ()
+    progress: Progress = Progress()
+    pace: Pace = Pace()
+    findings: tuple[Finding, ...] = ()
+    longest_silence_s: float | None = None
+    announced_until: float | None = None
+    checkpoint_dir: str | None = None
+    ranks: tuple[RankLog, ...] = ()
+    tail: tuple[LogLine, ...] = ()
+    fresh: bool = False
+
+
+class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):
+    """The answer to a `PageAsk`: lines in file order, and whether the file goes on before and after them."""
+
+    ask: int
+    lines: tuple[LogLine, ...] = ()
+    at_start: bool = False
+    at_end: bool = False
+    found: int | None = None
+    scanned_part: float = 1.0
+    problem: str | None = None

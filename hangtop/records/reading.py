@@ -1,0 +1,20 @@
+"""One typed, immutable result of a source. A recording is a file of these, one JSON line each."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hangtop.records.health import Heartbeat, ProbeState
+from hangtop.records.log import LogReading, PageReading
+from hangtop.records.process import ProcessReading
+
+Value = LogReading | PageReading | ProcessReading | Heartbeat | ProbeState
+
+
+class Reading(Struct, frozen=True, omit_defaults=True):
+    """`at` is unix time on `host` when the value was read. A source that has nothing to say sends nothing: see `Heartbeat`."""
+
+    source: str
+    host: str
+    at: float
+    value: Value

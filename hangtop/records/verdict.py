@@ -1,0 +1,81 @@
+"""What `diagnose(state, now)` says: the contract of `hangtop check --json`, schema 1."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+VerdictWord = Literal["running", "slow", "stalled", "hung", "waiting", "crashed", "finished", "blind"]
+Kind = Literal[
+    "nccl",
+    "cpu_collective",
+    "desync",
+    "dataloader",
+    "rendezvous",
+    "io_blocked",
+    "driver_hung",
+    "dead_process",
+    "stopped",
+    "resources",
+    "python_loop",
+    "weight_sync",
+    "generation",
+    "unknown",
+]
+Confidence = Literal["certain", "likely", "possible"]
+
+EXIT_CODES: dict[VerdictWord, int] = {
+    "running": 0,
+    "slow": 0,
+    "finished": 0,
+    "stalled": 1,
+    "hung": 1,
+    "waiting": 1,
+    "crashed": 3,
+    "blind": 4,
+}
+
+
+class Evidence(Struct, frozen=True, omit_defaults=True):
+    """One fact with its source. `supports`: true for, false against, `None` could not look (text says what would permit it)."""
+
+    source: str
+    text: str
+    supports: bool | None = True
+
+
+class Culprit(Struct, frozen=True):
+    """A rank that stands out, and why. Never a healthy waiter."""
+
+    rank: int | None
+    pid: int | None
+    host: str | None
+    confidence: Confidence
+    why: tuple[str, ...]
+
+
+class StageNow(Struct, frozen=True):
+    """The stage the run is in. `since_s` and `limit_s` are seconds; `None` when unknown."""
+
+    id: str
+    title: str
+    since_s: float | None
+    limit_s: float | None
+
+
+class Verdict(Struct, frozen=True):
+    """The answer. Its text holds clock times, never ages: it stands still while nothing changes."""
+
+    word: VerdictWord
+    headline: str
+    refute: str
+    kind: Kind | None = None
+    confidence: Confidence = "likely"
+    silence_s: float | None = None
+    limit_s: float | None = None
+    stage: StageNow | None = None
+    culprits: tuple[Culprit, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    next: tuple[tuple[str, str], ...] = ()
+    detail: str = ""

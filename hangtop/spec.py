@@ -1,0 +1,24 @@
+"""What a person asked to watch: the command line and config file, as one value that travels to the probe."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+DEFAULT_STALL_S = 120.0
+DEFAULT_SOURCES = ("log", "procs")
+
+
+class WatchSpec(Struct, frozen=True, omit_defaults=True):
+    """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`)."""
+
+    logs: tuple[str, ...] = ()
+    pids: tuple[int, ...] = ()
+    profile: str | None = None
+    stall_s: float = DEFAULT_STALL_S
+    sources: tuple[str, ...] = DEFAULT_SOURCES
+    ray: str = "auto"
+    checkpoint_dir: str | None = None
+    hosts: tuple[str, ...] = ()
+    launcher: str | None = None
+    config_dir: str | None = None
+    stdin_fd: int | None = None
