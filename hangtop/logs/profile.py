@@ -46,8 +46,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line that tells how far the run is. Named groups of `regex`: step, total, n, rate, unit, elapsed, eta, epoch, kv, loss, lr,
-    grad … `metrics` renames groups or keys inside `kv` (`"actor/pg_loss" = "loss"`).."""
+    """A line that tells how far the run is. Named groups of `regex`: step, total, n, rate, unit, elapsed, eta, epoch, kv,
+    loss, lr, grad … `metrics` renames groups or keys inside `kv` (`"actor/pg_loss" = "loss"`)."""
 
     id: str
     literal: tuple[str, ...]

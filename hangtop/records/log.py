@@ -71,6 +71,23 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
     attempt: int = 1
 
 
+class StagePlan(Struct, frozen=True, omit_defaults=True):
+    """A stage that the run's framework has, in order: what the stage bar shows as still to come, and the limits to judge by.
+
+    Seconds hold for a stall limit of 120 s. `steady`: the limit follows the run's own pace.
+    """
+
+    id: str
+    title: str
+    typical_s: float | None = None
+    slow_after_s: float | None = None
+    stalled_after_s: float | None = None
+    steady: bool = False
+    recurs: bool = False
+    causes: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+
+
 class Pace(Struct, frozen=True, omit_defaults=True):
     """Seconds between steps of the run, learned from its own log."""
 
@@ -109,6 +126,8 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     ranks: tuple[int, ...] = ()
     groups: dict[str, str] = {}
     attempt: int = 1
+    cause: str = ""
+    fixes: tuple[str, ...] = ()
 
 
 class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
@@ -132,6 +151,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     world: int | None = None
     workers: tuple[int, int] | None = None
     stages: tuple[StageEvent, ...] = ()
+    plan: tuple[StagePlan, ...] = ()
     progress: Progress = Progress()
     pace: Pace = Pace()
     findings: tuple[Finding, ...] = ()

@@ -38,7 +38,7 @@ class Source(Protocol):
 SOURCES: dict[str, str] = {
     "log": "hangtop.sources.log:LogSource",
     "pages": "hangtop.sources.pages:PageSource",
-    "procs": "hangtop.sources.writers:WriterSource",
+    "procs": "hangtop.sources.processes:ProcessSource",
 }
 """Every source: its name and where its class is. Imported only in the probe, and only those that are asked for."""
 
