@@ -110,7 +110,10 @@ class Progress(Struct, frozen=True, omit_defaults=True):
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`."""
+    """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`.
+
+    `hang`, as its signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message does to a run.
+    """
 
     id: str
     severity: Severity
@@ -126,6 +129,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     ranks: tuple[int, ...] = ()
     groups: dict[str, str] = {}
     attempt: int = 1
+    hang: str = ""
     cause: str = ""
     fixes: tuple[str, ...] = ()
 
