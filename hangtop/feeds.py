@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import IO, Protocol, runtime_checkable
 
+from hangtop import clock, wire
 from hangtop.records.ask import Ask
-from hangtop.records.reading import Reading
+from hangtop.records.health import ProbeState
+from hangtop.records.reading import Reading, Value
+from hangtop.spec import WatchSpec
+
+LINE_LIMIT_BYTES = 64 * 1024 * 1024
+SILENT_S = 5.0
+"""A probe beats each second. After this long without a line it is said to be silent."""
+GIVE_UP_S = 30.0
+"""A probe that is silent for this long is killed, and replaced once it is gone."""
+RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Feed(Protocol):
@@ -17,3 +33,137 @@ class Feed(Protocol):
     def ask(self, ask: Ask) -> None: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Seekable(Protocol):
+    """A feed with a past and a future: a recording."""
+
+    def seek(self, at: float) -> None: ...
+
+    def toggle_pause(self) -> None: ...
+
+    @property
+    def span(self) -> tuple[float, float]: ...
+
+    @property
+    def paused(self) -> bool: ...
+
+
+class ProbeFeed:
+    """A probe in a process of its own. It is started again when it dies, and never waited for."""
+
+    def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
+        self._spec = spec
+        self._command = command or (sys.executable, "-m", "hangtop.probe")
+        self._host = host
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._restarts = 0
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        while True:
+            process = self._start()
+            yield self._say(ProbeState(alive=True, restarts=self._restarts))
+            async for reading in self._follow(process):
+                yield reading
+            if self._ended():
+                return
+            yield self._say(ProbeState(alive=False, restarts=self._restarts, problem=_why_gone(process)))
+            await asyncio.sleep(RESTART_S[min(self._restarts, len(RESTART_S) - 1)])
+            self._restarts += 1
+
+    def ask(self, ask: Ask) -> None:
+        self._write(wire.encode(ask))
+
+    def close(self) -> None:
+        """Let go of the probe. It ends by itself when its pipe closes; the kill is for one that cannot see that."""
+        self._closed = True
+        if self._process is not None:
+            _kill(self._process)
+
+    def _ended(self) -> bool:
+        return self._closed
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        passed = () if self._spec.stdin_fd is None else (self._spec.stdin_fd,)
+        with _debug_file() as stderr:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=passed,
+            )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
+        self._write(wire.encode(self._spec))
+        return self._process
+
+    async def _follow(self, process: subprocess.Popen[bytes]) -> AsyncIterator[Reading]:
+        """Readings until the probe's output ends. Silence is reported as a reading, so that it is recorded too."""
+        lines, transport = await _line_reader(process)
+        silent_s = 0.0
+        try:
+            while not self._ended():
+                try:
+                    line = await asyncio.wait_for(lines.readline(), SILENT_S)
+                except TimeoutError:
+                    silent_s += SILENT_S
+                    yield self._say(_silent(silent_s, self._restarts))
+                    if silent_s >= GIVE_UP_S:
+                        _kill(process)
+                    continue
+                if not line.endswith(b"\n"):
+                    return
+                if silent_s:
+                    yield self._say(ProbeState(alive=True, restarts=self._restarts))
+                silent_s = 0.0
+                yield wire.decode_reading(line)
+        finally:
+            transport.close()
+
+    def _write(self, line: bytes) -> None:
+        """A full or closed pipe means a stuck or dead probe: an ask is then worth nothing, and the feed reports the rest."""
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError, ValueError):
+                os.write(self._process.stdin.fileno(), line)
+
+    def _say(self, value: Value) -> Reading:
+        return Reading(source="feed", host=self._host, at=clock.now(), value=value)
+
+
+async def _line_reader(process: subprocess.Popen[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
+    stdout: IO[bytes] | None = process.stdout
+    assert stdout is not None
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
+    return reader, transport
+
+
+def _silent(silent_s: float, restarts: int) -> ProbeState:
+    return ProbeState(alive=False, restarts=restarts, problem=f"the probe gave no sign of life for {silent_s:.0f} s")
+
+
+def _why_gone(process: subprocess.Popen[bytes]) -> str:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = process.wait(timeout=0.05)
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return f"the probe {how}; starting it again"
+    return "the probe closed its output but has not ended; starting another"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Our own child, not yet waited for: its pid cannot have been reused. It leads its session, so its children go too."""
+    if process.stdin is not None:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _debug_file() -> IO[bytes]:
+    """Where the probe's stderr goes: nowhere, or to the file named in HANGTOP_DEBUG."""
+    return open(os.environ.get("HANGTOP_DEBUG", os.devnull), "ab")

@@ -1,0 +1,49 @@
+"""How long may it be silent? The limit of the stage the run is in, learned from the run where it can be."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hangtop.model import RunState
+from hangtop.records.log import LogReading, StageEvent, StagePlan
+from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+
+MIN_STEPS = 4
+"""Below this many step gaps a percentile says nothing."""
+
+
+class Limit(Struct, frozen=True):
+    """Seconds of silence. Up to `slow_s` is normal here; beyond `stalled_s` nothing explains it any more."""
+
+    slow_s: float
+    stalled_s: float
+
+
+def current_stage(log: LogReading) -> StageEvent | None:
+    """The latest stage of the attempt that runs now."""
+    return next((event for event in reversed(log.stages) if event.attempt == log.attempt), None)
+
+
+def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:
+    return None if stage is None else next((plan for plan in log.plan if plan.id == stage.id), None)
+
+
+def limit_of(state: RunState, spec: WatchSpec) -> Limit:
+    """The limit now.
+
+    A stage with a ceiling of its own is slow after `slow_after_s` and stalled after `stalled_after_s`; both are written for a
+    stall limit of 120 s and scale with it. A steady stage follows the run's own pace: max(stall limit, 3 x p95 of its step gaps)
+    (design §5; NVRx takes 5 x the longest beat, DLRover 10 min). A network file system adds its slack: its size is cached.
+    """
+    log = state.log
+    if log is None:
+        return Limit(spec.stall_s, spec.stall_s)
+    slack_s = max((file.slack_s for file in log.files), default=0.0)
+    plan = stage_plan(log, current_stage(log))
+    if plan is None or plan.steady or plan.stalled_after_s is None:
+        paced_s = 3.0 * log.pace.p95_s if log.pace.p95_s is not None and log.pace.steps >= MIN_STEPS else 0.0
+        limit_s = max(spec.stall_s, paced_s) + slack_s
+        return Limit(limit_s, limit_s)
+    scale = spec.stall_s / DEFAULT_STALL_S
+    slow_s = spec.stall_s if plan.slow_after_s is None else plan.slow_after_s * scale
+    return Limit(slow_s + slack_s, max(plan.stalled_after_s * scale, slow_s) + slack_s)
