@@ -8,7 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.records.health import Heartbeat, ProbeState, SourceHealth
+from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
@@ -47,6 +47,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, health=MappingProxyType(known))
         case ProbeState() as probe:
             return replace(state, probe=probe)
+        case Rewind():
+            return RunState()
     return replace(state, heard_at=reading.at)
 
 

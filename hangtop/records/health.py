@@ -32,3 +32,7 @@ class ProbeState(Struct, frozen=True, omit_defaults=True, tag="probe"):
     alive: bool
     restarts: int = 0
     problem: str | None = None
+
+
+class Rewind(Struct, frozen=True, omit_defaults=True, tag="rewind"):
+    """A recording was set back: forget everything, what follows is the past again."""

@@ -1,0 +1,64 @@
+"""What the rules look at: the state at one moment, with what every rule needs of it worked out once."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
+from hangtop.model import RunState
+from hangtop.ranks import Rank, join
+from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
+from hangtop.records.process import ProcessReading
+from hangtop.records.verdict import StageNow
+from hangtop.spec import WatchSpec
+
+
+class Case(Struct, frozen=True):
+    """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet."""
+
+    state: RunState
+    spec: WatchSpec
+    now: float
+    log: LogReading
+    limit: Limit
+    silence_s: float | None
+    stage: StageEvent | None
+    plan: StagePlan | None
+    ranks: tuple[Rank, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in the attempt that runs now, earliest first."""
+        return tuple(finding for finding in self.log.findings if finding.attempt == self.log.attempt)
+
+    @property
+    def procs(self) -> ProcessReading | None:
+        return self.state.procs
+
+    @property
+    def stage_now(self) -> StageNow | None:
+        if self.stage is None:
+            return None
+        since_s = None if self.stage.at is None else max(0.0, self.now - self.stage.at)
+        return StageNow(self.stage.id, self.stage.title, since_s, self.limit.stalled_s)
+
+    @property
+    def where(self) -> str:
+        """The stage in words, for sentences."""
+        return "before its first stage" if self.stage is None else f"in {self.stage.title}"
+
+
+def look(state: RunState, spec: WatchSpec, now: float) -> Case:
+    """The case of this moment."""
+    log = state.log or LogReading(files=())
+    stage = current_stage(log)
+    silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
+    limit = limit_of(state, spec)
+    return Case(state, spec, now, log, limit, silence_s, stage, stage_plan(log, stage), join(state))
+
+
+def clock_time(at: float | None) -> str:
+    """`10:04:24` in local time: verdicts name moments, not ages, so that they stand still."""
+    return "?" if at is None else time.strftime("%H:%M:%S", time.localtime(at))

@@ -1,0 +1,53 @@
+"""Can we see at all? A stall needs proof of silence: without a healthy log feed the verdict is blind, never stalled."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case, clock_time
+from hangtop.records.verdict import Evidence, Verdict
+
+UNHEARD_S = 5.0
+"""A probe beats each second; silence beyond this means that nothing can be said of the log."""
+STUCK_S = 10.0
+"""A look at the log takes milliseconds; one that takes this long hangs in the file system."""
+
+
+def blind(case: Case) -> Verdict | None:
+    """Blind when the probe, or its log source, is not well, or no log can be read (design §2: feed unhealthy = blind)."""
+    reason = _unwell(case)
+    if reason is None:
+        return None
+    return Verdict(
+        word="blind",
+        headline=f"Cannot see the log: {reason}.",
+        refute="a new reading of the log arrives",
+        confidence="certain",
+        evidence=(Evidence("log", reason),),
+        detail="What the screen shows is old. The run may be well.",
+    )
+
+
+def _unwell(case: Case) -> str | None:
+    state = case.state
+    if state.probe is not None and state.probe.problem:
+        return state.probe.problem
+    if state.heard_at is not None and case.now - state.heard_at > UNHEARD_S:
+        return f"the probe gave no sign of life since {clock_time(state.heard_at)}"
+    health = state.health.get("log")
+    if health is not None and health.problem:
+        return health.problem
+    if health is not None and health.busy_s > STUCK_S:
+        return f"reading the log hangs since {clock_time(case.now - health.busy_s)}: the file system may not answer"
+    return _no_file(case)
+
+
+def _no_file(case: Case) -> str | None:
+    """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind."""
+    files = case.log.files
+    if state_is_new(case) or any(file.status == "ok" for file in files):
+        return None
+    return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(case.spec.logs))
+
+
+def state_is_new(case: Case) -> bool:
+    """Nothing was read yet: too early to call anything blind."""
+    return case.state.log is None

@@ -1,0 +1,211 @@
+"""Rules over the log alone: crashed, finished, stalled, slow, running."""
+
+from __future__ import annotations
+
+import math
+
+from hangtop.diagnosis.case import Case, clock_time
+from hangtop.diagnosis.laggards import laggards
+from hangtop.records.log import Finding
+from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.text import duration, rank_ranges
+
+REPEATED = 2
+"""A message that means a hang counts when it came at least this often with nothing else moving."""
+
+KIND_OF_CATEGORY: dict[str, Kind] = {
+    "nccl": "nccl",
+    "dl": "dataloader",
+    "dist": "rendezvous",
+    "fs": "io_blocked",
+    "ray": "resources",
+}
+"""What a finding of this id prefix says of the kind of a hang; anything else is `unknown`."""
+
+
+def crashed(case: Case) -> Verdict | None:
+    """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
+    fatal = [finding for finding in case.findings if finding.severity == "fatal" and "crash" in finding.hang]
+    if not fatal:
+        return None
+    first = first_cause(fatal)
+    return Verdict(
+        word="crashed",
+        headline=f"{_who(first)}{_sentence(first.text)}",
+        refute="the run writes further steps after this message",
+        confidence="certain" if first.role == "cause" else "likely",
+        evidence=tuple(_found(finding) for finding in [first, *(other for other in fatal if other is not first)][:3]),
+        next=(("Enter", "cause and fixes"),),
+        detail=first.cause,
+    )
+
+
+def first_cause(findings: list[Finding]) -> Finding:
+    """The earliest cause; a victim or a consequence only when nothing else is there (corpus.md §6)."""
+    order = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
+    return min(findings, key=lambda finding: (order[finding.role], finding.offset))
+
+
+def finished(case: Case) -> Verdict | None:
+    """The finish stage was reached, or the last step of a known total, and the log has been quiet since."""
+    progress = case.log.progress
+    at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
+    reached = case.stage is not None and case.stage.id == "finish"
+    if not reached and not (at_end and _closed(case)):
+        return None
+    steps = f" after {progress.step:,} steps" if progress.step else ""
+    return Verdict(
+        word="finished",
+        headline=f"The run finished{steps}.",
+        refute="new output after the last line",
+        confidence="certain" if reached else "likely",
+        evidence=(Evidence("log", f"last output {clock_time(case.log.last_output_at)}: {case.log.last_line or ''}"),),
+    )
+
+
+def _closed(case: Case) -> bool:
+    """Nobody writes any more: every writer seen is gone, or none is there and the silence is longer than usual."""
+    writers = () if case.procs is None else case.procs.writers
+    if writers:
+        return not any(writer.alive for writer in writers)
+    return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
+
+
+def repeats_itself(case: Case) -> Verdict | None:
+    """Lines keep coming, but they are one message that means a hang (vLLM's "No available shared memory broadcast block")."""
+    for finding in case.findings:
+        if finding.hang != "hang" or finding.count < REPEATED or not _is_latest(case, finding):
+            continue
+        return Verdict(
+            word="stalled",
+            headline=f"Only one message keeps coming: {finding.text}",
+            refute="a step or another stage line appears",
+            kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
+            evidence=(_found(finding), Evidence("log", f"nothing else since {clock_time(finding.at)}")),
+            detail=finding.cause,
+        )
+    return None
+
+
+def _is_latest(case: Case, finding: Finding) -> bool:
+    """True when no stage began after the message was first seen, and its last sighting is the newest known line."""
+    stage_offset = case.stage.offset if case.stage is not None and case.stage.file == finding.file else -1
+    file = case.log.files[finding.file] if finding.file < len(case.log.files) else None
+    near_end = file is not None and file.size_bytes - finding.last_offset < 64 * 1024
+    return stage_offset < finding.offset and near_end and finding.text in (case.log.last_line or "")
+
+
+def stalled(case: Case) -> Verdict | None:
+    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
+    if case.silence_s is None or case.silence_s <= case.limit.stalled_s or _announced(case):
+        return None
+    behind = laggards(case)
+    kind = _kind(case)
+    return Verdict(
+        word="stalled",
+        headline=_stalled_headline(
+            case, len(behind), rank_ranges(culprit.rank for culprit in behind if culprit.rank is not None)
+        ),
+        refute="new output, or a sign of life that hangtop cannot see from here",
+        kind=kind,
+        confidence="likely" if behind else "possible",
+        culprits=behind,
+        evidence=_stall_evidence(case),
+        next=(("/", "filter the log"), ("e", "errors and stages")),
+        detail=" ".join(case.plan.causes[:1]) if case.plan else "",
+    )
+
+
+def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
+    since = clock_time(case.log.last_output_at)
+    if behind == 1:
+        return f"Rank {ranks} stayed behind; no output since {since}."
+    if behind:
+        return f"Ranks {ranks} stayed behind; no output since {since}."
+    return f"No output since {since} {case.where}; the cause is not known yet."
+
+
+def _kind(case: Case) -> Kind:
+    hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
+    if hanging:
+        return KIND_OF_CATEGORY.get(first_cause(hanging).id.partition(".")[0], "unknown")
+    stage = case.stage.id if case.stage is not None else ""
+    by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
+    return by_stage.get(stage, "unknown")
+
+
+def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
+    limit = f"limit {duration(case.limit.stalled_s)}"
+    pace = case.log.pace
+    usual = "" if pace.p50_s is None else f"; a step takes {pace.p50_s:.1f} s"
+    longest = "" if pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
+    silence = Evidence("log", f"silent since {clock_time(case.log.last_output_at)}, {limit}{usual}{longest}")
+    found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
+    return (silence, *found[:2])
+
+
+def slow(case: Case) -> Verdict | None:
+    """Silent for long, but within what this stage may take, or as announced."""
+    if case.silence_s is None or case.silence_s <= case.limit.slow_s:
+        return None
+    if _announced(case):
+        why = f"the log announced a wait until {clock_time(case.log.announced_until)}"
+    else:
+        why = f"this stage may be silent for {duration(case.limit.stalled_s)}"
+    return Verdict(
+        word="slow",
+        headline=f"Quiet since {clock_time(case.log.last_output_at)} {case.where}; {why}.",
+        refute=f"still silent after {duration(case.limit.stalled_s)}",
+        confidence="possible",
+        evidence=(
+            Evidence("log", f"silent since {clock_time(case.log.last_output_at)}, limit {duration(case.limit.stalled_s)}"),
+        ),
+        next=(("f", "follow"),),
+        detail=" ".join(case.plan.causes[:1]) if case.plan else "",
+    )
+
+
+def _announced(case: Case) -> bool:
+    return case.log.announced_until is not None and case.now <= case.log.announced_until
+
+
+def running(case: Case) -> Verdict:
+    """Nothing speaks against it."""
+    progress = case.log.progress
+    if case.state.log is None:
+        return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
+    headline = "Running as before." if progress.step is not None else "Starting." if case.log.bytes else "Nothing written yet."
+    return Verdict(
+        word="running",
+        headline=headline,
+        refute=f"silence for more than {duration(case.limit.stalled_s)}",
+        confidence="likely",
+        culprits=laggards(case),
+        evidence=tuple(_found(finding) for finding in case.findings if finding.severity != "hint")[:3],
+        detail=_running_detail(case),
+    )
+
+
+def _running_detail(case: Case) -> str:
+    steps = {rank.step for rank in case.ranks if rank.step is not None}
+    together = f"All {len(case.ranks)} ranks in step {steps.pop():,}. " if len(steps) == 1 and len(case.ranks) > 1 else ""
+    longest = case.log.longest_silence_s
+    quiet = "" if longest is None or math.isnan(longest) else f"Longest silence so far {duration(longest)}, "
+    typical = (
+        "" if case.plan is None or case.plan.typical_s is None else f"This stage takes about {duration(case.plan.typical_s)}. "
+    )
+    limit = f"limit {duration(case.limit.stalled_s)}."
+    return f"{together}{typical}{quiet}{limit if quiet else limit.capitalize()}"
+
+
+def _who(finding: Finding) -> str:
+    return "" if finding.rank is None else f"Rank {finding.rank}: "
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _found(finding: Finding) -> Evidence:
+    times = f" ×{finding.count}" if finding.count > 1 else ""
+    return Evidence("log", f"{_who(finding)}{finding.text}{times} ({finding.id})")

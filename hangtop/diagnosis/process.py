@@ -1,0 +1,46 @@
+"""Rules over the processes: the writer of the log is gone."""
+
+from __future__ import annotations
+
+import signal
+
+from hangtop.diagnosis.case import Case, clock_time
+from hangtop.records.process import Writer
+from hangtop.records.verdict import Evidence, Verdict
+
+
+def writer_gone(case: Case) -> Verdict | None:
+    """Every process that was seen writing the log is gone, and the log never said that the run finished.
+
+    Only writers that hangtop itself saw count: a log written from another node has none here.
+    """
+    writers = () if case.procs is None else case.procs.writers
+    if not writers or any(writer.alive for writer in writers):
+        return None
+    last = max(writers, key=lambda writer: (bool(writer.exit_code), writer.gone_at or 0.0))
+    if last.exit_code == 0:
+        return Verdict(
+            word="finished",
+            headline=f"The run ended with exit code 0 at {clock_time(last.gone_at)}.",
+            refute="another process goes on writing the log",
+            confidence="certain",
+            evidence=(Evidence("procs", f"pid {last.pid} {last.name} ended at {clock_time(last.gone_at)}"),),
+        )
+    return Verdict(
+        word="crashed",
+        headline=f"The run's process is gone: pid {last.pid} {last.name} {_how(last)}.",
+        refute="a supervisor starts the run again",
+        kind="dead_process",
+        confidence="likely" if last.exit_code is None else "certain",
+        evidence=(
+            Evidence("procs", f"pid {last.pid} {last.name} gone since {clock_time(last.gone_at)}, {_how(last)}"),
+            Evidence("log", f"last output {clock_time(case.log.last_output_at)}: {case.log.last_line or ''}"),
+        ),
+    )
+
+
+def _how(writer: Writer) -> str:
+    code = writer.exit_code
+    if code is None:
+        return "ended, exit code not known"
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

@@ -1,0 +1,32 @@
+"""The verdict: the rules of all families in one order. The first that holds names the state of the run (design §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis import feed, log, process
+from hangtop.diagnosis.case import Case, look
+from hangtop.model import RunState
+from hangtop.records.verdict import Verdict
+from hangtop.spec import WatchSpec
+
+Rule = Callable[[Case], Verdict | None]
+
+RULES: tuple[Rule, ...] = (
+    feed.blind,
+    log.crashed,
+    log.finished,
+    process.writer_gone,
+    log.repeats_itself,
+    log.stalled,
+    log.slow,
+)
+
+
+def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:
+    """The verdict at this moment: the first rule that holds, or running."""
+    case = look(state, spec, now)
+    verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
+    return replace(verdict, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)

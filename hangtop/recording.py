@@ -1,0 +1,203 @@
+"""Recordings: the readings of a session in a file, one JSON line each, and a feed that plays them again."""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from hangtop import __version__, clock, wire
+from hangtop.records.ask import Ask, PageAsk
+from hangtop.records.health import Rewind
+from hangtop.records.log import PageReading
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
+
+BACKLOG_BYTES = 64 * 1024 * 1024
+"""What may wait for a slow disk. Beyond it readings are left out of the recording: the screen goes first."""
+FLUSH_AT_EXIT_S = 0.15
+
+
+class RecordingError(Exception):
+    """The file cannot be recorded to, or is no recording. The message is one line."""
+
+
+class Recorder:
+    """Writes readings through a child process, because a file may lie on a disk that does not answer."""
+
+    def __init__(self, path: Path, spec: WatchSpec) -> None:
+        self._child = subprocess.Popen(
+            (sys.executable, "-m", "hangtop.recorder", str(path)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._pipe = self._child.stdin.fileno()
+        os.set_blocking(self._pipe, False)
+        self._backlog = bytearray()
+        self.left_out = 0
+        answer = _first_line(self._child.stdout.fileno(), within_s=5.0)
+        if answer != b"ready\n":
+            raise RecordingError(answer.decode(errors="replace").strip() or f"cannot record to {path}: the disk does not answer")
+        self._put(wire.encode(wire.Header(wire.SCHEMA, __version__, clock.now(), spec)))
+
+    def write(self, reading: Reading) -> None:
+        """Never blocks. Answers to questions of the screen are not part of the run and are left out."""
+        if not isinstance(reading.value, PageReading):
+            self._put(wire.encode(reading))
+
+    def close(self) -> None:
+        """Give the last lines a moment to leave; the child ends when the pipe closes."""
+        deadline = time.monotonic() + FLUSH_AT_EXIT_S
+        while self._backlog and (left_s := deadline - time.monotonic()) > 0:
+            select.select((), (self._pipe,), (), left_s)
+            self._put(b"")
+        assert self._child.stdin is not None
+        with contextlib.suppress(OSError):
+            self._child.stdin.close()
+
+    def _put(self, line: bytes) -> None:
+        if len(self._backlog) > BACKLOG_BYTES:
+            self.left_out += 1
+            return
+        self._backlog += line
+        try:
+            del self._backlog[: os.write(self._pipe, self._backlog)]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.left_out += 1
+            self._backlog.clear()
+
+
+def _first_line(fd: int, within_s: float) -> bytes:
+    ready, _, _ = select.select((fd,), (), (), within_s)
+    return os.read(fd, 4096) if ready else b""
+
+
+class Recording(Struct, frozen=True):
+    """A recording in memory. `lines`: undecoded readings in the order of `times`; `torn`: lines that a kill cut short."""
+
+    header: wire.Header
+    times: tuple[float, ...]
+    lines: tuple[bytes, ...]
+    torn: int
+
+
+def load(path: Path) -> Recording:
+    """Read a recording. Raises `RecordingError` in one line when it is none; torn lines are counted and left out."""
+    try:
+        raw = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
+    if not raw:
+        raise RecordingError(f"{path}: the file is empty, not a recording")
+    try:
+        header = wire.decode_header(raw[0])
+    except wire.WireError as error:
+        raise RecordingError(f"{path}: {error}") from error
+    times: list[float] = []
+    lines: list[bytes] = []
+    torn = 0
+    for line in raw[1:]:
+        try:
+            times.append(max(wire.decode_reading(line).at, times[-1] if times else 0.0))
+            lines.append(line)
+        except wire.WireError:
+            torn += not _is_header(line)
+    if not lines:
+        raise RecordingError(f"{path}: the recording holds no reading")
+    return Recording(header, tuple(times), tuple(lines), torn)
+
+
+def _is_header(line: bytes) -> bool:
+    with contextlib.suppress(wire.WireError):
+        wire.decode_header(line)
+        return True
+    return False
+
+
+class ReplayFeed:
+    """Plays a recording. Its `now` is the clock of the session: hand it to whatever judges or paints."""
+
+    def __init__(self, recording: Recording, speed: float = 1.0) -> None:
+        self._recording = recording
+        self._speed = speed
+        self._at = recording.times[0]
+        self._since = time.monotonic()
+        self._paused = False
+        self._next = 0
+        self._closed = False
+        self._changed = asyncio.Event()
+        self._answers: list[Reading] = []
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self._recording.times[0], self._recording.times[-1]
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def now(self) -> float:
+        """Session time in unix seconds. It stops at the end of the recording, where nothing more is known."""
+        if self._paused:
+            return self._at
+        return min(self._at + (time.monotonic() - self._since) * self._speed, self.span[1])
+
+    def toggle_pause(self) -> None:
+        self._move(self.now())
+        self._paused = not self._paused
+
+    def seek(self, at: float) -> None:
+        """Go to a moment. Going back plays everything before it again, at once."""
+        self._move(min(max(at, self.span[0]), self.span[1]))
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        while not self._closed:
+            reached = bisect.bisect_right(self._recording.times, self.now())
+            if reached < self._next:
+                self._next = 0
+                yield Reading("replay", "", self.span[0], Rewind())
+            while self._next < reached:
+                yield wire.decode_reading(self._recording.lines[self._next])
+                self._next += 1
+            while self._answers:
+                yield self._answers.pop()
+            await self._pause()
+
+    def ask(self, ask: Ask) -> None:
+        """A recording holds the tail that was on screen, not the log itself."""
+        if isinstance(ask, PageAsk):
+            problem = "a recording holds only the newest lines of the log"
+            self._answers.append(Reading("pages", "", self.now(), PageReading(ask.ask, at_start=True, problem=problem)))
+            self._changed.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._changed.set()
+
+    def _move(self, at: float) -> None:
+        self._at, self._since = at, time.monotonic()
+        self._changed.set()
+
+    async def _pause(self) -> None:
+        """Until the next reading is due, or something was asked."""
+        times = self._recording.times
+        due_s = None
+        if self._next < len(times) and not self._paused:
+            due_s = max(0.001, (times[self._next] - self.now()) / self._speed)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), due_s)
+        self._changed.clear()
