@@ -1,0 +1,52 @@
+"""`hangtop demo`: start a real little run, let it be watched, and leave nothing of it behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace
+
+from hangtop.demo import DemoRun, Scenario, scenario, scenarios
+from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+
+Show = Callable[[WatchSpec, DemoRun, str], int]
+"""Watches the run (screen or plain lines) and returns the exit code. The text says what is shown, and with which limit."""
+
+
+def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
+    """Start the scenario of this name (`None`: the default) in a folder of its own, show it, end it.
+
+    `spec` holds what else was asked for on the command line; a stall limit asked for there stands. Raises `DemoError` when there
+    is no such scenario or it cannot start.
+    """
+    plan = scenario(name)
+    with (
+        TemporaryDirectory(prefix="hangtop-demo-", ignore_cleanup_errors=True) as folder,
+        DemoRun.start(plan, Path(folder)) as demo,
+    ):
+        watched = watch(plan, demo.log, spec or WatchSpec())
+        return show(watched, demo, notice(plan, watched))
+
+
+def watch(plan: Scenario, log: Path, spec: WatchSpec) -> WatchSpec:
+    """What to watch: the demo's log, with its short stall limit unless another one was asked for."""
+    stall_s = plan.stall_s if spec.stall_s == DEFAULT_STALL_S else spec.stall_s
+    return replace(spec, logs=(str(log),), stall_s=stall_s)
+
+
+def notice(plan: Scenario, spec: WatchSpec) -> str:
+    """One line that says what runs here, and that its limit is short."""
+    limit = f"stall limit {spec.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
+    return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
+
+
+def listing() -> str:
+    """All scenarios, one a line, for `--list`."""
+    width = max(len(plan.name) for plan in scenarios())
+    default = scenarios()[0].name
+    return "\n".join(
+        f"{plan.name:<{width}}  {plan.world} processes: {plan.title}" + (" (default)" if plan.name == default else "")
+        for plan in scenarios()
+    )

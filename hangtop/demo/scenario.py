@@ -1,0 +1,56 @@
+"""What a demo run does: `scenarios.toml`, checked."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from hangtop.records.verdict import VerdictWord
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run. `verdict` is what hangtop should come to say of it after about `seconds`, `rank` the one to blame.
+
+    `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
+    """
+
+    name: str
+    title: str
+    verdict: VerdictWord
+    world: int
+    steps: int
+    stall_s: float
+    seconds: float
+    step_s: float = 0.4
+    fault: Literal["deadlock", "checkpoint", "crash", "lag"] | None = None
+    rank: int | None = None
+    step: int = 1
+    fault_s: float = 0.0
+
+
+class DemoError(Exception):
+    """The demo cannot start. The message says why in one line."""
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    scenario: tuple[Scenario, ...]
+
+
+@cache
+def scenarios() -> tuple[Scenario, ...]:
+    """All scenarios, the default one first."""
+    text = (files("hangtop.demo") / "scenarios.toml").read_bytes()
+    return msgspec.toml.decode(text, type=_File).scenario
+
+
+def scenario(name: str | None = None) -> Scenario:
+    """The scenario of this name, or the default one. Raises `DemoError`."""
+    if name is None:
+        return scenarios()[0]
+    for one in scenarios():
+        if one.name == name:
+            return one
+    raise DemoError(f"no demo scenario '{name}'; there are: {', '.join(one.name for one in scenarios())}")
