@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hangtop import __version__, clock, wire
+from hangtop.feeds import Feed
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
@@ -79,6 +80,26 @@ class Recorder:
         except OSError:
             self.left_out += 1
             self._backlog.clear()
+
+
+class RecordedFeed:
+    """A feed whose readings are written down as they pass."""
+
+    def __init__(self, feed: Feed, recorder: Recorder) -> None:
+        self._feed = feed
+        self._recorder = recorder
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        async for reading in self._feed.readings():
+            self._recorder.write(reading)
+            yield reading
+
+    def ask(self, ask: Ask) -> None:
+        self._feed.ask(ask)
+
+    def close(self) -> None:
+        self._feed.close()
+        self._recorder.close()
 
 
 def _first_line(fd: int, within_s: float) -> bytes:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
-from hangtop.demo import DemoRun, Scenario, scenario, scenarios
+from hangtop.commands import plain
+from hangtop.commands.watch import Look, Wrap
+from hangtop.commands.watch import run as watch_run
+from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
+from hangtop.records.verdict import VerdictWord
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+
+ENDED: frozenset[VerdictWord] = plain.ENDED | {"stalled", "hung"}
+"""Plain output of a demo ends with these: it has shown what it is there to show."""
 
 Show = Callable[[WatchSpec, DemoRun, str], int]
 """Watches the run (screen or plain lines) and returns the exit code. The text says what is shown, and with which limit."""
@@ -40,6 +48,20 @@ def notice(plan: Scenario, spec: WatchSpec) -> str:
     """One line that says what runs here, and that its limit is short."""
     limit = f"stall limit {spec.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
     return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
+
+
+def show(name: str | None, spec: WatchSpec, look: Look, record: Callable[[WatchSpec], Wrap]) -> int:
+    """Run the demo on the screen, or as plain lines that end by themselves. Exit code 2 with one line when it cannot start."""
+
+    def watched(shown: WatchSpec, _: DemoRun, text: str) -> int:
+        sys.stderr.write(f"hangtop {text}\n")
+        return watch_run(shown, replace(look, title=text, until=ENDED), record(shown))
+
+    try:
+        return run(name, watched, spec)
+    except DemoError as error:
+        sys.stderr.write(f"hangtop demo: {error}\n")
+        return 2
 
 
 def listing() -> str:

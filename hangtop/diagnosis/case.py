@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from msgspec import Struct
 
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
@@ -57,8 +55,3 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
     limit = limit_of(state, spec)
     return Case(state, spec, now, log, limit, silence_s, stage, stage_plan(log, stage), join(state))
-
-
-def clock_time(at: float | None) -> str:
-    """`10:04:24` in local time: verdicts name moments, not ages, so that they stand still."""
-    return "?" if at is None else time.strftime("%H:%M:%S", time.localtime(at))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.case import Case, clock_time
+from hangtop.diagnosis.case import Case
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.text import clock
 
 UNHEARD_S = 5.0
 """A probe beats each second; silence beyond this means that nothing can be said of the log."""
@@ -31,12 +32,12 @@ def _unwell(case: Case) -> str | None:
     if state.probe is not None and state.probe.problem:
         return state.probe.problem
     if state.heard_at is not None and case.now - state.heard_at > UNHEARD_S:
-        return f"the probe gave no sign of life since {clock_time(state.heard_at)}"
+        return f"the probe gave no sign of life since {clock(state.heard_at)}"
     health = state.health.get("log")
     if health is not None and health.problem:
         return health.problem
     if health is not None and health.busy_s > STUCK_S:
-        return f"reading the log hangs since {clock_time(case.now - health.busy_s)}: the file system may not answer"
+        return f"reading the log hangs since {clock(case.now - health.busy_s)}: the file system may not answer"
     return _no_file(case)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from hangtop.diagnosis.case import Case, clock_time
+from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Evidence, Kind, Verdict
-from hangtop.text import duration, rank_ranges
+from hangtop.text import clock, duration, rank_ranges
 
 REPEATED = 2
 """A message that means a hang counts when it came at least this often with nothing else moving."""
@@ -59,7 +59,7 @@ def finished(case: Case) -> Verdict | None:
         headline=f"The run finished{steps}.",
         refute="new output after the last line",
         confidence="certain" if reached else "likely",
-        evidence=(Evidence("log", f"last output {clock_time(case.log.last_output_at)}: {case.log.last_line or ''}"),),
+        evidence=(Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),),
     )
 
 
@@ -81,7 +81,7 @@ def repeats_itself(case: Case) -> Verdict | None:
             headline=f"Only one message keeps coming: {finding.text}",
             refute="a step or another stage line appears",
             kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
-            evidence=(_found(finding), Evidence("log", f"nothing else since {clock_time(finding.at)}")),
+            evidence=(_found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
             detail=finding.cause,
         )
     return None
@@ -117,7 +117,7 @@ def stalled(case: Case) -> Verdict | None:
 
 
 def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
-    since = clock_time(case.log.last_output_at)
+    since = clock(case.log.last_output_at)
     if behind == 1:
         return f"Rank {ranks} stayed behind; no output since {since}."
     if behind:
@@ -139,7 +139,7 @@ def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     pace = case.log.pace
     usual = "" if pace.p50_s is None else f"; a step takes {pace.p50_s:.1f} s"
     longest = "" if pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
-    silence = Evidence("log", f"silent since {clock_time(case.log.last_output_at)}, {limit}{usual}{longest}")
+    silence = Evidence("log", f"silent since {clock(case.log.last_output_at)}, {limit}{usual}{longest}")
     found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
     return (silence, *found[:2])
 
@@ -149,17 +149,15 @@ def slow(case: Case) -> Verdict | None:
     if case.silence_s is None or case.silence_s <= case.limit.slow_s:
         return None
     if _announced(case):
-        why = f"the log announced a wait until {clock_time(case.log.announced_until)}"
+        why = f"the log announced a wait until {clock(case.log.announced_until)}"
     else:
         why = f"this stage may be silent for {duration(case.limit.stalled_s)}"
     return Verdict(
         word="slow",
-        headline=f"Quiet since {clock_time(case.log.last_output_at)} {case.where}; {why}.",
+        headline=f"Quiet since {clock(case.log.last_output_at)} {case.where}; {why}.",
         refute=f"still silent after {duration(case.limit.stalled_s)}",
         confidence="possible",
-        evidence=(
-            Evidence("log", f"silent since {clock_time(case.log.last_output_at)}, limit {duration(case.limit.stalled_s)}"),
-        ),
+        evidence=(Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.limit.stalled_s)}"),),
         next=(("f", "follow"),),
         detail=" ".join(case.plan.causes[:1]) if case.plan else "",
     )

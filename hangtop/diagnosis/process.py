@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 
-from hangtop.diagnosis.case import Case, clock_time
+from hangtop.diagnosis.case import Case
 from hangtop.records.process import Writer
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.text import clock
 
 
 def writer_gone(case: Case) -> Verdict | None:
@@ -21,10 +22,10 @@ def writer_gone(case: Case) -> Verdict | None:
     if last.exit_code == 0:
         return Verdict(
             word="finished",
-            headline=f"The run ended with exit code 0 at {clock_time(last.gone_at)}.",
+            headline=f"The run ended with exit code 0 at {clock(last.gone_at)}.",
             refute="another process goes on writing the log",
             confidence="certain",
-            evidence=(Evidence("procs", f"pid {last.pid} {last.name} ended at {clock_time(last.gone_at)}"),),
+            evidence=(Evidence("procs", f"pid {last.pid} {last.name} ended at {clock(last.gone_at)}"),),
         )
     return Verdict(
         word="crashed",
@@ -33,8 +34,8 @@ def writer_gone(case: Case) -> Verdict | None:
         kind="dead_process",
         confidence="likely" if last.exit_code is None else "certain",
         evidence=(
-            Evidence("procs", f"pid {last.pid} {last.name} gone since {clock_time(last.gone_at)}, {_how(last)}"),
-            Evidence("log", f"last output {clock_time(case.log.last_output_at)}: {case.log.last_line or ''}"),
+            Evidence("procs", f"pid {last.pid} {last.name} gone since {clock(last.gone_at)}, {_how(last)}"),
+            Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),
         ),
     )
 

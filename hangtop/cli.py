@@ -1,0 +1,244 @@
+"""The command line. Each command is one thin function; what it does is in `hangtop.commands`, imported when it is called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hangtop import __version__
+from hangtop.config import Config, ConfigError, config_dir
+from hangtop.config import load as load_config
+from hangtop.spec import DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WATCH = (
+    click.option("--log", "logs", multiple=True, metavar="PATH", help="Log to watch: file, glob, directory, or - for stdin."),
+    click.option(
+        "--pid", "pids", multiple=True, type=int, metavar="PID", help="A process of the run, where hangtop does not find it."
+    ),
+    click.option("--profile", metavar="NAME|FILE", help="Take this framework's stages instead of finding them from the log."),
+    click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that is too long.  [default: 120]"),
+    click.option("--sources", metavar="LIST", help="What to read: log,procs,gpu,ray,stacks,nccl,checkpoints."),
+    click.option("--ray", metavar="ADDRESS|auto|off", help="Ray cluster of the run.  [default: auto]"),
+    click.option("--ckpt", metavar="DIR", help="Directory in which checkpoints grow, where hangtop does not find it."),
+    click.option(
+        "--config", "config", type=click.Path(path_type=Path), metavar="FILE", help="Config file instead of the usual one."
+    ),
+)
+LOOK = (
+    click.option("--theme", metavar="NAME", help="Colours: dark, light, safe, ansi or one of yours."),
+    click.option(
+        "--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the session down, for `hangtop replay`."
+    ),
+    click.option("--read-only", is_flag=True, help="No key can change anything."),
+    click.option("--calm", is_flag=True, help="Nothing flashes, no bell."),
+    click.option("--plain", is_flag=True, help="One line per change instead of the screen."),
+)
+
+
+def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    """A decorator that gives a command these groups of options, in order."""
+    wanted = [option for group in groups for option in group]
+    return lambda command: reduce(lambda done, option: option(done), reversed(wanted), command)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@options(WATCH, LOOK)
+@click.version_option(__version__, prog_name="hangtop")
+@click.pass_context
+def hangtop(context: click.Context, /, **given: Any) -> None:
+    """Is the training run hung, where, which rank, and what now?
+
+    \b
+    hangtop --log train.log      watch a run
+    hangtop                      find the runs on this machine
+    hangtop check --log F        one verdict, then exit
+    hangtop demo                 a real little run that hangs, watched
+
+    Keys: ? help, / filter, e only errors and stages, q quit.
+    """
+    if context.invoked_subcommand is not None:
+        if any(given.values()):
+            raise click.UsageError(f"options come after the command: hangtop {context.invoked_subcommand} --log …")
+        return
+    from hangtop.commands import watch
+
+    config = read_config(given["config"])
+    spec = watch_spec(given, config)
+    if not spec.logs and not spec.pids:
+        from hangtop.commands import runs
+
+        spec = runs.choose(spec)
+    context.exit(watch.run(spec, watch_look(given, config), recorder(given["record"], spec)))
+
+
+@hangtop.command()
+@options(WATCH)
+@click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch this long before the verdict.")
+@click.option("--json", "as_json", is_flag=True, help="The whole answer as JSON, schema 1.")
+@click.pass_context
+def check(context: click.Context, /, wait: float | None, as_json: bool, **given: Any) -> None:
+    """One verdict, then exit.
+
+    Exit code 0 running, slow or finished, 1 stalled, hung or waiting, 2 wrong usage, 3 crashed, 4 blind.
+    """
+    from hangtop.commands import check as command
+    from hangtop.feeds import ProbeFeed
+
+    spec = watch_spec(given, read_config(given["config"]))
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH")
+    context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
+
+
+@hangtop.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option("--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="Times as fast as it was.")
+@options(LOOK)
+@click.pass_context
+def replay(context: click.Context, /, recording: Path, speed: float, **given: Any) -> None:
+    """Show a recorded session again, on the same screens.
+
+    Keys: space pause, < and > 10 s back and on, { and } a minute.
+    """
+    from hangtop.commands import replay as command
+
+    config = read_config(None)
+    context.exit(command.run(recording, speed, watch_look(given, config)))
+
+
+@hangtop.command()
+@click.argument("scenario", required=False)
+@click.option("--list", "listing", is_flag=True, help="The scenarios there are.")
+@click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
+@options(LOOK)
+@click.pass_context
+def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: float | None, **given: Any) -> None:
+    """A real little run of several processes that really hangs, watched."""
+    from hangtop.commands import demo as command
+
+    if listing:
+        click.echo(command.listing())
+        return
+    config = read_config(None)
+    spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S)
+    context.exit(command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched)))
+
+
+@hangtop.command()
+@click.argument("query", required=False)
+@click.option("--list", "listing", is_flag=True, help="All signatures, a line each.")
+@click.option("--framework", metavar="NAME", help="Fixes for this framework only.")
+@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of cause and fixes.  [default: from LANG]")
+@click.pass_context
+def explain(context: click.Context, /, query: str | None, listing: bool, framework: str | None, lang: str | None) -> None:
+    """What a message means and how to fix it: an ID, the text itself, or - for stdin."""
+    from hangtop.commands import explain as command
+
+    chosen = lang or read_config(None).lang or command.default_lang()
+    context.exit(command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout))
+
+
+@hangtop.group()
+def profiles() -> None:
+    """The frameworks hangtop knows, yours included."""
+
+
+@profiles.command("list")
+def profiles_list() -> None:
+    """All profiles, a line each."""
+    from hangtop.commands import profiles as command
+
+    sys.exit(command.show_list(sys.stdout))
+
+
+@profiles.command("show")
+@click.argument("name")
+def profiles_show(name: str) -> None:
+    """Stages, markers and limits of one profile."""
+    from hangtop.commands import profiles as command
+
+    sys.exit(command.show(name, sys.stdout))
+
+
+@profiles.command("test")
+@click.argument("name", required=False)
+@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Show what matches where in this log.")
+def profiles_test(name: str | None, log: Path | None) -> None:
+    """Check every example, negative, literal and regex; with --log, what matches where."""
+    from hangtop.commands import profiles as command
+
+    sys.exit(command.test(name, log, sys.stdout))
+
+
+@hangtop.command(hidden=True)
+def probe() -> None:
+    """The node side: started by hangtop, not by people."""
+    from hangtop.probe import main as probe_main
+
+    probe_main()
+
+
+def read_config(path: Path | None) -> Config:
+    """The config, or exit 2 with one line."""
+    try:
+        return load_config(path)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
+    """What to watch: the command line first, then the config file, then the defaults."""
+    sources = tuple(given["sources"].split(",")) if given["sources"] else config.sources or DEFAULT_SOURCES
+    unknown = sorted(set(sources) - set(DEFAULT_SOURCES) - {"gpu", "ray", "stacks", "nccl", "checkpoints"})
+    if unknown:
+        raise click.UsageError(f"--sources: no source is named {', '.join(unknown)}; there are {', '.join(DEFAULT_SOURCES)}")
+    return WatchSpec(
+        logs=given["logs"],
+        pids=given["pids"],
+        profile=given["profile"] or config.profile,
+        stall_s=given["stall"] or config.stall or DEFAULT_STALL_S,
+        sources=(*sources, "pages"),
+        ray=given["ray"] or config.ray or "auto",
+        checkpoint_dir=given["ckpt"],
+        config_dir=str(config_dir()),
+    )
+
+
+def watch_look(given: dict[str, Any], config: Config) -> Any:
+    """How to show it."""
+    from hangtop.commands.watch import Look
+
+    return Look(
+        plain=given["plain"],
+        calm=given["calm"] or config.calm,
+        read_only=given["read_only"] or config.read_only,
+        theme=given["theme"] or config.theme,
+    )
+
+
+def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
+    """What to put around a feed so that it is recorded: nothing without a path."""
+    if path is None:
+        return lambda feed: feed
+    from hangtop.recording import RecordedFeed, Recorder, RecordingError
+
+    try:
+        writer = Recorder(path, spec)
+    except RecordingError as error:
+        raise click.UsageError(str(error)) from error
+    return lambda feed: RecordedFeed(feed, writer)
+
+
+def main() -> None:
+    """Entry point. An interrupt is a normal end."""
+    try:
+        hangtop.main(prog_name="hangtop")
+    except KeyboardInterrupt:
+        sys.exit(130)

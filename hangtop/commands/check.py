@@ -1,0 +1,70 @@
+"""`hangtop check`: one verdict, then exit."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TextIO
+
+import msgspec
+
+from hangtop import clock
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.feeds import Feed
+from hangtop.model import RunState
+from hangtop.records.verdict import EXIT_CODES, Verdict
+from hangtop.report import report
+from hangtop.session import settled, states
+from hangtop.spec import WatchSpec
+from hangtop.text import duration
+
+LOOK_AGAIN_S = 0.1
+AT_LEAST_S = 0.3
+"""Long enough for a process to be seen; one look at the log takes a few milliseconds."""
+AT_MOST_S = 5.0
+"""A log that is still being read after this is judged by what is known, and the report says how much was read."""
+
+
+async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[RunState, Verdict]:
+    """Watch until the sources have looked, or for `wait_s` seconds; a run that has plainly ended or hangs ends the wait early."""
+    started = time.monotonic()
+    state = RunState()
+    verdict = diagnose(state, spec, clock.now())
+    async for state in states(feed, LOOK_AGAIN_S):
+        verdict = diagnose(state, spec, clock.now())
+        watched_s = time.monotonic() - started
+        ended = verdict.word not in ("running", "slow", "blind")
+        if settled(state) and watched_s >= AT_LEAST_S and (ended or watched_s >= (wait_s or 0.0)):
+            break
+        if watched_s >= max(wait_s or 0.0, AT_MOST_S):
+            break
+    return state, verdict
+
+
+def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:
+    """Print the verdict and give the exit code of design §4."""
+    state, verdict = asyncio.run(look_once(feed, spec, wait_s))
+    case = look(state, spec, clock.now())
+    if as_json:
+        out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
+    else:
+        out.write("\n".join(text(verdict)) + "\n")
+    out.flush()
+    return EXIT_CODES[verdict.word]
+
+
+def text(verdict: Verdict) -> list[str]:
+    """The verdict for people, a line each: word and headline, evidence, what would refute it."""
+    quiet = "" if verdict.silence_s is None else f"   quiet {duration(verdict.silence_s)}"
+    stage = "" if verdict.stage is None else f"   {verdict.stage.title}"
+    kind = f" · {verdict.kind}" if verdict.kind else ""
+    lines = [f"{verdict.word.upper()}{quiet}{stage}   {verdict.confidence}{kind}", f"  {verdict.headline}"]
+    if verdict.detail:
+        lines.append(f"  {verdict.detail}")
+    sign = {True: "+", False: "-", None: "?"}
+    lines += [f"  {sign[one.supports]} {one.source:<7} {one.text}" for one in verdict.evidence]
+    lines += [f"  > rank {one.rank}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits]
+    if verdict.refute:
+        lines.append(f"  - wrong if {verdict.refute}")
+    return lines

@@ -1,0 +1,92 @@
+"""Watching without a terminal: one line per change, and the verdict at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+from msgspec import Struct
+
+from hangtop.commands.check import text
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.feeds import Feed
+from hangtop.model import RunState
+from hangtop.records.verdict import EXIT_CODES, Verdict, VerdictWord
+from hangtop.session import settled, states
+from hangtop.spec import WatchSpec
+from hangtop.text import clock, duration
+
+LOOK_AGAIN_S = 0.5
+STEP_LINE_S = 10.0
+"""Steps are news at most this often."""
+ENDED: frozenset[VerdictWord] = frozenset({"crashed", "finished"})
+
+
+class Said(Struct):
+    """What was printed last, so that only changes are."""
+
+    headline: str = ""
+    stages: int = 0
+    findings: frozenset[str] = frozenset()
+    step: int | None = None
+    step_at: float = 0.0
+
+
+def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
+    """The lines that are new since `said`, which is brought up to date."""
+    if (log := state.log) is None:
+        return
+    for stage in log.stages[said.stages :]:
+        again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
+        yield f"{clock(stage.at or now)}  stage    {stage.title}{again}"
+    said.stages = len(log.stages)
+    for finding in log.findings:
+        if finding.id not in said.findings:
+            rank = "" if finding.rank is None else f"rank {finding.rank}: "
+            yield f"{clock(finding.at or now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
+    said.findings |= {finding.id for finding in log.findings}
+    progress = log.progress
+    if progress.step is not None and progress.step != said.step and now - said.step_at >= STEP_LINE_S:
+        said.step, said.step_at = progress.step, now
+        pace = "" if progress.step_s is None else f", {progress.step_s:.1f} s a step"
+        yield f"{clock(now)}  step     {progress.step:,}" + (f" of {progress.total:,}" if progress.total else "") + pace
+    if verdict.headline != said.headline and not (verdict.word == "running" and said.headline == ""):
+        quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
+        yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
+    said.headline = verdict.headline
+
+
+async def watch(
+    feed: Feed,
+    spec: WatchSpec,
+    out: TextIO,
+    now: Callable[[], float],
+    until: frozenset[VerdictWord] = ENDED,
+) -> Verdict:
+    """Print changes until the verdict is one of `until`, or the feed ends."""
+    said = Said()
+    verdict = diagnose(RunState(), spec, now())
+    async for state in states(feed, LOOK_AGAIN_S):
+        verdict = diagnose(state, spec, now())
+        if not settled(state) and verdict.word != "blind":
+            continue
+        for line in changes(said, state, verdict, now()):
+            out.write(line + "\n")
+        out.flush()
+        if verdict.word in until:
+            break
+    out.write("\n".join(text(verdict)) + "\n")
+    out.flush()
+    return verdict
+
+
+def run(
+    feed: Feed,
+    spec: WatchSpec,
+    out: TextIO,
+    now: Callable[[], float],
+    until: frozenset[VerdictWord] = ENDED,
+) -> int:
+    """As `watch`; gives the exit code of the last verdict."""
+    return EXIT_CODES[asyncio.run(watch(feed, spec, out, now, until)).word]

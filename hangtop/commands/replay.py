@@ -1,0 +1,26 @@
+"""`hangtop replay`: a recorded session again, on the same screens."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop.commands import watch
+from hangtop.recording import RecordingError, ReplayFeed, load
+from hangtop.text import some
+
+
+def run(path: Path, speed: float, look: watch.Look) -> int:
+    """Play it. Exit code 2 with one line when the file is no recording."""
+    try:
+        recording = load(path)
+    except RecordingError as error:
+        sys.stderr.write(f"hangtop replay: {error}\n")
+        return 2
+    if recording.torn:
+        sys.stderr.write(f"hangtop replay: {some(recording.torn, 'line')} of {path} were cut short and are left out\n")
+    feed = ReplayFeed(recording, speed)
+    on_screen = not look.plain and sys.stdout.isatty()
+    return watch.show(feed, recording.header.spec, replace(look, title=path.name), feed.now, on_screen=on_screen)

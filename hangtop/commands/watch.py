@@ -1,0 +1,66 @@
+"""`hangtop --log …`: the screen, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from hangtop import clock
+from hangtop.commands import plain
+from hangtop.feeds import Feed, ProbeFeed
+from hangtop.records.verdict import VerdictWord
+from hangtop.spec import WatchSpec
+
+Wrap = Callable[[Feed], Feed]
+"""What is put around a feed, such as a recorder."""
+
+
+class Look(Struct, frozen=True):
+    """How it is shown. `until`: the verdicts that end plain output."""
+
+    plain: bool = False
+    calm: bool = False
+    read_only: bool = False
+    theme: str | None = None
+    title: str = ""
+    until: frozenset[VerdictWord] = plain.ENDED
+
+
+def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
+    """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
+    on_screen = not look.plain and sys.stdout.isatty()
+    if "-" in spec.logs:
+        spec, on_screen = _keep_stdin(spec, on_screen)
+    return show(wrap(ProbeFeed(spec)), spec, look, clock.now, on_screen=on_screen)
+
+
+def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:
+    """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
+    if not on_screen:
+        return plain.run(feed, spec, sys.stdout, now, look.until)
+    from hangtop.app import HangtopApp
+
+    app = HangtopApp(spec, feed, now=now, calm=look.calm, theme=look.theme, read_only=look.read_only, title=look.title)
+    try:
+        app.run()
+    finally:
+        feed.close()
+    return app.return_code or 0
+
+
+def _keep_stdin(spec: WatchSpec, on_screen: bool) -> tuple[WatchSpec, bool]:
+    """The pipe goes to the probe under another number; keys then come from the terminal itself, if there is one."""
+    from msgspec.structs import replace
+
+    piped = os.dup(sys.stdin.fileno())
+    try:
+        keys = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        on_screen = False
+    else:
+        os.dup2(keys, sys.stdin.fileno())
+        os.close(keys)
+    return replace(spec, stdin_fd=piped), on_screen

@@ -1,0 +1,47 @@
+"""The config file: defaults a person sets once, as TOML in the platform's config folder. The command line wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from platformdirs import user_config_path
+
+
+class ConfigError(Exception):
+    """The config file cannot be used. The message is one line: file, key, what is expected."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All keys are optional. `lang` is the language of causes and fixes: en or zh."""
+
+    stall: float | None = None
+    profile: str | None = None
+    theme: str | None = None
+    calm: bool = False
+    read_only: bool = False
+    lang: str | None = None
+    sources: tuple[str, ...] | None = None
+    ray: str | None = None
+
+
+def config_dir() -> Path:
+    """Where config.toml, profiles/, signatures/ and themes/ of the person lie."""
+    return user_config_path("hangtop")
+
+
+def load(path: Path | None = None) -> Config:
+    """The config of this file, or of the usual place. A file that was not named need not exist. Raises `ConfigError`."""
+    chosen = path or config_dir() / "config.toml"
+    try:
+        text = chosen.read_bytes()
+    except FileNotFoundError as error:
+        if path is None:
+            return Config()
+        raise ConfigError(f"{path}: no such file") from error
+    except OSError as error:
+        raise ConfigError(f"{chosen}: {error.strerror}") from error
+    try:
+        return msgspec.toml.decode(text, type=Config)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{chosen}: {error}") from error

@@ -1,0 +1,164 @@
+"""The answer of `hangtop check --json`, schema 1: the verdict with everything that stands behind it. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from hangtop.diagnosis.case import Case
+from hangtop.ranks import Rank
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import Finding, LogReading
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
+
+
+class ProgressReport(Struct, frozen=True):
+    step: int | None
+    total: int | None
+    step_s: float | None
+    eta_s: float | None
+    metrics: Mapping[str, float | str]
+
+
+class RankReport(Struct, frozen=True):
+    """One rank. `state` is the process state letter."""
+
+    rank: int
+    world: int | None
+    pid: int | None
+    host: str | None
+    gpu: int | None
+    actor: str | None
+    stage: str | None
+    step: int | None
+    silence_s: float | None
+    state: str | None
+    why: str | None
+
+
+class FindingReport(Struct, frozen=True):
+    id: str
+    severity: str
+    role: str
+    rank: int | None
+    offset: int
+    text: str
+    cause: str
+    fixes: tuple[str, ...]
+    count: int
+
+
+class SourceReport(Struct, frozen=True):
+    """`age_s`: seconds since its last good reading. `problem` also says what is absent."""
+
+    ok: bool
+    age_s: float | None
+    problem: str | None
+
+
+class LogSourceReport(Struct, frozen=True):
+    """`lines` is null until they are counted."""
+
+    ok: bool
+    age_s: float | None
+    problem: str | None
+    bytes: int
+    lines: int | None
+
+
+class Report(Struct, frozen=True):
+    """The contract of design §4. Unknown is null."""
+
+    schema: int
+    at: str
+    verdict: VerdictWord
+    kind: Kind | None
+    confidence: Confidence
+    headline: str
+    refute: str
+    silence_s: float | None
+    last_line: str | None
+    framework: str
+    stage: StageNow | None
+    progress: ProgressReport
+    ranks: tuple[RankReport, ...]
+    culprits: tuple[Culprit, ...]
+    evidence: tuple[Evidence, ...]
+    findings: tuple[FindingReport, ...]
+    sources: dict[str, SourceReport | LogSourceReport]
+
+
+def report(case: Case, verdict: Verdict) -> Report:
+    """The report of one look."""
+    log, progress = case.log, case.log.progress
+    return Report(
+        schema=1,
+        at=datetime.fromtimestamp(case.now, UTC).isoformat(timespec="seconds"),
+        verdict=verdict.word,
+        kind=verdict.kind,
+        confidence=verdict.confidence,
+        headline=verdict.headline,
+        refute=verdict.refute,
+        silence_s=_rounded(verdict.silence_s),
+        last_line=log.last_line,
+        framework=log.framework,
+        stage=verdict.stage,
+        progress=ProgressReport(progress.step, progress.total, progress.step_s, progress.eta_s, _numbers(progress.metrics)),
+        ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
+        culprits=verdict.culprits,
+        evidence=verdict.evidence,
+        findings=tuple(_finding(finding) for finding in ordered(case.findings)),
+        sources={name: _source(health, log, case.now) for name, health in case.state.health.items() if name != "pages"},
+    )
+
+
+def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Earliest cause first, then victims, consequences, summaries, and hints last."""
+    roles = ("cause", "victim", "consequence", "summary", "evidence", "noise")
+    return tuple(sorted(findings, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
+
+
+def _numbers(metrics: Mapping[str, float]) -> dict[str, float | str]:
+    """JSON has no NaN and no infinity: they are given as text, because they are what a person must see."""
+    return {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
+
+
+def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
+    why = next((", ".join(culprit.why) for culprit in verdict.culprits if culprit.rank == rank.rank), rank.why)
+    return RankReport(
+        rank=rank.rank,
+        world=rank.world,
+        pid=rank.pid,
+        host=rank.host,
+        gpu=rank.gpu,
+        actor=rank.actor,
+        stage=rank.stage,
+        step=rank.step,
+        silence_s=_rounded(rank.silence_s(now)),
+        state=rank.state,
+        why=why,
+    )
+
+
+def _finding(one: Finding) -> FindingReport:
+    return FindingReport(one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, one.fixes, one.count)
+
+
+def _source(health: SourceHealth, log: LogReading, now: float) -> SourceReport | LogSourceReport:
+    problem = health.problem or health.absent
+    age_s = None if health.read_at is None else _rounded(max(0.0, now - health.read_at))
+    ok = problem is None and health.read_at is not None
+    if health.name != "log":
+        return SourceReport(ok, age_s, problem)
+    return LogSourceReport(ok, age_s, problem or _file_problem(log), log.bytes, log.lines)
+
+
+def _file_problem(log: LogReading) -> str | None:
+    return next((file.problem for file in log.files if file.problem), None)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

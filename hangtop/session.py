@@ -1,0 +1,54 @@
+"""One watching session without a screen: a feed folded into a state, for `check`, plain output and everything headless."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hangtop.feeds import Feed
+from hangtop.model import RunState, fold
+from hangtop.records.reading import Reading
+
+SETTLED_SOURCES = ("log", "procs")
+"""What a verdict needs to have looked once before it is worth anything."""
+
+
+async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
+    """The state about each `every_s` seconds, whether or not anything was read. Ends with the feed."""
+    state = RunState()
+    readings = feed.readings()
+    queue: asyncio.Queue[Reading | None] = asyncio.Queue()
+
+    async def follow() -> None:
+        async for reading in readings:
+            queue.put_nowait(reading)
+        queue.put_nowait(None)
+
+    task = asyncio.create_task(follow())
+    loop = asyncio.get_running_loop()
+    try:
+        while True:
+            due = loop.time() + every_s
+            while (left_s := due - loop.time()) > 0:
+                try:
+                    reading = await asyncio.wait_for(queue.get(), left_s)
+                except TimeoutError:
+                    break
+                if reading is None:
+                    yield state
+                    task.result()
+                    return
+                state = fold(state, reading)
+            yield state
+    finally:
+        task.cancel()
+        feed.close()
+
+
+def settled(state: RunState) -> bool:
+    """Every source has looked once, or said why it cannot, and the log is read to its end."""
+    looked = [state.health[name] for name in SETTLED_SOURCES if name in state.health]
+    log = state.health.get("log")
+    failed = log is not None and log.problem is not None
+    caught_up = state.log is not None and state.log.caught_up
+    return bool(looked) and all(one.read_at or one.problem or one.absent for one in looked) and (caught_up or failed)
