@@ -1,0 +1,65 @@
+"""What the system says when a file cannot be read, as one line for a person: the path, the error, the command that mends it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from pathlib import Path
+
+from msgspec import Struct
+
+from hangtop.records.log import FileStatus
+
+
+class Fault(Struct, frozen=True):
+    """Why a file is not followed as it should be. `problem` is one line."""
+
+    status: FileStatus
+    problem: str
+
+
+class NotALog(OSError):
+    """The path is there but can never be a log: a device or a socket."""
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """A path as it may be shown and sent: names with control codes or bytes that are no UTF-8 are made readable."""
+    text = os.fsencode(path).decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+_MENDS: dict[int, tuple[FileStatus, str]] = {
+    errno.ENOENT: ("waiting", "not there yet, waiting for it: ls -l {parent}"),
+    errno.ENOTDIR: ("waiting", "a part of the path is no directory: ls -ld {parent}"),
+    errno.EISDIR: ("directory", "is a directory: hangtop --log {path}/*.log"),
+    errno.EMFILE: ("failed", "too many open files: ulimit -n 65536, then start hangtop again"),
+    errno.ENFILE: ("failed", "the machine has too many open files: sudo sysctl fs.file-max"),
+    errno.ESTALE: ("failed", "the file server forgot this file: ls -l {parent}"),
+    errno.ENOTCONN: ("failed", "the mount has lost its server: findmnt -T {parent}"),
+    errno.EHOSTDOWN: ("failed", "the file server does not answer: findmnt -T {parent}"),
+    errno.ETIMEDOUT: ("failed", "the file server does not answer: findmnt -T {parent}"),
+    errno.EIO: ("failed", "the disk or the file server failed: sudo dmesg | tail"),
+    errno.ELOOP: ("failed", "its symbolic links lead in a circle: namei -l {path}"),
+    errno.ENAMETOOLONG: ("failed", "the name is too long: give a shorter path with --log"),
+}
+"""errno → how the file stands, and what to say. What is not here is said in the system's own words."""
+
+
+def in_words(path: str, error: OSError) -> Fault:
+    """The fault that this error is. `path` is the one that was to be read."""
+    if isinstance(error, NotALog):
+        return Fault("failed", f"{shown(path)}: {error}")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return Fault("denied", f"{shown(path)}: permission denied: {_grant(path)}")
+    quoted = {"path": shown(shlex.quote(path)), "parent": shown(shlex.quote(os.path.dirname(path) or "."))}
+    status, words = _MENDS.get(error.errno or 0, ("failed", f"{error.strerror or error}: ls -l {{path}}"))
+    return Fault(status, f"{shown(path)}: {words.format(**quoted)}")
+
+
+def _grant(path: str) -> str:
+    """The command that gives the right to read: on the first directory of the way that cannot be entered, else on the file."""
+    for parent in reversed(Path(os.path.abspath(path)).parents):
+        if not os.access(parent, os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            return f"sudo chmod a+x {shown(shlex.quote(str(parent)))}"
+    return f"sudo chmod a+r {shown(shlex.quote(path))}"
