@@ -12,7 +12,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     """One member of the run, as all sources together know it. Unknown is `None`.
 
     `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
-    `state`: process state letter; `doing`: what it does in a few words; `why`: the facts by which it stands out, `None` when none does.
+    `state`: process state letter. `doing`: what it does, in a few words. `why`: the facts by which it stands out, if any.
     """
 
     rank: int
@@ -30,7 +30,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     lag: int | None = None
     last_at: float | None = None
     lines: int = 0
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float | None] = {}
     cpu_percent: float | None = None
     state: str | None = None
     wchan: str | None = None

@@ -1,0 +1,1 @@
+"""Pieces of the process source: the kernel's table, guarded reads, who writes which file, the run's tree."""

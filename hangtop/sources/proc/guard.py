@@ -1,0 +1,96 @@
+"""Reads that may wait for another process, kept from holding up the rest.
+
+Reading `cmdline`, `environ` or `io` of a process in uninterruptible sleep can block the reader for good (moby#15204,
+NordicHPC/sonar#121, mej/nhc#156). So each such read has a time limit. A reader that passes it is left behind with
+its question, and that question is not asked again until it has been answered.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
+
+PATIENCE_S = 0.25
+MAX_STUCK = 8
+
+
+class Guard(Generic[Key, Answer]):
+    """Asks questions one after another, each with a limit of `patience_s`. For one calling thread."""
+
+    def __init__(self, patience_s: float = PATIENCE_S, max_stuck: int = MAX_STUCK) -> None:
+        self._patience_s = patience_s
+        self._max_stuck = max_stuck
+        self._left_behind: dict[Key, _Reader[Key, Answer]] = {}
+
+    @property
+    def stuck(self) -> frozenset[Key]:
+        """The questions that still wait for an answer, past their limit."""
+        self._left_behind = {key: reader for key, reader in self._left_behind.items() if reader.is_alive()}
+        return frozenset(self._left_behind)
+
+    def ask(self, questions: Mapping[Key, Callable[[], Answer]]) -> dict[Key, Answer | OSError]:
+        """The answers that came in time; an `OSError` stands for its answer. When too many are stuck, the rest is left out."""
+        stuck = self.stuck
+        waiting = deque((key, question) for key, question in questions.items() if key not in stuck)
+        answers: dict[Key, Answer | OSError] = {}
+        while waiting and len(self._left_behind) < self._max_stuck:
+            reader = _Reader(waiting)
+            reader.start()
+            late = reader.wait(self._patience_s)
+            answers.update(reader.answers)
+            if late is not None:
+                self._left_behind[late] = reader
+        return answers
+
+
+class _Reader(threading.Thread, Generic[Key, Answer]):
+    """Works off a shared queue until it is empty, or until it is left behind."""
+
+    def __init__(self, waiting: deque[tuple[Key, Callable[[], Answer]]]) -> None:
+        super().__init__(name="guarded-read", daemon=True)
+        self.answers: dict[Key, Answer | OSError] = {}
+        self._waiting = waiting
+        self._lock = threading.Lock()
+        self._at: tuple[Key, float] | None = None
+        self._left = False
+        self._ended = threading.Event()
+
+    def wait(self, patience_s: float) -> Key | None:
+        """Returns when the queue is done (`None`), or with the question that took longer than `patience_s`."""
+        while not self._ended.wait(patience_s / 4):
+            with self._lock:
+                if self._at is not None and time.monotonic() - self._at[1] > patience_s:
+                    self._left = True
+                    return self._at[0]
+        return None
+
+    def run(self) -> None:
+        try:
+            while question := self._next():
+                try:
+                    answer: Answer | OSError = question()
+                except OSError as error:
+                    answer = error
+                self._keep(answer)
+        finally:
+            self._ended.set()
+
+    def _next(self) -> Callable[[], Answer] | None:
+        with self._lock:
+            if self._left or not self._waiting:
+                self._at = None
+                return None
+            key, question = self._waiting.popleft()
+            self._at = (key, time.monotonic())
+            return question
+
+    def _keep(self, answer: Answer | OSError) -> None:
+        with self._lock:
+            if self._at is not None and not self._left:
+                self.answers[self._at[0]] = answer

@@ -1,0 +1,64 @@
+"""Which files the processes of this machine hold open, kept up to date with few looks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from msgspec import Struct
+
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
+
+YOUNG_S = 10.0
+"""A program may open its log some time after it started: until this age each look asks it again."""
+ROUNDS = 20
+"""Every process is asked again within that many looks."""
+
+
+class Known(Struct, frozen=True):
+    """What one process held when it was last asked. `denied`: we may not know."""
+
+    files: tuple[OpenFile, ...] = ()
+    denied: bool = False
+
+
+class OpenFiles:
+    """The open files of all processes. The first look asks everyone; later ones the new, the watched and a share of the rest."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._known: dict[Identity, Known] = {}
+        self._looks = 0
+        self.guard: Guard[Identity, tuple[OpenFile, ...]] = Guard()
+
+    def refresh(self, now: float, watched: Collection[int] = ()) -> None:
+        """Ask again where it is due. `now` is unix time."""
+        alive = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel and stat.state not in "ZX"}
+        due = [identity for identity, stat in alive.items() if self._is_due(stat, now, watched)]
+        self._looks += 1
+        answers = self.guard.ask({identity: partial(self._table.open_files, identity.pid) for identity in due})
+        self._known = {identity: known for identity, known in self._known.items() if identity in alive}
+        for identity, answer in answers.items():
+            self._known[identity] = _known(answer)
+
+    def by_pid(self) -> dict[int, tuple[OpenFile, ...]]:
+        return {identity.pid: known.files for identity, known in self._known.items()}
+
+    def denied(self) -> tuple[int, ...]:
+        """The pids whose files we may not see."""
+        return tuple(identity.pid for identity, known in self._known.items() if known.denied)
+
+    def _is_due(self, stat: Stat, now: float, watched: Collection[int]) -> bool:
+        return (
+            stat.identity not in self._known
+            or stat.pid in watched
+            or stat.pid % ROUNDS == self._looks % ROUNDS
+            or now - self._table.started_at(stat.start_ticks) < YOUNG_S
+        )
+
+
+def _known(answer: tuple[OpenFile, ...] | OSError) -> Known:
+    if isinstance(answer, OSError):
+        return Known(denied=isinstance(answer, PermissionError))
+    return Known(answer)

@@ -1,0 +1,108 @@
+"""The process table where there is no `/proc` (macOS), through psutil: what it can tell of processes of the same user."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import psutil
+
+from hangtop.sources.proc.table import Details, OpenFile, Stat
+
+TICKS_PER_S = 100
+"""psutil gives start times as unix seconds: kept as hundredths of a second, as Linux counts."""
+LETTERS = {
+    psutil.STATUS_RUNNING: "R",
+    psutil.STATUS_SLEEPING: "S",
+    psutil.STATUS_IDLE: "S",
+    psutil.STATUS_DISK_SLEEP: "D",
+    psutil.STATUS_STOPPED: "T",
+    psutil.STATUS_TRACING_STOP: "t",
+    psutil.STATUS_ZOMBIE: "Z",
+    psutil.STATUS_DEAD: "X",
+}
+
+
+class PortableTable:
+    """Processes as psutil sees them. Which end of a pipe they hold it cannot tell, so nothing is seen behind `tee`."""
+
+    def __init__(self) -> None:
+        self._stats: dict[int, Stat] = {}
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        return self._stats
+
+    def refresh(self, watched: Collection[int]) -> None:
+        found = (_stat(process) for process in psutil.process_iter())
+        self._stats = {stat.pid: stat for stat in found if stat is not None}
+
+    def started_at(self, start_ticks: int) -> float:
+        return start_ticks / TICKS_PER_S
+
+    def owner(self, pid: int) -> int | None:
+        try:
+            return int(psutil.Process(pid).uids().effective)
+        except psutil.Error:
+            return None
+
+    def command(self, pid: int) -> tuple[str, ...]:
+        try:
+            return tuple(psutil.Process(pid).cmdline())
+        except psutil.Error as error:
+            raise _as_os_error(error) from error
+
+    def environ(self, pid: int) -> Mapping[str, str]:
+        try:
+            return dict(psutil.Process(pid).environ())
+        except psutil.Error as error:
+            raise _as_os_error(error) from error
+
+    def open_files(self, pid: int) -> tuple[OpenFile, ...]:
+        """Plain files only; where psutil does not tell how a file was opened, it is taken as open for writing."""
+        try:
+            files = psutil.Process(pid).open_files()
+        except psutil.Error as error:
+            raise _as_os_error(error) from error
+        return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
+
+    def details(self, pid: int) -> Details:
+        try:
+            process = psutil.Process(pid)
+            return Details(uid=int(process.uids().effective), switches=int(process.num_ctx_switches().voluntary))
+        except psutil.AccessDenied:
+            return Details(denied=True)
+        except psutil.Error as error:
+            raise _as_os_error(error) from error
+
+
+def _stat(process: psutil.Process) -> Stat | None:
+    try:
+        with process.oneshot():
+            times, memory = _measures(process)
+            return Stat(
+                pid=process.pid,
+                name=process.name(),
+                state=LETTERS.get(process.status(), "S"),
+                ppid=process.ppid(),
+                group=process.pid,
+                session=process.pid,
+                start_ticks=round(process.create_time() * TICKS_PER_S),
+                cpu_ticks=times,
+                rss_bytes=memory,
+                kernel=process.pid == 0,
+            )
+    except psutil.Error:  # gone while it was read
+        return None
+
+
+def _measures(process: psutil.Process) -> tuple[int, int]:
+    """CPU ticks and resident bytes; zero for a process of another user, or a zombie."""
+    try:
+        times = process.cpu_times()
+        return round((times.user + times.system) * TICKS_PER_S), int(process.memory_info().rss)
+    except psutil.Error:
+        return 0, 0
+
+
+def _as_os_error(error: psutil.Error) -> OSError:
+    return PermissionError(str(error)) if isinstance(error, psutil.AccessDenied) else ProcessLookupError(str(error))

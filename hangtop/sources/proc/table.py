@@ -1,0 +1,104 @@
+"""What a process table tells, whatever the operating system: the seam between Linux' /proc and psutil elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class Identity(Struct, frozen=True, order=True):
+    """A process: its pid alone is reused, its pid and start time are not. `start_ticks` counts from boot."""
+
+    pid: int
+    start_ticks: int
+
+
+class Stat(Struct, frozen=True):
+    """One line of the table. Reading it never waits for the process, whatever state that is in.
+
+    `cpu_ticks`: user and system time. `exit_status`: as `wait` gives it (code << 8, or the signal); `None` when not known.
+    """
+
+    pid: int
+    name: str
+    state: str
+    ppid: int
+    group: int
+    session: int
+    start_ticks: int
+    cpu_ticks: int = 0
+    threads: int = 0
+    rss_bytes: int = 0
+    kernel: bool = False
+    exit_status: int | None = None
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.pid, self.start_ticks)
+
+
+class OpenFile(Struct, frozen=True):
+    """An open file or pipe. `target` is a path without its ` (deleted)`, or `pipe:[inode]`, or `socket:[inode]`."""
+
+    fd: int
+    target: str
+    writable: bool
+    deleted: bool = False
+
+
+class Details(Struct, frozen=True):
+    """What costs more than a line of the table, and may wait or be refused. `None` each: not known.
+
+    Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
+    voluntary switches of the main thread, nanoseconds that the main thread waited for a core.
+    """
+
+    uid: int | None = None
+    tracer_pid: int | None = None
+    wchan: str | None = None
+    syscall: int | None = None
+    read_bytes: int | None = None
+    write_bytes: int | None = None
+    passed_bytes: int | None = None
+    switches: int | None = None
+    run_delay_ns: int | None = None
+    denied: bool = False
+
+
+class ProcessTable(Protocol):
+    """The processes of this machine."""
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        """The present table by pid; only `refresh` changes it."""
+        ...
+
+    def refresh(self, watched: Collection[int]) -> None:
+        """Look again: every pid that is new or in `watched`, and now and then all."""
+        ...
+
+    def started_at(self, start_ticks: int) -> float:
+        """Unix time of that many ticks after boot."""
+        ...
+
+    def owner(self, pid: int) -> int | None:
+        """The user id it runs as; `None` when it is gone."""
+        ...
+
+    def command(self, pid: int) -> tuple[str, ...]:
+        """Its arguments; empty for a zombie. May wait for the process: ask through a `Guard`. Raises `OSError`."""
+        ...
+
+    def environ(self, pid: int) -> Mapping[str, str]:
+        """The environment it was started with. May wait for the process. Raises `OSError`."""
+        ...
+
+    def open_files(self, pid: int) -> tuple[OpenFile, ...]:
+        """Files, pipes and sockets it holds. May wait for the process. Raises `OSError`."""
+        ...
+
+    def details(self, pid: int) -> Details:
+        """Counters and where it waits. May wait for the process. Raises `OSError` when it is gone."""
+        ...

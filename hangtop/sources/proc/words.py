@@ -1,0 +1,18 @@
+"""Foreign words made fit to be shown: command lines can hold control codes, line ends and anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MAX_COMMAND = 2_000
+
+
+def clean(text: str) -> str:
+    """`text` on one line, every character that a terminal does not simply show replaced."""
+    return "".join(char if char.isprintable() else " " if char.isspace() else "�" for char in text)
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Arguments as one line, cut at `MAX_COMMAND` characters."""
+    line = clean(" ".join(words)).strip()
+    return line if len(line) <= MAX_COMMAND else line[: MAX_COMMAND - 1] + "…"

@@ -1,0 +1,100 @@
+"""Who writes a file: the processes that hold it open for writing, and behind a relay such as `tee` those that feed it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec import Struct
+
+from hangtop.sources.proc.table import OpenFile, Stat
+
+RELAYS = frozenset(
+    "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
+)
+"""Programs that only pass on what others write. `nohup` is none: it becomes the program it starts."""
+TERMINAL_RELAYS = frozenset(("script", "unbuffer"))
+"""They give their children a terminal instead of a pipe."""
+
+
+class Feeder(Struct, frozen=True):
+    """A process that writes to `paths`, itself or `via` a relay."""
+
+    pid: int
+    paths: frozenset[str]
+    via: str | None = None
+
+
+class Machine(Struct, frozen=True):
+    """The table and what its processes hold open, as far as that could be read."""
+
+    stats: Mapping[int, Stat]
+    files: Mapping[int, tuple[OpenFile, ...]]
+
+    def children(self) -> dict[int, list[int]]:
+        tree: dict[int, list[int]] = {}
+        for stat in self.stats.values():
+            tree.setdefault(stat.ppid, []).append(stat.pid)
+        return tree
+
+    def holders(self, target: str) -> list[int]:
+        """The pids that hold this very file or pipe open for writing. A deleted file is no longer the file of that name."""
+        return [
+            pid
+            for pid, files in self.files.items()
+            if pid in self.stats and any(file.writable and not file.deleted and file.target == target for file in files)
+        ]
+
+
+def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[Feeder, ...]:
+    """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
+
+    `ignored`: pids that do not count, such as hangtop's own. A relay that nobody feeds stands for itself.
+    """
+    found: dict[int, Feeder] = {}
+    for path in paths:
+        sources = {pid: via for pid, via in _behind(machine, path, None, set(ignored)).items() if pid not in ignored}
+        for pid in _topmost(machine, sources):
+            known = found.get(pid)
+            joined = (known.paths if known else frozenset()) | {path}
+            found[pid] = Feeder(pid, joined, sources[pid] or (known.via if known else None))
+    return tuple(found[pid] for pid in sorted(found))
+
+
+def _behind(machine: Machine, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
+    """All processes that write to `target`, relays replaced by what stands behind them."""
+    sources: dict[int, str | None] = {}
+    for pid in machine.holders(target):
+        if pid in seen:
+            continue
+        name = machine.stats[pid].name
+        if name not in RELAYS:
+            sources[pid] = via
+            continue
+        seen.add(pid)
+        sources.update(_upstream(machine, pid, seen) or {pid: via})
+    return sources
+
+
+def _upstream(machine: Machine, pid: int, seen: set[int]) -> dict[int, str | None]:
+    """What feeds this relay: the other end of the pipe on its standard input, or its children on a terminal of its own."""
+    name = machine.stats[pid].name
+    if name in TERMINAL_RELAYS:
+        return dict.fromkeys(machine.children().get(pid, ()), name)
+    stdin = next((file for file in machine.files.get(pid, ()) if file.fd == 0), None)
+    if stdin is None or not stdin.target.startswith("pipe:"):
+        return {}
+    return _behind(machine, stdin.target, name, seen)
+
+
+def _topmost(machine: Machine, pids: Collection[int]) -> list[int]:
+    """Those without an ancestor among `pids`."""
+    return [pid for pid in pids if not any(parent in pids for parent in ancestors(machine.stats, pid))]
+
+
+def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
+    """Parent, grandparent … of a process; stops at one that is not in the table."""
+    line: list[int] = []
+    while (stat := stats.get(pid)) is not None and stat.ppid in stats and stat.ppid not in line:
+        pid = stat.ppid
+        line.append(pid)
+    return line

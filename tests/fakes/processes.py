@@ -1,0 +1,54 @@
+"""Real processes for tests: each in a session of its own, and the whole of it killed at the end, however the test ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+Seen = TypeVar("Seen")
+
+PATIENCE_S = 20.0
+"""Bound of a wait: longer than that is a hang, never a slow machine."""
+
+
+@contextmanager
+def running(*argv: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process and all that it starts in its session."""
+    process = subprocess.Popen(argv, start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        end_group(process)
+
+
+@contextmanager
+def python(program: str, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python program given as text."""
+    with running(sys.executable, "-c", program, *arguments, **options) as process:
+        yield process
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill the group that this process leads, members whose leader is gone included, and reap it."""
+    with suppress(ProcessLookupError):  # nobody is left
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(PATIENCE_S)
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+def eventually(look: Callable[[], Seen | None], what: str = "it") -> Seen:
+    """The first truthy answer of `look`. Fails when there is none in `PATIENCE_S`."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if answer := look():
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not happen within {PATIENCE_S:.0f} s")

@@ -1,0 +1,246 @@
+"""Who writes a log is found from outside, with real processes that write in all the usual ways."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from hangtop.records.process import ProcessReading, Writer
+from hangtop.sources.proc.table import Details, OpenFile, Stat
+from hangtop.sources.processes import ProcessSource
+from hangtop.spec import WatchSpec
+from tests.fakes.processes import eventually, python, running
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+
+TRAINER = "import time; print('step 1', flush=True); time.sleep(600)"
+
+
+def reading(source: ProcessSource, now: float | None = None) -> ProcessReading:
+    values = [value for value in source.read(time.time() if now is None else now) if isinstance(value, ProcessReading)]
+    assert len(values) == 1
+    return values[0]
+
+
+def writers_of(*logs: Path | str) -> Callable[[], tuple[Writer, ...]]:
+    """Looks as often as it is called, with one source."""
+    source = ProcessSource(WatchSpec(logs=tuple(map(str, logs))))
+    return lambda: reading(source).writers
+
+
+def trainer_of(look: Callable[[], tuple[Writer, ...]]) -> Writer:
+    """The trainer, once it has become Python: a shell forks first."""
+    return eventually(lambda: next((writer for writer in look() if writer.name.startswith("python")), None), "a trainer")
+
+
+def test_the_process_that_holds_the_log_open_is_its_writer(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    before = time.time()
+    with log.open("wb") as out, python(TRAINER, stdout=out) as trainer:
+        (writer,) = eventually(writers_of(log))
+        assert (writer.pid, writer.alive, writer.via, writer.exit_code) == (trainer.pid, True, None, None)
+        assert writer.paths == (str(log),)
+        assert "time.sleep(600)" in writer.command
+        assert before - 2 < writer.started_at < time.time() + 2
+
+
+def test_behind_tee_the_program_is_the_writer_not_tee(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    look = writers_of(log)
+    with running("bash", "-c", f'{sys.executable} -c "{TRAINER}" 2>&1 | tee {log}', stdout=subprocess.DEVNULL):
+        assert trainer_of(look).via == "tee"
+        assert len(look()) == 1
+
+
+def test_a_chain_of_relays_is_followed_to_its_start(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    line = f'{sys.executable} -c "{TRAINER}" 2>&1 | grep --line-buffered . | tee {tmp_path / "other"} | cat > {log}'
+    look = writers_of(log)
+    with running("bash", "-c", line, stdout=subprocess.DEVNULL):
+        assert trainer_of(look).via == "grep"
+        assert len(look()) == 1
+
+
+def test_under_nohup_the_program_itself_is_the_writer(tmp_path: Path) -> None:
+    log = tmp_path / "nohup.out"
+    look = writers_of(log)
+    with running("bash", "-c", f'nohup {sys.executable} -c "{TRAINER}" > {log} 2>&1 & wait'):
+        assert trainer_of(look).via is None
+
+
+@pytest.mark.skipif(shutil.which("script") is None, reason="script(1) is not installed")
+def test_under_script_the_program_on_its_terminal_is_the_writer(tmp_path: Path) -> None:
+    log = tmp_path / "typescript"
+    look = writers_of(log)
+    with running("script", "-f", "-c", "sleep 600", str(log), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
+        writer = eventually(lambda: next((writer for writer in look() if writer.via == "script"), None))
+        assert "sleep 600" in writer.command
+
+
+def test_of_a_launcher_and_its_children_on_one_log_only_the_launcher_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {TRAINER!r}])"
+    with log.open("wb") as out, python(program, stdout=out) as launcher:
+        eventually(lambda: log.stat().st_size)
+        assert [writer.pid for writer in writers_of(log)()] == [launcher.pid]
+
+
+def test_when_the_launcher_dies_the_child_that_goes_on_writing_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    program = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {TRAINER!r}])"
+    look = writers_of(log)
+    with log.open("wb") as out, python(program, stdout=out) as launcher:
+        eventually(lambda: log.stat().st_size)
+        assert [writer.pid for writer in look()] == [launcher.pid]
+        launcher.kill()
+        launcher.wait()
+        alive = eventually(lambda: [writer for writer in look() if writer.alive])
+        assert [writer.pid for writer in alive] != [launcher.pid]
+
+
+@pytest.mark.parametrize("watched", ["*.log", ".", "rank_*.log"])
+def test_logs_may_be_globs_and_directories(tmp_path: Path, watched: str) -> None:
+    with (tmp_path / "rank_3.log").open("wb") as out, python(TRAINER, stdout=out) as trainer:
+        assert [writer.pid for writer in eventually(writers_of(tmp_path / watched))] == [trainer.pid]
+
+
+def test_a_log_may_be_a_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "latest.log").symlink_to(tmp_path / "run7.log")
+    with (tmp_path / "run7.log").open("wb") as out, python(TRAINER, stdout=out) as trainer:
+        assert [writer.pid for writer in eventually(writers_of(tmp_path / "latest.log"))] == [trainer.pid]
+
+
+def test_readers_of_the_log_and_writers_of_other_files_are_not_its_writers(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    look = writers_of(log)
+    with (
+        running("tail", "-f", str(log), stdout=subprocess.DEVNULL),
+        (tmp_path / "train.log.1").open("wb") as out,
+        python(TRAINER, stdout=out),
+    ):
+        eventually(lambda: (tmp_path / "train.log.1").stat().st_size)
+        assert look() == ()
+
+
+def test_a_deleted_log_has_no_writer_by_its_name(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with log.open("wb") as out, python(TRAINER, stdout=out):
+        eventually(lambda: log.stat().st_size)
+        log.unlink()
+        log.write_text("a new file of the same name")
+        assert writers_of(log)() == ()
+
+
+@pytest.mark.parametrize(("ending", "code"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9), ("", 0)])
+def test_a_writer_that_ends_is_kept_with_its_time_and_exit_code(tmp_path: Path, ending: str, code: int) -> None:
+    log = tmp_path / "train.log"
+    source = ProcessSource(WatchSpec(logs=(str(log),)))
+    with log.open("wb") as out, python(f"input()\n{ending}", stdin=subprocess.PIPE, stdout=out) as trainer:
+        eventually(lambda: reading(source).writers)
+        trainer.communicate(b"\n")
+        writer = eventually(lambda: next((writer for writer in reading(source, now=5.0).writers if not writer.alive), None))
+        assert writer.gone_at == 5.0
+        if not _tells_exit_codes():
+            pytest.skip("this kernel is older than 6.15: it does not tell the exit code of a process that was reaped")
+        assert writer.exit_code == code
+        assert reading(source, now=9.0).writers == (writer,)
+
+
+def test_a_zombie_is_gone_and_its_exit_code_is_read_from_the_table(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    source = ProcessSource(WatchSpec(logs=(str(log),)))
+    with log.open("wb") as out, python("input(); raise SystemExit(7)", stdin=subprocess.PIPE, stdout=out) as trainer:
+        eventually(lambda: reading(source).writers)
+        assert trainer.stdin is not None
+        trainer.stdin.write(b"\n")
+        trainer.stdin.flush()
+        writer = eventually(lambda: next((writer for writer in reading(source).writers if not writer.alive), None))
+        assert writer.exit_code == 7
+
+
+def test_a_stopped_writer_is_alive(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with log.open("wb") as out, python(TRAINER, stdout=out) as trainer:
+        look = writers_of(log)
+        eventually(look)
+        os.kill(trainer.pid, signal.SIGSTOP)
+        assert [writer.alive for writer in look()] == [True]
+
+
+def test_pids_given_by_hand_are_the_writers(tmp_path: Path) -> None:
+    with python(TRAINER, stdout=subprocess.DEVNULL) as trainer:
+        source = ProcessSource(WatchSpec(logs=(str(tmp_path / "none.log"),), pids=(trainer.pid,)))
+        assert [writer.pid for writer in reading(source).writers] == [trainer.pid]
+
+
+def test_a_pid_given_by_hand_that_does_not_exist_is_said() -> None:
+    gone = 2**22 + 1  # above the kernel's largest pid
+    assert reading(ProcessSource(WatchSpec(pids=(gone,)))).note == f"--pid {gone}: no such process on this machine"
+
+
+def test_a_log_that_nobody_writes_has_no_writer_and_nothing_is_hidden_from_its_owner(tmp_path: Path) -> None:
+    log = tmp_path / "old.log"
+    log.write_text("step 1\n")
+    assert reading(ProcessSource(WatchSpec(logs=(str(log),)))).writers == ()
+
+
+class OneProcess:
+    """A table of one process, whose start time a test may change."""
+
+    def __init__(self, log: Path, start_ticks: int) -> None:
+        self.log, self.start_ticks = log, start_ticks
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        return {77: Stat(77, "python", "S", 1, 77, 77, self.start_ticks)}
+
+    def refresh(self, watched: object) -> None: ...
+
+    def started_at(self, start_ticks: int) -> float:
+        return start_ticks / 100
+
+    def owner(self, pid: int) -> int | None:
+        return 0
+
+    def command(self, pid: int) -> tuple[str, ...]:
+        return ("python", "train.py\x1b[31m\n", f"--born={self.start_ticks}")
+
+    def environ(self, pid: int) -> Mapping[str, str]:
+        return {}
+
+    def open_files(self, pid: int) -> tuple[OpenFile, ...]:
+        return (OpenFile(1, os.path.realpath(self.log), writable=True),)
+
+    def details(self, pid: int) -> Details:
+        return Details()
+
+
+def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
+    table = OneProcess(tmp_path / "train.log", start_ticks=100)
+    source = ProcessSource(WatchSpec(logs=(str(table.log),)), table)
+    assert [writer.start_ticks for writer in reading(source, now=10.0).writers] == [100]
+    table.start_ticks = 900
+    first, second = reading(source, now=11.0).writers
+    assert (first.start_ticks, first.alive, first.gone_at) == (100, False, 11.0)
+    assert (second.start_ticks, second.alive, second.started_at) == (900, True, 9.0)
+
+
+def test_control_codes_in_a_command_line_do_not_reach_the_reading(tmp_path: Path) -> None:
+    table = OneProcess(tmp_path / "train.log", start_ticks=100)
+    (writer,) = reading(ProcessSource(WatchSpec(logs=(str(table.log),)), table)).writers
+    assert writer.command == "python train.py�[31m  --born=100"
+
+
+def _tells_exit_codes() -> bool:
+    """True where `PIDFD_GET_INFO` knows `PIDFD_INFO_EXIT`: Linux 6.15."""
+    major, minor = os.uname().release.split(".")[:2]
+    return (int(major), int(minor.partition("-")[0])) >= (6, 15)
