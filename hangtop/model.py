@@ -8,6 +8,8 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.gpu_life import fold_gpus
+from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import ProcessReading
@@ -19,7 +21,7 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
+    `gpus`: by host. `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
 
     log: LogReading | None = None
@@ -27,6 +29,7 @@ class RunState(Struct, frozen=True):
     tail: tuple[LogLine, ...] = ()
     tail_total: int = 0
     procs: ProcessReading | None = None
+    gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     page: PageReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
@@ -40,6 +43,9 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = _fold_log(state, log)
         case ProcessReading() as procs:
             state = replace(state, procs=procs)
+        case GpuReading() as gpus:
+            node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
+            state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case PageReading() as page:
             state = replace(state, page=page)
         case Heartbeat() as beat:

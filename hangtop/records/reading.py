@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.process import ProcessReading
 
-Value = LogReading | PageReading | ProcessReading | Heartbeat | ProbeState | Rewind
+Value = LogReading | PageReading | ProcessReading | GpuReading | Heartbeat | ProbeState | Rewind
 
 
 class Reading(Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,67 @@
+"""A bounded history of one number: means over equal slots of time. Pure."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+SLOTS = 60
+
+
+class Samples(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """`means[i]` is the mean of slot `first + i`, which begins at unix time `(first + i) * slot_s`; `None`: nothing was read.
+
+    `open_count` values are in the last mean so far.
+    """
+
+    slot_s: float
+    first: int = 0
+    means: tuple[float | None, ...] = ()
+    open_count: int = 0
+
+
+def add_recent(samples: Samples, at: float, value: float) -> Samples:
+    """The samples with `value` in them; slots older than the last `SLOTS` are dropped."""
+    slot = int(at // samples.slot_s)
+    if not samples.means or slot - (samples.first + len(samples.means)) >= SLOTS:
+        return replace(samples, first=slot, means=(value,), open_count=1)
+    last = samples.first + len(samples.means) - 1
+    if slot <= last:  # a clock that went back a little belongs to the open slot
+        mean, count = samples.means[-1], samples.open_count + 1
+        grown = value if mean is None else mean + (value - mean) / count
+        return replace(samples, means=(*samples.means[:-1], grown), open_count=count)
+    means = (*samples.means, *((None,) * (slot - last - 1)), value)
+    dropped = max(0, len(means) - SLOTS)
+    return replace(samples, first=samples.first + dropped, means=means[dropped:], open_count=1)
+
+
+def add_whole(samples: Samples, at: float, value: float) -> Samples:
+    """The samples with `value` in them; when `SLOTS` are full, slots are joined in pairs, so that the start is never lost."""
+    while samples.means and int(at // samples.slot_s) - samples.first >= SLOTS:
+        samples = _coarser(samples)
+    return add_recent(samples, at, value)
+
+
+def _coarser(samples: Samples) -> Samples:
+    lead = (None,) if samples.first % 2 else ()
+    means = (*lead, *samples.means)
+    pairs = zip_longest(means[::2], means[1::2])
+    return Samples(
+        slot_s=samples.slot_s * 2,
+        first=samples.first // 2,
+        means=tuple(_mean(pair) for pair in pairs),
+        open_count=samples.open_count + 1,
+    )
+
+
+def _mean(pair: tuple[float | None, float | None]) -> float | None:
+    known = [value for value in pair if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def points(samples: Samples) -> tuple[tuple[float, float], ...]:
+    """(unix time of the slot's middle, mean) of every slot that holds something."""
+    known = ((samples.first + i, mean) for i, mean in enumerate(samples.means) if mean is not None)
+    return tuple(((slot + 0.5) * samples.slot_s, mean) for slot, mean in known)

@@ -1,0 +1,180 @@
+"""One GPU, asked by a thread of its own. If the driver never answers, only this thread is lost, and others can tell since when.
+
+Nothing ends such a thread but the end of the process (`os._exit`): it is a daemon, and no call is made on the way out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from msgspec.structs import replace
+
+from hangtop import clock
+from hangtop.records.gpu import Gpu, GpuStatus
+from hangtop.sources.nvml import words
+from hangtop.sources.nvml.questions import MINOR, QUICK, SLOW, Answer, Question
+from hangtop.sources.nvml.words import WHOLE_GPU
+from hangtop.sources.nvml.xid import XidEvents
+
+ROUND_S = 1.0
+SLOW_PER_ROUND = 3
+REFUSED_AGAIN_S = 60.0
+BROKEN_AGAIN_S = 5.0
+LATE_S = 3.0
+NO_ANSWER_S = 10.0
+SLOW_CALL_S = 0.5
+NOTHING_KNOWN = Gpu(-1)
+
+
+class Card:
+    """GPU number `index`. `gpu()` never blocks; everything else happens in the card's thread."""
+
+    def __init__(self, nvml: Any, index: int) -> None:
+        self._nvml = nvml
+        self._index = index
+        self._handle: Any = None
+        self._known = Gpu(index, since=clock.now())
+        self._asked_at: float | None = None
+        self._calls_s: list[float] = []
+        self._due: dict[str, float] = {}
+        self._counters: dict[str, tuple[float, float]] = {}
+        self._errors: dict[str, int] = {}
+        self._xids = XidEvents(nvml)
+
+    def start(self) -> None:
+        threading.Thread(target=self._live, name=f"gpu-{self._index}", daemon=True).start()
+
+    def gpu(self, now: float) -> Gpu:
+        """What is known at `now`. An answer that is overdue shows in `status`, the old values stay."""
+        known, asked_at = self._known, self._asked_at
+        if known.status == "lost":
+            return known
+        if asked_at is not None and now - asked_at > NO_ANSWER_S:
+            return replace(known, status="no answer", since=asked_at, why=None)
+        if asked_at is not None and now - asked_at > LATE_S:
+            return replace(known, status="late", since=asked_at, why=_slowness(known))
+        if known.status == "ok" and known.read_at is not None and now - known.read_at > LATE_S:
+            return replace(known, status="late", since=known.read_at, why=_slowness(known))
+        return known
+
+    def waits_since(self) -> float | None:
+        """When the call that has not returned yet was made; `None`: none is under way."""
+        return self._asked_at
+
+    def _live(self) -> NoReturn:
+        while True:
+            began = time.monotonic()
+            try:
+                self._round()
+                self._look_for_xid()
+            except Exception as error:  # a fault of hangtop or of the binding must not look like a silent GPU
+                traceback.print_exc()
+                self._become("unknown error", f"hangtop could not read it: {type(error).__name__}: {error}")
+            pause_s = ROUND_S if self._known.status in ("ok", "reading") else BROKEN_AGAIN_S
+            time.sleep(max(0.05, pause_s - (time.monotonic() - began)))
+
+    def _round(self) -> None:
+        started_at = clock.now()
+        self._calls_s.clear()
+        if self._handle is None and not self._open():
+            return
+        answered = [self._ask(question) for question in QUICK if self._is_due(question, started_at)]
+        codes = [self._errors[question.name] for question in QUICK if question.name in self._errors]
+        if (not any(answered) and codes) or WHOLE_GPU.intersection(codes):
+            self._become(*words.status_of(max(codes, key=lambda code: (code in WHOLE_GPU, codes.count(code)))))
+        else:
+            self._become("ok", None)
+            self._publish(read_at=started_at, call_s=round(max(self._calls_s, default=0.0), 2))
+            self._forget(question for question in QUICK if question.name in self._errors)
+        if self._known.status in ("ok", "not supported", "no permission"):
+            self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
+
+    def _ask_slow(self, count: int) -> None:
+        now = clock.now()
+        due = sorted((question for question in SLOW if self._is_due(question, now)), key=lambda q: self._due.get(q.name, 0.0))
+        for question in due[:count]:
+            if not self._ask(question):
+                self._forget([question])
+
+    def _look_for_xid(self) -> None:
+        if self._handle is None or not self._xids.is_due():
+            return
+        if (xid := self._call(lambda: self._xids.latest(self._handle))) is not None:
+            self._publish(xid=xid, xid_at=clock.now())
+
+    def _is_due(self, question: Question, now: float) -> bool:
+        return self._due.get(question.name, 0.0) <= now
+
+    def _open(self) -> bool:
+        """Find the GPU by its index, once: the handle stays its own, also when the driver counts anew."""
+        nvml = self._nvml
+        try:
+            handle = self._call(lambda: nvml.nvmlDeviceGetHandleByIndex(self._index))
+            self._publish(uuid=self._call(lambda: nvml.nvmlDeviceGetUUID(handle)))
+            self._publish(name=self._call(lambda: nvml.nvmlDeviceGetName(handle)))
+        except nvml.NVMLError as error:
+            self._become(*words.status_of(error.value))
+            return False
+        self._handle = handle
+        self._ask(MINOR)
+        return True
+
+    def _ask(self, question: Question) -> bool:
+        """Whether it was answered. An answer is published at once."""
+        self._errors.pop(question.name, None)
+        try:
+            answer: Answer = self._call(lambda: question.read(self._nvml, self._handle))
+        except self._nvml.NVMLError as error:
+            self._refused(question, error.value)
+            return False
+        now = clock.now()
+        self._due[question.name] = now + question.period_s - ROUND_S / 2
+        denied = tuple(name for name in self._known.denied if name != question.name)
+        self._publish(**(self._rates(answer, now) if question.counters else answer), denied=denied)
+        return True
+
+    def _refused(self, question: Question, code: int) -> None:
+        self._errors[question.name] = code
+        lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
+        self._due[question.name] = clock.now() + (REFUSED_AGAIN_S if lasting else question.period_s) - ROUND_S / 2
+        if code == words.NO_PERMISSION and question.name not in self._known.denied:
+            self._publish(denied=(*self._known.denied, question.name))
+
+    def _forget(self, questions: Iterable[Question]) -> None:
+        """One value is not known any more, though the GPU answers: an old one would be a lie."""
+        fields = [field for question in questions for field in question.fields]
+        self._publish(**{field: getattr(NOTHING_KNOWN, field) for field in fields})
+
+    def _rates(self, answer: Answer, now: float) -> Answer:
+        rates: Answer = {}
+        for field, count in answer.items():
+            before_at, before = self._counters.get(field, (now, count))
+            self._counters[field] = (now, count)
+            rates[field] = (count - before) / (now - before_at) if now > before_at and count >= before else None
+        return rates
+
+    def _call(self, call: Callable[[], Any]) -> Any:
+        """One question to the driver; it may never return. `asked_at` tells the others so."""
+        asked_at = self._asked_at = clock.now()
+        try:
+            return call()
+        finally:
+            answered_at = clock.now()
+            self._asked_at = None
+            self._calls_s.append(answered_at - asked_at)
+            self._publish(answered_at=answered_at)
+
+    def _become(self, status: GpuStatus, why: str | None) -> None:
+        known = self._known
+        self._publish(status=status, why=why, since=known.since if known.status == status else clock.now())
+
+    def _publish(self, **changes: Any) -> None:
+        self._known = replace(self._known, **changes)
+
+
+def _slowness(known: Gpu) -> str | None:
+    return f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None

@@ -1,0 +1,130 @@
+"""All NVIDIA GPUs of this node. `nvmlInit` may hang as any call: it runs in a thread of its own, and is waited for shortly."""
+
+from __future__ import annotations
+
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hangtop import clock
+from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.sources import Absent, Trouble
+from hangtop.sources.nvml import words
+from hangtop.sources.nvml.card import LATE_S, NO_ANSWER_S, Card
+from hangtop.sources.nvml.pids import PidSight
+
+OPEN_WAIT_S = 0.5
+FIRST_ROUND_WAIT_S = 0.3
+
+RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
+KERNEL_MODULE = Path("/sys/module/nvidia/version")
+
+
+class Opening(threading.Thread):
+    """One try to open NVML. It may hang for good; then it is left alone."""
+
+    def __init__(self) -> None:
+        super().__init__(name="nvml-init", daemon=True)
+        self.asked_at = clock.now()
+        self.nvml: Any = None
+        self.count = 0
+        self.driver: str | None = None
+        self.error: Exception | None = None
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        try:
+            nvml = import_module("pynvml")
+            nvml.nvmlInit()
+            self.count = nvml.nvmlDeviceGetCount()
+            self.driver = nvml.nvmlSystemGetDriverVersion()
+            self.nvml = nvml
+        except Exception as error:  # told by `NvmlNode.look`, in the thread that asks
+            self.error = error
+        self.done.set()
+
+
+class NvmlNode:
+    """Reads through NVML. `look` never waits for the driver longer than `OPEN_WAIT_S`."""
+
+    def __init__(self) -> None:
+        self._opening: Opening | None = None
+        self._cards: tuple[Card, ...] = ()
+        self._sight = PidSight()
+
+    def look(self, now: float) -> GpuReading:
+        """Raises `Absent` when there is no such driver or GPU, `Trouble` when the driver refuses."""
+        if not self._cards and (waiting := self._open(now)):
+            return waiting
+        gpus, pids_hidden = self._sight.look(tuple(card.gpu(now) for card in self._cards), now)
+        opened = self._opening
+        return GpuReading(
+            gpus=gpus,
+            driver=opened.driver if opened else None,
+            stuck_since=self._stuck_since(gpus, now),
+            pids_hidden=pids_hidden,
+            notes=_notes(gpus, pids_hidden),
+        )
+
+    def _open(self, now: float) -> GpuReading | None:
+        """`None` once it is open; a reading without GPUs while the driver thinks."""
+        if self._opening is None:
+            self._opening = Opening()
+            self._opening.start()
+        opening = self._opening
+        if not opening.done.wait(OPEN_WAIT_S):
+            late = now - opening.asked_at > LATE_S
+            return GpuReading(stuck_since=opening.asked_at if late else None, stuck_in="nvmlInit" if late else None)
+        if opening.error or not opening.count:
+            self._opening = None
+            raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
+        self._cards = tuple(Card(opening.nvml, index) for index in range(opening.count))
+        for card in self._cards:
+            card.start()
+        self._wait_for_first_round()
+        return None
+
+    def _wait_for_first_round(self) -> None:
+        until = time.monotonic() + FIRST_ROUND_WAIT_S
+        while time.monotonic() < until and any(card.gpu(clock.now()).status == "reading" for card in self._cards):
+            time.sleep(0.02)
+
+    def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
+        """Since when no GPU at all answers; lost ones do not count. One that answers is enough for `None`."""
+        alive = [card for card, gpu in zip(self._cards, gpus, strict=True) if gpu.status != "lost"]
+        waits = [since for card in alive if (since := card.waits_since()) is not None]
+        silent = waits and len(waits) == len(alive) and now - max(waits) > NO_ANSWER_S
+        return max(waits) if silent else None
+
+
+def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
+    slow = [gpu.call_s for gpu in gpus if gpu.status == "late" and gpu.call_s and gpu.call_s >= 1.0]
+    notes = [f"the driver is slow: a call takes {max(slow):.1f} s"] if slow else []
+    return (*notes, PidSight.HIDDEN) if pids_hidden else tuple(notes)
+
+
+def _refusal(error: Exception) -> Absent | Trouble:
+    """What a failed start means, and what mends it."""
+    code = getattr(error, "value", None)
+    if isinstance(error, ImportError):
+        return Trouble("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
+    if code == words.LIBRARY_NOT_FOUND:
+        return Absent("no NVIDIA driver here (libnvidia-ml.so.1 not found)")
+    if code == words.DRIVER_NOT_LOADED:
+        return Trouble(
+            "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
+        )
+    if code == words.VERSION_MISMATCH:
+        return Trouble(f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}")
+    if code == words.NO_PERMISSION:
+        return Trouble("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
+    return Trouble(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
+
+
+def _kernel_version() -> str:
+    try:
+        return f" ({KERNEL_MODULE.read_text().strip()})"
+    except OSError:  # the number is a courtesy
+        return ""

@@ -1,0 +1,71 @@
+"""Whether the driver's pids can be seen from here. In a container they are the host's pids and mean nothing inside.
+
+Sources: nvtop#149, nvitop#75, nvidia-docker#179 (NVML gives host pids; only `--pid=host` helps from inside).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop.records.gpu import Gpu
+
+ROOT_PID_NAMESPACE = 0xEFFFFFFC
+"""Inode of the first pid namespace (`PROC_PID_INIT_INO` in the kernel's proc_ns.h)."""
+
+UNSEEN_S = 5.0
+"""A process that ends leaves the driver's list within one look; one that stays and cannot be seen is hidden."""
+
+OWNERLESS_BYTES = 1 << 30
+"""Memory in use without any process: more than the driver needs for itself."""
+
+
+class PidSight:
+    """Marks processes that cannot be seen. Keeps since when, so that an ending process is not called hidden."""
+
+    HIDDEN = (
+        "this container hides the GPU processes (the driver gives host pids): memory per process needs --pid=host, "
+        "in Kubernetes hostPID: true; till then they are known by their open /dev/nvidia* files"
+    )
+
+    def __init__(self, in_container: bool | None = None) -> None:
+        self._in_container = not _in_root_namespace() if in_container is None else in_container
+        self._unseen: dict[object, float] = {}
+
+    def look(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
+        """The GPUs with `visible` set on their processes, and whether the namespace hides them."""
+        unseen: set[object] = {process.pid for gpu in gpus for process in gpu.processes if not exists(process.pid)}
+        unseen |= {
+            gpu.uuid for gpu in gpus if self._in_container and not gpu.processes and (gpu.used_bytes or 0) > OWNERLESS_BYTES
+        }
+        self._unseen = {key: self._unseen.get(key, now) for key in unseen}
+        gone = {key for key, since in self._unseen.items() if now - since >= UNSEEN_S}
+        hidden = self._in_container and bool(gone)
+        marked = tuple(_marked(gpu, gone, hidden) if gpu.processes else gpu for gpu in gpus)
+        return marked, hidden
+
+
+def _marked(gpu: Gpu, gone: set[object], hidden: bool) -> Gpu:
+    """Where one pid is hidden the others mean nothing either: a process here may bear the number by chance."""
+    processes = (replace(process, visible=not hidden and process.pid not in gone) for process in gpu.processes)
+    return replace(gpu, processes=tuple(processes))
+
+
+def exists(pid: int) -> bool:
+    """Whether there is such a process in this pid namespace, also where /proc hides other users' (hidepid)."""
+    try:
+        os.getpgid(pid)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _in_root_namespace() -> bool:
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino == ROOT_PID_NAMESPACE
+    except OSError:  # no such thing here: nothing hides
+        return True

@@ -1,0 +1,47 @@
+"""The Xid errors that NVML reports as events. They are polled, never waited for: a wait could not be ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hangtop import clock
+
+POLL_S = 5.0
+
+
+class XidEvents:
+    """The event set of one GPU. Where events are not supported there is silence."""
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._events: Any = None
+        self._supported = True
+        self._due_at = 0.0
+
+    def is_due(self) -> bool:
+        return self._supported and clock.now() >= self._due_at
+
+    def latest(self, handle: Any) -> int | None:
+        """The number of the last Xid since the call before; `None`: none."""
+        self._due_at = clock.now() + POLL_S
+        try:
+            if self._events is None:
+                self._register(handle)
+            return self._drain()
+        except self._nvml.NVMLError:
+            self._supported = self._events is not None
+            return None
+
+    def _register(self, handle: Any) -> None:
+        events = self._nvml.nvmlEventSetCreate()
+        self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
+        self._events = events
+
+    def _drain(self) -> int | None:
+        xid: int | None = None
+        try:
+            for _ in range(8):
+                xid = int(self._nvml.nvmlEventSetWait(self._events, 0).eventData)
+        except self._nvml.NVMLError_Timeout:
+            return xid
+        return xid

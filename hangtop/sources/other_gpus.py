@@ -1,0 +1,58 @@
+"""Accelerators that hangtop cannot read: named in one line, not shown as nothing."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PCI_DISPLAY = "0x03"
+PCI_NVIDIA = "0x10de"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherMaker:
+    """`signs`: glob patterns below the root; any match means that it is here. `tool`: what shows it."""
+
+    what: str
+    signs: tuple[str, ...]
+    tool: str
+
+
+OTHERS = (
+    OtherMaker("an AMD GPU", ("dev/kfd", "sys/module/amdgpu"), "rocm-smi"),
+    OtherMaker("an Intel GPU", ("sys/module/xe/drivers/pci:xe/0000:*", "sys/module/i915/drivers/pci:i915/0000:*"), "xpu-smi"),
+    OtherMaker("an Intel Gaudi", ("dev/hl[0-9]*", "sys/module/habanalabs"), "hl-smi"),
+    OtherMaker("an Ascend NPU", ("dev/davinci[0-9]*",), "npu-smi info"),
+)
+APPLE = OtherMaker("an Apple GPU", (), "sudo powermetrics --samplers gpu_power")
+NVIDIA_WITHOUT_DRIVER = "an NVIDIA GPU is on the bus: install its driver, or start the container with --gpus all"
+
+
+def others_here(root: Path = Path("/"), platform: str = sys.platform) -> tuple[str, ...]:
+    """One phrase for each kind that is here. Looks only at names and PCI ids, never into a driver."""
+    if platform == "darwin":
+        return (_phrase(APPLE),)
+    found = [_phrase(other) for other in OTHERS if any(next(root.glob(sign), None) for sign in other.signs)]
+    return (*found, NVIDIA_WITHOUT_DRIVER) if _nvidia_on_the_bus(root) else tuple(found)
+
+
+def _phrase(other: OtherMaker) -> str:
+    return f"{other.what} is here, which hangtop does not read: {other.tool} shows it"
+
+
+def _nvidia_on_the_bus(root: Path) -> bool:
+    return any(
+        _text(device / "vendor") == PCI_NVIDIA and _text(device / "class").startswith(PCI_DISPLAY) for device in _devices(root)
+    )
+
+
+def _devices(root: Path) -> tuple[Path, ...]:
+    return tuple(root.glob("sys/bus/pci/devices/*"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:  # a device that went away, or may not be read, is no sign of anything
+        return ""
