@@ -9,11 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.gpu_life import fold_gpus
+from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
+from hangtop.records.host import HostReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
+from hangtop.records.runs import RunsReading
 
 TAIL_LINES = 5_000
 
@@ -29,6 +32,9 @@ class RunState(Struct, frozen=True):
     tail: tuple[LogLine, ...] = ()
     tail_total: int = 0
     procs: ProcessReading | None = None
+    machine: HostReading | None = None
+    runs: RunsReading | None = None
+    checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     page: PageReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
@@ -43,6 +49,12 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = _fold_log(state, log)
         case ProcessReading() as procs:
             state = replace(state, procs=procs)
+        case HostReading() as machine:
+            state = replace(state, machine=machine)
+        case RunsReading() as runs:
+            state = replace(state, runs=runs)
+        case CheckpointReading() as checkpoints:
+            state = replace(state, checkpoints=checkpoints)
         case GpuReading() as gpus:
             node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
+
+ProcessRole = Literal["launcher", "rank", "data worker", "compiler", "engine core", "ray daemon", "ray worker", "other"]
 
 
 class Writer(Struct, frozen=True, omit_defaults=True):
@@ -24,13 +28,121 @@ class Writer(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
 
 
-class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
-    """Who writes the logs. `writers` keeps those that are gone, with the time when that was seen.
+class Recent(Struct, frozen=True, omit_defaults=True):
+    """What a process did lately: over `seconds`, looked at `samples` times. Parts are of 1, rates per second, `None` not known.
 
-    `hidden`: how many processes might write the logs as well, but belong to a user whose files we may not see. No writer and
-    nothing hidden proves that nobody writes. `note`: one line on what is missing, with the command that grants it.
+    `running_part` and `blocked_part`: share of looks in state R and D. `wchan`: where it was in every look in state D, `None`
+    when that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and sockets
+    included. `switches_s`: voluntary switches of the main thread alone, for those of the process are no sign of life: the
+    threads of a hung gloo group go on (measured). `delay_part`: time that the main thread waited for a core.
+    """
+
+    seconds: float
+    samples: int
+    running_part: float
+    blocked_part: float = 0.0
+    wchan: str | None = None
+    cpu_percent: float | None = None
+    io_b_s: float | None = None
+    passed_b_s: float | None = None
+    switches_s: float | None = None
+    delay_part: float | None = None
+
+
+class Process(Struct, frozen=True, omit_defaults=True):
+    """One process. `state` is the letter of proc(5). CPU in percent of one core, over the last look.
+
+    `state_since`: unix time since when every look saw this state (and wait channel). `subtree_…`: with all descendants; it is by
+    these that a launcher or the parent of a compiler is judged. `devices`: numbers of the `/dev/nvidia*` it holds open.
+    `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
+    """
+
+    pid: int
+    started_at: float
+    start_ticks: int
+    ppid: int
+    name: str
+    command: str
+    state: str
+    role: ProcessRole = "other"
+    rank: int | None = None
+    local_rank: int | None = None
+    world: int | None = None
+    uid: int | None = None
+    user: str | None = None
+    state_since: float | None = None
+    wchan: str | None = None
+    tracer_pid: int | None = None
+    exit_code: int | None = None
+    threads: int = 0
+    rss_bytes: int | None = None
+    cpu_percent: float | None = None
+    read_b_s: float | None = None
+    write_b_s: float | None = None
+    recent: Recent | None = None
+    subtree_size: int = 1
+    subtree_cpu_percent: float | None = None
+    subtree_io_b_s: float | None = None
+    subtree_running_part: float | None = None
+    devices: tuple[int, ...] = ()
+    visible_devices: str | None = None
+    missing_right: str | None = None
+
+    @property
+    def doing(self) -> str:
+        """Its state in words."""
+        match self.state:
+            case "D":
+                return f"blocked in {self.wchan}" if self.wchan else "blocked in the kernel"
+            case "Z" | "X":
+                return "zombie" if self.exit_code is None else f"zombie, {exit_words(self.exit_code)}"
+            case "T" | "t" if self.tracer_pid:
+                return f"held by a debugger (pid {self.tracer_pid})"
+            case "T" | "t":
+                return "stopped"
+        return STATE_WORDS.get(self.state, self.state)
+
+
+STATE_WORDS = {"R": "running", "S": "sleeping", "I": "idle", "W": "waking", "P": "parked"}
+
+
+class Rendezvous(Struct, frozen=True, omit_defaults=True):
+    """The meeting point of the ranks (MASTER_ADDR, MASTER_PORT) by the sockets of this machine.
+
+    `listening`: someone here listens on the port. `established`: connections that the listener here has, else those from here to
+    it. `joined`: ranks of this machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden.
+    """
+
+    address: str
+    port: int
+    world: int | None = None
+    listening: bool | None = None
+    established: int | None = None
+    joined: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+
+
+class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
+    """Who writes the logs, and the tree of the run's processes: parents before their children.
+
+    `writers` keeps those that are gone, with the time when that was seen. `hidden`: how many processes might write the logs as
+    well, but belong to a user whose files we may not see. No writer and nothing hidden proves that nobody writes. `orphans`:
+    training processes of the log's user that lost their parent. `zombies`: ended processes that their parent, of the run or of
+    Ray, does not reap. `ended`: ranks that were seen and are gone. `note`, `missing_right`: one line each on what is missing,
+    and the command that grants it.
     """
 
     writers: tuple[Writer, ...] = ()
     hidden: int = 0
     note: str | None = None
+    processes: tuple[Process, ...] = ()
+    orphans: tuple[Process, ...] = ()
+    zombies: tuple[Process, ...] = ()
+    ended: tuple[Process, ...] = ()
+    rendezvous: Rendezvous | None = None
+    missing_right: str | None = None
+
+
+def exit_words(code: int) -> str:
+    """An exit code as a person says it."""
+    return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"

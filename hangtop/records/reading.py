@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
+from hangtop.records.host import HostReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.process import ProcessReading
+from hangtop.records.runs import RunsReading
 
-Value = LogReading | PageReading | ProcessReading | GpuReading | Heartbeat | ProbeState | Rewind
+Value = (
+    LogReading
+    | PageReading
+    | ProcessReading
+    | GpuReading
+    | HostReading
+    | RunsReading
+    | CheckpointReading
+    | Heartbeat
+    | ProbeState
+    | Rewind
+)
 
 
 class Reading(Struct, frozen=True, omit_defaults=True):

@@ -39,6 +39,8 @@ SOURCES: dict[str, str] = {
     "log": "hangtop.sources.log:LogSource",
     "pages": "hangtop.sources.pages:PageSource",
     "procs": "hangtop.sources.processes:ProcessSource",
+    "runs": "hangtop.sources.runs:RunsSource",
+    "checkpoints": "hangtop.sources.checkpoints:CheckpointSource",
     "gpu": "hangtop.sources.gpu:GpuSource",
 }
 """Every source: its name and where its class is. Imported only in the probe, and only those that are asked for."""

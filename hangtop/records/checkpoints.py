@@ -1,0 +1,22 @@
+"""What the checkpoint directory shows: a save that goes on is a sign of life."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class CheckpointReading(Struct, frozen=True, omit_defaults=True, tag="checkpoints"):
+    """The newest file below `directory`. `growth_b_s`: bytes a second that arrived below it over the last looks.
+
+    `grown_at`: unix time when bytes last arrived. `found_by`: how the directory was found, in words.
+    """
+
+    directory: str
+    found_by: str
+    newest: str | None = None
+    newest_bytes: int | None = None
+    modified_at: float | None = None
+    bytes: int = 0
+    files: int = 0
+    growth_b_s: float | None = None
+    grown_at: float | None = None
