@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import IO, Protocol, runtime_checkable
 
 from hangtop import clock, wire
@@ -22,6 +22,8 @@ SILENT_S = 5.0
 """A probe beats each second. After this long without a line it is said to be silent."""
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed, and replaced once it is gone."""
+REAP_S = 0.1
+"""A killed probe is gone in milliseconds, or stuck in the kernel: then nobody waits for it."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -63,10 +65,12 @@ class ProbeFeed:
 
     async def readings(self) -> AsyncIterator[Reading]:
         while True:
-            process = self._start()
-            yield self._say(ProbeState(alive=True, restarts=self._restarts))
-            async for reading in self._follow(process):
-                yield reading
+            process, asked, output = self._start()
+            with asked, output:
+                yield self._say(ProbeState(alive=True, restarts=self._restarts))
+                async with contextlib.aclosing(self._follow(process, output)) as followed:
+                    async for reading in followed:
+                        yield reading
             if self._ended():
                 return
             yield self._say(ProbeState(alive=False, restarts=self._restarts, problem=_why_gone(process)))
@@ -85,7 +89,7 @@ class ProbeFeed:
     def _ended(self) -> bool:
         return self._closed
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
         passed = () if self._spec.stdin_fd is None else (self._spec.stdin_fd,)
         with _debug_file() as stderr:
             self._process = subprocess.Popen(
@@ -97,13 +101,14 @@ class ProbeFeed:
                 pass_fds=passed,
             )
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         self._write(wire.encode(self._spec))
-        return self._process
+        return self._process, self._process.stdin, self._process.stdout
 
-    async def _follow(self, process: subprocess.Popen[bytes]) -> AsyncIterator[Reading]:
+    async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Readings until the probe's output ends. Silence is reported as a reading, so that it is recorded too."""
-        lines, transport = await _line_reader(process)
+        lines, transport = await _line_reader(output)
         silent_s = 0.0
         try:
             while not self._ended():
@@ -120,7 +125,15 @@ class ProbeFeed:
                 if silent_s:
                     yield self._say(ProbeState(alive=True, restarts=self._restarts))
                 silent_s = 0.0
-                yield wire.decode_reading(line)
+                try:
+                    reading = wire.decode_reading(line)
+                except wire.WireError as error:
+                    yield self._say(
+                        ProbeState(alive=False, restarts=self._restarts, problem=f"the probe printed garbage: {error}")
+                    )
+                    _kill(process)
+                    return
+                yield reading
         finally:
             transport.close()
 
@@ -134,11 +147,9 @@ class ProbeFeed:
         return Reading(source="feed", host=self._host, at=clock.now(), value=value)
 
 
-async def _line_reader(process: subprocess.Popen[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+async def _line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
     reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
-    stdout: IO[bytes] | None = process.stdout
-    assert stdout is not None
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
     return reader, transport
 
 
@@ -162,6 +173,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(REAP_S)
 
 
 def _debug_file() -> IO[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -121,9 +120,9 @@ def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
 
 
-def _numbers(metrics: Mapping[str, float]) -> dict[str, float | str]:
-    """JSON has no NaN and no infinity: they are given as text, because they are what a person must see."""
-    return {name: value if math.isfinite(value) else str(value) for name, value in metrics.items()}
+def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
+    """JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken."""
+    return {name: "nan" if value is None else value for name, value in metrics.items()}
 
 
 def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:

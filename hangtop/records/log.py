@@ -40,7 +40,10 @@ class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):
 
 
 class RankLog(Struct, frozen=True, omit_defaults=True):
-    """What the log says of one rank. `last_at`: unix time of its last line, `None` when no clock is known."""
+    """What the log says of one rank. `last_at`: unix time of its last line, `None` when no clock is known.
+
+    `metrics` by plain name; `None` there means NaN or infinite, which JSON cannot carry.
+    """
 
     rank: int
     world: int | None = None
@@ -55,7 +58,7 @@ class RankLog(Struct, frozen=True, omit_defaults=True):
     step_s: float | None = None
     last_at: float | None = None
     lines: int = 0
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float | None] = {}
 
 
 class StageEvent(Struct, frozen=True, omit_defaults=True):
@@ -98,15 +101,18 @@ class Pace(Struct, frozen=True, omit_defaults=True):
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):
-    """How far the run is. `metrics` holds the latest finite or non-finite values by their plain names (loss, lr, grad_norm …)."""
+    """How far the run is. `metrics`: the latest values by plain name (loss, lr, grad_norm …); `history`: their recent past.
+
+    `None` as a value means NaN or infinite, which JSON cannot carry; a metric that was never seen is not there at all.
+    """
 
     step: int | None = None
     total: int | None = None
     step_s: float | None = None
     eta_s: float | None = None
     unit: str = "step"
-    metrics: dict[str, float] = {}
-    history: dict[str, tuple[float, ...]] = {}
+    metrics: dict[str, float | None] = {}
+    history: dict[str, tuple[float | None, ...]] = {}
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
