@@ -36,20 +36,22 @@ class Recorder:
     """Writes readings through a child process, because a file may lie on a disk that does not answer."""
 
     def __init__(self, path: Path, spec: WatchSpec) -> None:
-        self._child = subprocess.Popen(
+        self.child = subprocess.Popen(
             (sys.executable, "-m", "hangtop.recorder", str(path)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._pipe = self._child.stdin.fileno()
+        assert self.child.stdin is not None
+        assert self.child.stdout is not None
+        self._pipe = self.child.stdin.fileno()
         os.set_blocking(self._pipe, False)
         self._backlog = bytearray()
         self.left_out = 0
-        answer = _first_line(self._child.stdout.fileno(), within_s=5.0)
+        with self.child.stdout as output:
+            answer = _first_line(output.fileno(), within_s=5.0)
         if answer != b"ready\n":
+            self.close()
             raise RecordingError(answer.decode(errors="replace").strip() or f"cannot record to {path}: the disk does not answer")
         self._put(wire.encode(wire.Header(wire.SCHEMA, __version__, clock.now(), spec)))
 
@@ -59,14 +61,16 @@ class Recorder:
             self._put(wire.encode(reading))
 
     def close(self) -> None:
-        """Give the last lines a moment to leave; the child ends when the pipe closes."""
+        """Give the last lines a moment to leave. The child ends when its pipe closes; on a dead disk it is left behind."""
         deadline = time.monotonic() + FLUSH_AT_EXIT_S
         while self._backlog and (left_s := deadline - time.monotonic()) > 0:
             select.select((), (self._pipe,), (), left_s)
             self._put(b"")
-        assert self._child.stdin is not None
+        assert self.child.stdin is not None
         with contextlib.suppress(OSError):
-            self._child.stdin.close()
+            self.child.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(max(0.0, deadline - time.monotonic()))
 
     def _put(self, line: bytes) -> None:
         if len(self._backlog) > BACKLOG_BYTES:

@@ -1,0 +1,148 @@
+"""A session is written down as it comes, survives a kill at any byte, and plays again with its own clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from hangtop import wire
+from hangtop.feeds import Seekable
+from hangtop.model import RunState, fold
+from hangtop.recording import Recorder, RecordingError, ReplayFeed, load
+from hangtop.records.ask import PageAsk
+from hangtop.records.health import Heartbeat
+from hangtop.records.log import LogReading, PageReading, RankLog
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
+
+SPEC = WatchSpec(logs=("train.log",), stall_s=30.0)
+PATIENCE_S = 20.0
+
+
+def reading(at: float, step: int) -> Reading:
+    return Reading("log", "n1", at, LogReading(files=(), ranks=(RankLog(0, step=step),)))
+
+
+def record(path: Path, *readings: Reading) -> None:
+    recorder = Recorder(path, SPEC)
+    for one in readings:
+        recorder.write(one)
+    recorder.close()
+    recorder.child.wait(PATIENCE_S)
+
+
+def test_what_was_read_is_what_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, reading(10, 1), reading(11, 2))
+    recording = load(path)
+    assert recording.header.spec == SPEC
+    assert [wire.decode_reading(line) for line in recording.lines] == [reading(10, 1), reading(11, 2)]
+
+
+def test_answers_to_the_screen_are_no_part_of_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, reading(10, 1), Reading("pages", "n1", 10.5, PageReading(1)))
+    assert len(load(path).lines) == 1
+
+
+def test_a_recording_cut_at_any_byte_plays_what_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, reading(10, 1), reading(11, 2))
+    whole = path.read_bytes()
+    first_two = whole.index(b"\n", whole.index(b"\n") + 1) + 1
+    for cut in range(first_two, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        recording = load(path)
+        assert len(recording.lines) == 1
+        assert recording.torn == (cut > first_two)
+
+
+def test_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, reading(10, 1), reading(11, 2))
+    path.write_bytes(path.read_bytes()[:-20])
+    record(path, reading(12, 3))
+    recording = load(path)
+    assert recording.times == (10, 12)
+    assert recording.torn == 1
+
+
+def test_another_file_is_never_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("step 1\n")
+    with pytest.raises(RecordingError, match="is not a hangtop recording"):
+        Recorder(path, SPEC)
+    assert path.read_text() == "step 1\n"
+
+
+def test_a_folder_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="No such file or directory"):
+        Recorder(tmp_path / "missing" / "session", SPEC)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "the file is empty"),
+        (b"step 1\n", "not a hangtop recording"),
+        (b"\x00\xff\n", "not a hangtop recording"),
+        (wire.encode(wire.Header(1, "0", 0.0, SPEC)), "holds no reading"),
+        (wire.encode(wire.Header(7, "0", 0.0, SPEC)), "recording has schema 7"),
+    ],
+)
+def test_a_file_that_is_no_recording_is_said_in_one_line(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    with pytest.raises(RecordingError, match=why):
+        load(path)
+
+
+async def folded(feed: ReplayFeed, until_step: int | None) -> RunState:
+    """The state when rank 0 reached this step (`None`: is not known)."""
+    state = RunState()
+    async with asyncio.timeout(PATIENCE_S):
+        async for one in feed.readings():
+            state = fold(state, one)
+            if (state.ranks[0].step if 0 in state.ranks else None) == until_step:
+                return state
+    raise AssertionError("the replay ended")
+
+
+async def test_a_replay_keeps_the_pace_of_the_session_times_speed(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, *[reading(1_000 + step, step) for step in range(100)])
+    started = time.monotonic()
+    feed = ReplayFeed(load(path), speed=100.0)
+    await folded(feed, 99)
+    assert time.monotonic() - started > 0.9
+    assert feed.now() == 1_099
+
+
+async def test_seeking_back_forgets_the_future(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, *[reading(1_000 + step, step) for step in range(100)])
+    feed = ReplayFeed(load(path))
+    assert isinstance(feed, Seekable)
+    feed.toggle_pause()
+    feed.seek(1_080)
+    await folded(feed, 80)
+    feed.seek(1_020)
+    state = await folded(feed, 20)
+    assert state.ranks[0].step == 20
+    assert feed.now() == 1_020
+
+
+async def test_a_question_is_answered_even_by_a_recording(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, Reading("probe", "n1", 1.0, Heartbeat()))
+    feed = ReplayFeed(load(path))
+    feed.ask(PageAsk(7, 0, 0))
+    async with asyncio.timeout(PATIENCE_S):
+        async for one in feed.readings():
+            if isinstance(one.value, PageReading):
+                assert one.value.ask == 7
+                assert "only the newest lines" in (one.value.problem or "")
+                return

@@ -1,0 +1,166 @@
+"""The verdict from the log and its writers, as a table: silence against the limit of the stage, messages, restarts, blindness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState
+from hangtop.records.health import ProbeState, SourceHealth
+from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
+from hangtop.records.process import ProcessReading, Writer
+from hangtop.spec import WatchSpec
+
+NOW = 10_000.0
+SPEC = WatchSpec(logs=("train.log",))
+PLAN = (
+    StagePlan("dataset", "dataset", slow_after_s=120, stalled_after_s=600),
+    StagePlan("train_loop", "training", steady=True),
+    StagePlan("finish", "finish"),
+)
+OOM = Finding("cuda.oom", "fatal", "cause", 500, "CUDA out of memory", rank=4, hang="crash", cause="Too much memory.")
+
+
+def run(silence_s: float | None, stage: str | None = "train_loop", **log: Any) -> RunState:
+    """A run that was silent for `silence_s` in this stage."""
+    titles = {plan.id: plan.title for plan in PLAN}
+    events = () if stage is None else (StageEvent(stage, titles[stage], "generic", 0, 100, at=NOW - 2_000),)
+    reading = LogReading(
+        files=(LogFile("train.log", size_bytes=1_000),),
+        bytes=1_000,
+        plan=PLAN,
+        stages=events,
+        last_output_at=None if silence_s is None else NOW - silence_s,
+    )
+    return RunState(log=replace(reading, **log), health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+
+
+PACED = Pace(steps=20, p50_s=50.0, p95_s=60.0, longest_s=70.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        pytest.param(run(3), "running", id="fresh output"),
+        pytest.param(run(119), "running", id="just under the limit"),
+        pytest.param(run(121), "stalled", id="over the limit in a steady stage"),
+        pytest.param(run(150, pace=PACED), "running", id="slow steps stretch the limit to 3 x p95"),
+        pytest.param(run(190, pace=PACED), "stalled", id="beyond 3 x p95"),
+        pytest.param(run(150, pace=replace(PACED, steps=2)), "stalled", id="two steps teach nothing"),
+        pytest.param(run(150, stage="dataset"), "slow", id="a stage with a ceiling of its own is slow first"),
+        pytest.param(run(601, stage="dataset"), "stalled", id="and stalled beyond its ceiling"),
+        pytest.param(run(121, stage=None), "stalled", id="no stage known"),
+        pytest.param(run(300, announced_until=NOW + 60), "slow", id="the log announced a wait"),
+        pytest.param(run(300, announced_until=NOW - 1), "stalled", id="an announced wait that is over explains nothing"),
+        pytest.param(run(5, findings=(OOM,)), "crashed", id="a fatal cause"),
+        pytest.param(run(5, findings=(OOM,), attempt=2), "running", id="a crash of an earlier attempt is history"),
+        pytest.param(run(5, findings=(replace(OOM, severity="hint"),)), "running", id="a caught exception is a hint"),
+        pytest.param(
+            run(300, findings=(replace(OOM, id="hw.xid", hang="hang"),)), "stalled", id="a message that hangs, not crashes"
+        ),
+        pytest.param(run(5, stage="finish"), "finished", id="the finish stage"),
+        pytest.param(run(300, stage="finish"), "finished", id="silence after the finish is no stall"),
+        pytest.param(run(300, progress=Progress(step=40, total=40)), "finished", id="the last step, then long silence"),
+        pytest.param(run(1, progress=Progress(step=40, total=40)), "running", id="the last step, a second ago"),
+        pytest.param(run(None, bytes=0), "running", id="nothing written yet"),
+    ],
+)
+def test_the_word(state: RunState, word: str) -> None:
+    assert diagnose(state, SPEC, NOW).word == word
+
+
+def test_a_shorter_stall_limit_scales_the_ceiling_of_a_stage() -> None:
+    short = replace(SPEC, stall_s=12.0)
+    assert diagnose(run(50, stage="dataset"), short, NOW).word == "slow"
+    assert diagnose(run(61, stage="dataset"), short, NOW).word == "stalled"
+
+
+def test_a_network_file_system_gets_its_slack() -> None:
+    files = (LogFile("train.log", network="nfs4", slack_s=60.0),)
+    assert diagnose(run(150, files=files), SPEC, NOW).word == "running"
+    assert diagnose(run(181, files=files), SPEC, NOW).word == "stalled"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (replace(run(300), heard_at=NOW - 6), "no sign of life since"),
+        (replace(run(300), probe=ProbeState(alive=False, problem="the probe was killed by SIGKILL")), "killed by SIGKILL"),
+        (replace(run(300), health={"log": SourceHealth("log", problem="train.log: Permission denied")}), "Permission denied"),
+        (replace(run(300), health={"log": SourceHealth("log", read_at=1.0, busy_s=12.0)}), "hangs since"),
+        (run(None, files=(LogFile("train.log", status="waiting", problem="waiting for train.log"),)), "waiting for train.log"),
+    ],
+)
+def test_a_stall_needs_proof_of_silence(state: RunState, reason: str) -> None:
+    verdict = diagnose(state, SPEC, NOW)
+    assert verdict.word == "blind"
+    assert reason in verdict.headline
+
+
+def test_the_earliest_cause_is_named_before_its_victims() -> None:
+    victim = Finding("nccl.watchdog_timeout", "fatal", "victim", 100, "Watchdog caught a timeout", rank=0, hang="hang-then-crash")
+    verdict = diagnose(run(5, findings=(victim, OOM)), SPEC, NOW)
+    assert verdict.headline == "Rank 4: CUDA out of memory."
+    assert verdict.confidence == "certain"
+    assert diagnose(run(5, findings=(victim,)), SPEC, NOW).confidence == "likely"
+
+
+def laggard_run(silence_s: float) -> RunState:
+    ranks = {rank: RankLog(rank, step=20, last_at=NOW - silence_s) for rank in range(8)}
+    ranks[5] = RankLog(5, step=11, pid=77, last_at=NOW - silence_s - 60)
+    return replace(run(silence_s), ranks=ranks)
+
+
+def test_the_rank_that_stayed_behind_is_the_culprit_and_no_peer_is() -> None:
+    verdict = diagnose(laggard_run(130), SPEC, NOW)
+    assert verdict.word == "stalled"
+    assert [culprit.rank for culprit in verdict.culprits] == [5]
+    assert "9 steps behind" in verdict.culprits[0].why[0]
+    assert "Rank 5 stayed behind" in verdict.headline
+
+
+def test_when_all_ranks_are_alike_none_is_named() -> None:
+    ranks = {rank: RankLog(rank, step=20, last_at=NOW - 200) for rank in range(8)}
+    verdict = diagnose(replace(run(200), ranks=ranks), SPEC, NOW)
+    assert verdict.culprits == ()
+    assert verdict.confidence == "possible"
+
+
+WRITER = Writer(77, 1.0, "python", "python train.py", (0,), alive=False, gone_at=NOW - 5)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "word", "how"),
+    [(0, "finished", "exit code 0"), (1, "crashed", "exit code 1"), (-9, "crashed", "SIGKILL"), (None, "crashed", "not known")],
+)
+def test_the_writer_that_went_tells_how_the_run_ended(exit_code: int | None, word: str, how: str) -> None:
+    procs = ProcessReading(writers=(replace(WRITER, exit_code=exit_code),))
+    verdict = diagnose(replace(run(5), procs=procs), SPEC, NOW)
+    assert verdict.word == word
+    assert how in verdict.headline
+
+
+def test_a_log_without_any_writer_here_is_judged_by_its_silence() -> None:
+    assert diagnose(replace(run(5), procs=ProcessReading()), SPEC, NOW).word == "running"
+
+
+def test_one_writer_that_lives_is_enough() -> None:
+    procs = ProcessReading(writers=(WRITER, replace(WRITER, pid=78, alive=True)))
+    assert diagnose(replace(run(5), procs=procs), SPEC, NOW).word == "running"
+
+
+def test_the_text_of_a_verdict_stands_still_while_time_passes() -> None:
+    early, late = diagnose(run(130), SPEC, NOW), diagnose(replace(run(130), heard_at=NOW + 30), SPEC, NOW + 30)
+    assert (early.headline, early.evidence, early.refute) == (late.headline, late.evidence, late.refute)
+    assert late.silence_s == 160
+
+
+def test_a_message_that_means_a_hang_and_is_all_that_comes() -> None:
+    text = "No available shared memory broadcast block found in 60 second."
+    message = Finding("vllm.shm_broadcast", "warning", "cause", 400, text, hang="hang", count=3, at=NOW - 180, last_offset=990)
+    assert diagnose(run(10, findings=(message,), last_line=f"INFO {text}"), SPEC, NOW).word == "stalled"
+    assert diagnose(run(10, findings=(message,), last_line="step 7"), SPEC, NOW).word == "running"
+    assert diagnose(run(10, findings=(replace(message, count=1),), last_line=text), SPEC, NOW).word == "running"
