@@ -6,7 +6,10 @@ from msgspec import Struct
 
 
 class RunCandidate(Struct, frozen=True, omit_defaults=True):
-    """A run that writes a log: its topmost process, and what it may be. `framework` is a guess by the command lines."""
+    """A run that writes a log: its topmost process, and what it may be. `framework` is a guess by the command lines.
+
+    `log`: what to give to `--log`; the directory, when one process writes several files. `logs`: how many it writes.
+    """
 
     log: str
     pid: int
@@ -16,6 +19,7 @@ class RunCandidate(Struct, frozen=True, omit_defaults=True):
     framework: str = "generic"
     user: str | None = None
     via: str | None = None
+    logs: int = 1
     ranks: int = 0
     log_bytes: int | None = None
     log_modified_at: float | None = None

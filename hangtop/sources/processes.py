@@ -64,7 +64,7 @@ class ProcessSource:
         if self._looks % RESOLVE_EVERY == 0:
             self._resolve()
         self._looks += 1
-        machine = Machine(self._table.stats, self._files.by_pid())
+        machine = Machine.of(self._table.stats, self._files.by_pid())
         feeders = self._feeders(machine)
         for feeder in feeders:
             self._meet(machine.stats[feeder.pid], feeder, now)
@@ -90,8 +90,7 @@ class ProcessSource:
     def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
         if self._spec.pids:
             return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
-        targets = {file.target for files in machine.files.values() for file in files if file.writable}
-        paths = sorted(target for target in targets if self._wanted.matches(target))
+        paths = sorted(filter(self._wanted.matches, machine.holders))
         return find_feeders(machine, paths, ignored=(os.getpid(), os.getppid()))
 
     def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:

@@ -17,7 +17,7 @@ ROUNDS = 20
 
 
 class Known(Struct, frozen=True):
-    """What one process held when it was last asked. `denied`: we may not know."""
+    """What one process held when it was last asked, standard input, files and pipes it writes. `denied`: we may not know."""
 
     files: tuple[OpenFile, ...] = ()
     denied: bool = False
@@ -61,4 +61,11 @@ class OpenFiles:
 def _known(answer: tuple[OpenFile, ...] | OSError) -> Known:
     if isinstance(answer, OSError):
         return Known(denied=isinstance(answer, PermissionError))
-    return Known(answer)
+    return Known(tuple(file for file in answer if _tells(file)))
+
+
+def _tells(file: OpenFile) -> bool:
+    """Where something is written to, where it comes from, and GPUs: the rest is the most and says nothing."""
+    if file.fd == 0 or file.target.startswith("/dev/nvidia"):
+        return True
+    return file.writable and file.target.startswith(("/", "pipe:")) and not file.target.startswith("/dev/")

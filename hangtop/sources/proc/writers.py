@@ -25,24 +25,26 @@ class Feeder(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """The table and what its processes hold open, as far as that could be read."""
+    """The table and what its processes hold open, as far as that could be read. `holders`: who has a file open for writing."""
 
     stats: Mapping[int, Stat]
     files: Mapping[int, tuple[OpenFile, ...]]
+    holders: Mapping[str, list[int]]
+
+    @classmethod
+    def of(cls, stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]]) -> Machine:
+        """A deleted file is no longer the file of that name: who writes it has no part in a new one."""
+        holders: dict[str, list[int]] = {}
+        for pid, held in files.items():
+            for target in {file.target for file in held if file.writable and not file.deleted and pid in stats}:
+                holders.setdefault(target, []).append(pid)
+        return cls(stats, files, holders)
 
     def children(self) -> dict[int, list[int]]:
         tree: dict[int, list[int]] = {}
         for stat in self.stats.values():
             tree.setdefault(stat.ppid, []).append(stat.pid)
         return tree
-
-    def holders(self, target: str) -> list[int]:
-        """The pids that hold this very file or pipe open for writing. A deleted file is no longer the file of that name."""
-        return [
-            pid
-            for pid, files in self.files.items()
-            if pid in self.stats and any(file.writable and not file.deleted and file.target == target for file in files)
-        ]
 
 
 def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[Feeder, ...]:
@@ -52,18 +54,23 @@ def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int
     """
     found: dict[int, Feeder] = {}
     for path in paths:
-        sources = {pid: via for pid, via in _behind(machine, path, None, set(ignored)).items() if pid not in ignored}
-        for pid in _topmost(machine, sources):
+        sources = sources_of(machine, path, ignored)
+        for pid in topmost(machine, sources):
             known = found.get(pid)
             joined = (known.paths if known else frozenset()) | {path}
             found[pid] = Feeder(pid, joined, sources[pid] or (known.via if known else None))
     return tuple(found[pid] for pid in sorted(found))
 
 
+def sources_of(machine: Machine, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
+    """Every process that writes to `path`, with the name of the relay it goes through."""
+    return {pid: via for pid, via in _behind(machine, path, None, set(ignored)).items() if pid not in ignored}
+
+
 def _behind(machine: Machine, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
     """All processes that write to `target`, relays replaced by what stands behind them."""
     sources: dict[int, str | None] = {}
-    for pid in machine.holders(target):
+    for pid in machine.holders.get(target, ()):
         if pid in seen:
             continue
         name = machine.stats[pid].name
@@ -86,7 +93,7 @@ def _upstream(machine: Machine, pid: int, seen: set[int]) -> dict[int, str | Non
     return _behind(machine, stdin.target, name, seen)
 
 
-def _topmost(machine: Machine, pids: Collection[int]) -> list[int]:
+def topmost(machine: Machine, pids: Collection[int]) -> list[int]:
     """Those without an ancestor among `pids`."""
     return [pid for pid in pids if not any(parent in pids for parent in ancestors(machine.stats, pid))]
 

@@ -1,0 +1,182 @@
+"""The source "runs": training runs on this machine, found by the logs they hold open. For a person who named none."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from hangtop.records.ask import Ask
+from hangtop.records.reading import Value
+from hangtop.records.runs import RunCandidate, RunsReading
+from hangtop.sources.proc.frameworks import RANK_NAMES, framework_of, looks_like_training
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.openfiles import OpenFiles
+from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.sources.proc.words import clean, command_line
+from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, sources_of
+from hangtop.sources.processes import open_table
+from hangtop.spec import WatchSpec
+
+LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
+NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")
+RAY_OWN = re.compile(r"/session_[^/]+/logs/(?!job-driver-)")
+"""Logs of Ray itself and of its workers: the run's log is the one of its driver."""
+MAX_CANDIDATES = 50
+
+
+class Member(Struct, frozen=True):
+    """What is asked of a process that belongs to a run that may be offered."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+class RunsSource:
+    """Looks for runs every two seconds: files that training processes, or a relay behind them, hold open for writing."""
+
+    name = "runs"
+    interval_s = 2.0
+    deadline_s = 5.0
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+        self._table = table or open_table()
+        self._files = OpenFiles(self._table)
+        self._members: Guard[Hashable, Member] = Guard()
+        self._sizes: Guard[Hashable, tuple[int, float]] = Guard()
+        self._known: dict[Hashable, Member] = {}
+
+    def read(self, now: float) -> Iterable[Value]:
+        """All runs that are found now. `now` is unix time."""
+        self._table.refresh(())
+        self._files.refresh(now)
+        machine = Machine.of(self._table.stats, self._files.by_pid())
+        children = machine.children()
+        found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
+        yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """Nothing is asked of this source."""
+        return ()
+
+    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
+        """Topmost writers of those logs that something like training writes. Other descendants of a writer say nothing about it:
+        an editor writes a log, and training may run in its terminal."""
+        own = (os.getpid(), os.getppid())
+        logs = [log for log in _open_logs(machine) if self._trains(machine, sources_of(machine, log, own))]
+        return find_feeders(machine, logs, own)
+
+    def _trains(self, machine: Machine, pids: Iterable[int]) -> bool:
+        members = self._ask(machine, pids).values()
+        return looks_like_training((" ".join(each.command) for each in members), (each.environ for each in members))
+
+    def _candidate(self, machine: Machine, children: Mapping[int, list[int]], feeder: Feeder) -> RunCandidate:
+        stat = machine.stats[feeder.pid]
+        members = self._ask(machine, descendants(children, feeder.pid))
+        log = _to_watch(machine, feeder)
+        size, modified_at = self._size(log)
+        return RunCandidate(
+            log=clean(log),
+            pid=feeder.pid,
+            started_at=self._table.started_at(stat.start_ticks),
+            start_ticks=stat.start_ticks,
+            command=command_line(members[feeder.pid].command) if feeder.pid in members else f"[{clean(stat.name)}]",
+            framework=framework_of(" ".join(member.command) for member in members.values()) or "generic",
+            user=user_name(self._table.owner(feeder.pid)),
+            via=feeder.via,
+            logs=len(feeder.paths),
+            ranks=len({rank for member in members.values() if (rank := member.environ.get("RANK")) is not None}),
+            log_bytes=size,
+            log_modified_at=modified_at,
+        )
+
+    def _ask(self, machine: Machine, pids: Iterable[int]) -> dict[int, Member]:
+        """Command and environment of these processes; those that do not answer are left out."""
+        stats = [machine.stats[pid] for pid in pids]
+        questions: dict[Hashable, Callable[[], Member]] = {
+            (stat.identity, stat.name): partial(self._member, stat)
+            for stat in stats
+            if (stat.identity, stat.name) not in self._known
+        }
+        answers = self._members.ask(questions)
+        self._known.update((key, answer) for key, answer in answers.items() if isinstance(answer, Member))
+        known = {stat.pid: self._known.get((stat.identity, stat.name)) for stat in stats}
+        return {pid: member for pid, member in known.items() if member is not None}
+
+    def _member(self, stat: Stat) -> Member:
+        """The environment is reduced to what tells a run: it can hold secrets."""
+        command = self._table.command(stat.pid)
+        try:
+            environ = self._table.environ(stat.pid)
+        except PermissionError:
+            environ = {}
+        return Member(command, {name: environ[name] for name in RANK_NAMES if name in environ})
+
+    def _size(self, log: str) -> tuple[int | None, float | None]:
+        answer = self._sizes.ask({log: partial(_size_of, log)}).get(log)
+        return answer if isinstance(answer, tuple) else (None, None)
+
+    def _note(self) -> str | None:
+        hidden = len(self._files.denied())
+        if not hidden or os.geteuid() == 0:
+            return None
+        return f"{hidden} processes of other users are not shown: sudo hangtop shows the runs of all users"
+
+
+def descendants(children: Mapping[int, list[int]], pid: int) -> list[int]:
+    """The process and all below it, parents first."""
+    line = [pid]
+    for parent in line:
+        line.extend(child for child in children.get(parent, ()) if child not in line)
+    return line
+
+
+def user_name(uid: int | None) -> str | None:
+    """The login name of a user id, or its number where the machine has no name for it."""
+    if uid is None:
+        return None
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _to_watch(machine: Machine, feeder: Feeder) -> str:
+    """Its standard output or error where that is a log; else the one log it writes, or the directory that holds them all."""
+    own = {file.fd: file.target for file in machine.files.get(feeder.pid, ()) if file.target in feeder.paths}
+    for fd in (1, 2):
+        if fd in own:
+            return own[fd]
+    return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
+
+
+def _open_logs(machine: Machine) -> list[str]:
+    """Files that may be the log of a run: someone's standard output or error, or held by a relay, or with a log's name."""
+    return sorted(
+        log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
+    )
+
+
+def _may_be_log(path: str) -> bool:
+    return path.startswith("/") and not path.startswith(NOT_LOGS) and RAY_OWN.search(path) is None
+
+
+def _logs(machine: Machine, pid: int, path: str) -> bool:
+    """Whether this process holds the file as one holds a log."""
+    if path.endswith(LOG_NAMES) or machine.stats[pid].name in RELAYS:
+        return True
+    return any(file.fd in (1, 2) for file in machine.files[pid] if file.target == path)
+
+
+def _size_of(path: str) -> tuple[int, float]:
+    status = os.stat(path)
+    return status.st_size, status.st_mtime
+
+
+def _likeliest(candidate: RunCandidate) -> tuple[bool, float]:
+    """Known frameworks first, then the log that was written last."""
+    return candidate.framework == "generic" and candidate.ranks == 0, -(candidate.log_modified_at or 0.0)
