@@ -196,7 +196,7 @@ def read_config(path: Path | None) -> Config:
 def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     """What to watch: the command line first, then the config file, then the defaults."""
     sources = tuple(given["sources"].split(",")) if given["sources"] else config.sources or DEFAULT_SOURCES
-    unknown = sorted(set(sources) - set(DEFAULT_SOURCES) - {"gpu", "ray", "stacks", "nccl", "checkpoints"})
+    unknown = sorted(set(sources) - set(DEFAULT_SOURCES))
     if unknown:
         raise click.UsageError(f"--sources: no source is named {', '.join(unknown)}; there are {', '.join(DEFAULT_SOURCES)}")
     return WatchSpec(
@@ -216,7 +216,7 @@ def watch_look(given: dict[str, Any], config: Config) -> Any:
     from hangtop.commands.watch import Look
 
     return Look(
-        plain=given["plain"],
+        as_lines=given["plain"],
         calm=given["calm"] or config.calm,
         read_only=given["read_only"] or config.read_only,
         theme=given["theme"] or config.theme,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 DEFAULT_STALL_S = 120.0
-DEFAULT_SOURCES = ("log", "procs")
+DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
+"""What `--sources` may name. The probe runs those that this hangtop has."""
 
 
 class WatchSpec(Struct, frozen=True, omit_defaults=True):

@@ -22,5 +22,5 @@ def run(path: Path, speed: float, look: watch.Look) -> int:
     if recording.torn:
         sys.stderr.write(f"hangtop replay: {some(recording.torn, 'line')} of {path} were cut short and are left out\n")
     feed = ReplayFeed(recording, speed)
-    on_screen = not look.plain and sys.stdout.isatty()
+    on_screen = not look.as_lines and sys.stdout.isatty()
     return watch.show(feed, recording.header.spec, replace(look, title=path.name), feed.now, on_screen=on_screen)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop import clock
 from hangtop.commands import plain
@@ -19,9 +20,9 @@ Wrap = Callable[[Feed], Feed]
 
 
 class Look(Struct, frozen=True):
-    """How it is shown. `until`: the verdicts that end plain output."""
+    """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output."""
 
-    plain: bool = False
+    as_lines: bool = False
     calm: bool = False
     read_only: bool = False
     theme: str | None = None
@@ -31,7 +32,7 @@ class Look(Struct, frozen=True):
 
 def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
-    on_screen = not look.plain and sys.stdout.isatty()
+    on_screen = not look.as_lines and sys.stdout.isatty()
     if "-" in spec.logs:
         spec, on_screen = _keep_stdin(spec, on_screen)
     return show(wrap(ProbeFeed(spec)), spec, look, clock.now, on_screen=on_screen)
@@ -53,8 +54,6 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
 
 def _keep_stdin(spec: WatchSpec, on_screen: bool) -> tuple[WatchSpec, bool]:
     """The pipe goes to the probe under another number; keys then come from the terminal itself, if there is one."""
-    from msgspec.structs import replace
-
     piped = os.dup(sys.stdin.fileno())
     try:
         keys = os.open("/dev/tty", os.O_RDONLY)

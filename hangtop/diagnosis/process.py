@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-
 from hangtop.diagnosis.case import Case
-from hangtop.records.process import Writer
+from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.text import clock
 
@@ -41,7 +39,4 @@ def writer_gone(case: Case) -> Verdict | None:
 
 
 def _how(writer: Writer) -> str:
-    code = writer.exit_code
-    if code is None:
-        return "ended, exit code not known"
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    return "ended, exit code not known" if writer.exit_code is None else f"ended, {exit_words(writer.exit_code)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Literal
 
 from msgspec import Struct
@@ -144,5 +145,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
 
 
 def exit_words(code: int) -> str:
-    """An exit code as a person says it."""
-    return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"
+    """An exit code as a person says it: `exit code 1`, `killed by SIGKILL`."""
+    if code >= 0:
+        return f"exit code {code}"
+    known = -code in set(signal.Signals)
+    return f"killed by {signal.Signals(-code).name if known else f'signal {-code}'}"

@@ -129,7 +129,7 @@ def test_when_all_ranks_are_alike_none_is_named() -> None:
     assert verdict.confidence == "possible"
 
 
-WRITER = Writer(77, 1.0, "python", "python train.py", (0,), alive=False, gone_at=NOW - 5)
+WRITER = Writer(77, 1.0, "python", "python train.py", alive=False, gone_at=NOW - 5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""Bare `hangtop`: the training runs on this machine, to choose from."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+from hangtop import clock
+from hangtop.feeds import ProbeFeed
+from hangtop.records.runs import RunCandidate, RunsReading
+from hangtop.spec import WatchSpec
+from hangtop.text import duration, size
+
+PATIENCE_S = 5.0
+NONE_FOUND = "no training run writes a log on this machine; name one: hangtop --log train.log, or see hangtop demo"
+
+
+def choose(spec: WatchSpec) -> WatchSpec:
+    """The spec with the log that was chosen. Ends with exit code 2 and one line when there is nothing, or nobody, to choose."""
+    found = asyncio.run(find())
+    if found.note:
+        click.echo(found.note, err=True)
+    if not found.candidates:
+        raise click.UsageError(NONE_FOUND)
+    click.echo("\n".join(listing(found.candidates, clock.now())))
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("which of these? give --log PATH")
+    number = click.prompt("Watch which", type=click.IntRange(1, len(found.candidates)), default=1)
+    return replace(spec, logs=(found.candidates[number - 1].log,))
+
+
+async def find() -> RunsReading:
+    """Look once, in a probe: /proc may hold processes whose files do not answer."""
+    feed = ProbeFeed(WatchSpec(sources=("runs",)))
+    started = time.monotonic()
+    try:
+        async for reading in feed.readings():
+            if isinstance(reading.value, RunsReading):
+                return reading.value
+            if time.monotonic() - started > PATIENCE_S:
+                break
+    finally:
+        feed.close()
+    return RunsReading(note=f"looking at the processes of this machine took longer than {PATIENCE_S:.0f} s")
+
+
+def listing(candidates: Sequence[RunCandidate], now: float) -> list[str]:
+    """A line a run: number, log, framework, ranks, size, how long quiet, command."""
+    width = max(len(run.log) for run in candidates)
+    lines = []
+    for number, run in enumerate(candidates, 1):
+        quiet = "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}"
+        ranks = f"{run.ranks} ranks" if run.ranks else ""
+        command = f"{run.command} via {run.via}" if run.via else run.command
+        lines.append(
+            f"{number:>3}  {run.log:<{width}}  {run.framework:<10} {ranks:<9} {size(run.log_bytes):>7}  {quiet:<12} {command}"
+        )
+    return lines
