@@ -1,0 +1,251 @@
+"""HangtopApp: readings in, keys out. It never waits for anything: what may block lives in the probe."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.app import App
+
+from hangtop import clock
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.feeds import Feed, Seekable
+from hangtop.model import RunState, fold
+from hangtop.panes import PANES
+from hangtop.panes.alarm import CALM
+from hangtop.panes.keys import Key, all_keys
+from hangtop.panes.line import LineView
+from hangtop.panes.log_book import Sought
+from hangtop.panes.status import terminal_title
+from hangtop.panes.view import View
+from hangtop.records.health import ProbeState
+from hangtop.records.log import PageReading
+from hangtop.screens.help import HelpScreen
+from hangtop.screens.page import PageScreen
+from hangtop.screens.rank import RankScreen
+from hangtop.screens.verdict import VerdictScreen
+from hangtop.screens.watch import WatchScreen
+from hangtop.spec import WatchSpec
+from hangtop.themes import load_palettes, pick_palette
+
+TICK_S = 1.0
+PAINT_S = 0.25
+"""Readings may come ten times a second; the screen follows at most four times."""
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
+
+
+class HangtopApp(App[None]):
+    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
+
+    `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
+    `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: $background; color: $foreground; }"
+
+    def __init__(
+        self,
+        spec: WatchSpec,
+        feed: Feed,
+        *,
+        now: Callable[[], float] = clock.now,
+        calm: bool = False,
+        theme: str | None = None,
+        read_only: bool = False,
+        title: str | None = None,
+        ascii_only: bool | None = None,
+    ) -> None:
+        folders = (Path(spec.config_dir) / "themes",) if spec.config_dir else ()
+        self.palettes = load_palettes(*folders)
+        no_color = "NO_COLOR" in os.environ
+        self.palette = pick_palette(self.palettes, theme, no_color=no_color)
+        super().__init__(ansi_color=True if no_color else None)
+        for palette in self.palettes.values():
+            self.register_theme(palette.theme())
+        self.theme = self.palette.name
+        self.spec, self.feed, self.now, self.read_only = spec, feed, now, read_only
+        self.ascii = "utf" not in locale.getpreferredencoding(False).lower() if ascii_only is None else ascii_only
+        self.run_title = title or _title_of(spec)
+        self.state = RunState()
+        calm = calm or self.animation_level == "none"
+        self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
+        self.watch_screen = WatchScreen()
+        self._due = False
+        self._told_title = ""
+        for key in self.keys:
+            if key.action and key.keys:
+                self.bind(key.keys, key.action, description=key.help, show=False)
+        for pane in PANES:
+            self.bind(pane.key, f"pane('{pane.id_}')", description=pane.title, show=False)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """What can be pressed now."""
+        return all_keys(read_only=self.read_only, replay=self.replay is not None)
+
+    @property
+    def replay(self) -> Seekable | None:
+        return self.feed if isinstance(self.feed, Seekable) else None
+
+    @property
+    def active(self) -> str:
+        return self.watch_screen.active
+
+    @property
+    def maximised(self) -> str | None:
+        """Id of the pane that has the whole screen."""
+        return self.watch_screen.active if self.watch_screen.maximised else None
+
+    def on_mount(self) -> None:
+        self._to_terminal(SAVE_TITLE)
+        self.push_screen(self.watch_screen)
+        self.set_interval(TICK_S, self.tick)
+        self.run_worker(self._follow(), name="follow", exclusive=True)
+
+    def on_unmount(self) -> None:
+        self.feed.close()
+        self._to_terminal(RESTORE_TITLE)
+
+    def tick(self) -> None:
+        """Judge what is known at this moment, and paint it."""
+        now = self.now()
+        verdict = diagnose(self.state, self.spec, now)
+        shown = None if self.state.log is None and verdict.word == "running" else verdict
+        alarm = self.view.alarm.next(shown, now)
+        if alarm.rings > self.view.alarm.rings:
+            self.bell()
+        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm)
+        self._tell_title()
+        if self.watch_screen.is_running:
+            self.watch_screen.log_pane.book.refresh_regex()
+        self.repaint()
+
+    def repaint(self) -> None:
+        """Let the screen in front paint the present view."""
+        if isinstance(self.screen, WatchScreen | PageScreen):
+            self.screen.show(self.view)
+
+    async def _follow(self) -> None:
+        async for reading in self.feed.readings():
+            first = self.state.log is None
+            self.state = fold(self.state, reading)
+            match reading.value:
+                case PageReading() as page if self.watch_screen.is_running:
+                    self.watch_screen.log_pane.take_page(page)
+                    self.tick()
+                case ProbeState(alive=False) if self.watch_screen.is_running:
+                    self.watch_screen.log_pane.book.forget_asks()
+            if first and self.state.log is not None:
+                self.tick()
+            elif not self._due:
+                self._due = True
+                self.set_timer(PAINT_S, self._paint_due)
+            await asyncio.sleep(0)  # a burst of readings must not hold up keys
+
+    def _paint_due(self) -> None:
+        self._due = False
+        self.tick()
+
+    def _tell_title(self) -> None:
+        title = terminal_title(self.view)
+        if title != self._told_title:
+            self._told_title = title
+            self._to_terminal(f"\x1b]0;{title}\x07")
+
+    def _to_terminal(self, codes: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(codes)
+
+    async def action_quit(self) -> None:
+        self.feed.close()
+        self.exit()
+
+    def action_pane(self, id_: str) -> None:
+        if self.screen is self.watch_screen:
+            self.watch_screen.open_pane(id_)
+
+    def action_next_pane(self, by: int = 1) -> None:
+        self.watch_screen.next_pane(by)
+
+    def action_verdict(self) -> None:
+        if self.screen is self.watch_screen:
+            self.push_screen(VerdictScreen())
+
+    def action_detail(self) -> None:
+        """Of the chosen rank; without one, of the verdict."""
+        if self.screen is not self.watch_screen:
+            return
+        chosen = self.watch_screen.ranks_pane.chosen
+        self.push_screen(VerdictScreen() if chosen is None or self.active == "log" else RankScreen(chosen))
+
+    async def action_back(self) -> None:
+        """One step back: page, filter, choice, maximised pane, focus."""
+        watch = self.watch_screen
+        if self.screen is not watch:
+            self.pop_screen()
+        elif watch.log_pane.book.base.filtered:
+            watch.log_pane.look_for(Sought(file=watch.log_pane.book.base.file))
+        elif not watch.ranks_pane.unchoose():
+            watch.maximised = False
+            watch.set_focus(None)
+        self.repaint()
+
+    def action_filter(self) -> None:
+        if self.screen is self.watch_screen:
+            self.watch_screen.ask_filter(opened=True)
+
+    def action_search(self, direction: int) -> None:
+        self.watch_screen.log_pane.find(direction)
+
+    def action_errors(self) -> None:
+        log = self.watch_screen.log_pane
+        base = log.book.base
+        log.look_for(Sought(base.pattern, base.regex, not base.notable, base.file))
+
+    def action_follow(self) -> None:
+        self.watch_screen.log_pane.follow()
+
+    def action_file(self, by: int) -> None:
+        self.watch_screen.log_pane.choose_file(by)
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def action_theme(self) -> None:
+        """The next theme; without colour only those that need none."""
+        names = [name for name, palette in self.palettes.items() if not self.no_color or palette.ansi]
+        self.palette = self.palettes[names[(names.index(self.palette.name) + 1) % len(names)]]
+        self.theme = self.palette.name
+        for screen in self.screen_stack:
+            for part in screen.query(LineView):
+                part.forget()
+        self.repaint()
+
+    def action_pause(self) -> None:
+        if self.replay is not None:
+            self.replay.toggle_pause()
+
+    def action_seek(self, by_s: int) -> None:
+        if self.replay is not None:
+            self.replay.seek(self.now() + by_s)
+
+    def choose_rank(self, rank: int) -> None:
+        self.watch_screen.ranks_pane.chosen = rank
+
+    def show_line(self, file: int, offset: int) -> None:
+        """Close the page and show this line of the log."""
+        self.pop_screen()
+        self.watch_screen.active = "log"
+        self.watch_screen.log_pane.jump((file, offset))
+
+
+def _title_of(spec: WatchSpec) -> str:
+    names = [path if path == "-" else Path(path).name or path for path in spec.logs]
+    return (
+        "stdin" if names == ["-"] else ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "run"
+    )

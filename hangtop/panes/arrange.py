@@ -1,0 +1,125 @@
+"""Where everything stands on the screen. Pure: sizes in, rectangles out. Layout changes only with the state or the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+LEAST_WIDTH, LEAST_HEIGHT = 60, 15
+WIDE_WIDTH, WIDE_HEIGHT = 100, 30
+LEAST_LOG = 5
+LEAST_PANE = 4
+RIGHT_WIDTH = 56
+VERDICT_LINES = 6
+
+
+@dataclass(frozen=True)
+class Rect:
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Want:
+    """What a pane would like: `lines` with its head; one line means that it has nothing to show. `wide`: the whole width."""
+
+    lines: int
+    wide: bool = False
+
+
+def too_small(width: int, height: int) -> bool:
+    return width < LEAST_WIDTH or height < LEAST_HEIGHT
+
+
+def is_wide(width: int, height: int) -> bool:
+    """Two columns and all panes; otherwise tabs."""
+    return width >= WIDE_WIDTH and height >= WIDE_HEIGHT
+
+
+def arrange(
+    width: int, height: int, verdict_lines: int, wants: Mapping[str, Want], *, active: str, maximised: bool
+) -> dict[str, Rect]:
+    """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
+
+    `wants` is in the order of the panes, the log not among them: it takes what is left.
+    """
+    wide = is_wide(width, height)
+    verdict_lines = min(verdict_lines, VERDICT_LINES if wide else VERDICT_LINES - 1)
+    y = 3 if wide else 2
+    inner = width - 2
+    places = {
+        "status": Rect(0, 0, width, 1),
+        "stages": Rect(0, 1, width, 1),
+        "footer": Rect(0, height - 1, width, 1),
+    }
+    if maximised and active == "verdict":
+        return places | {"verdict": Rect(1, y, inner, height - 1 - y)}
+    places["verdict"] = Rect(1, y, inner, verdict_lines)
+    y += verdict_lines + 1
+    if wide:
+        below = {active: Rect(1, y, inner, height - 1 - y)} if maximised else _columns(inner, y, height - 1, wants)
+        return places | below
+    return places | {"tabs": Rect(1, y, inner, 1)} | _tab(inner, y + 1, height - 1, wants, active, maximised=maximised)
+
+
+def _tab(width: int, y: int, bottom: int, wants: Mapping[str, Want], active: str, *, maximised: bool) -> dict[str, Rect]:
+    room = bottom - y
+    if maximised or active not in wants:
+        return {active if active in wants else "log": Rect(1, y, width, room)}
+    lines = min(wants[active].lines, room)
+    tail = room - lines - 1
+    if tail < 2:
+        return {active: Rect(1, y, width, room)}
+    return {active: Rect(1, y, width, lines), "log": Rect(1, bottom - tail, width, tail)}
+
+
+def _columns(width: int, y: int, bottom: int, wants: Mapping[str, Want]) -> dict[str, Rect]:
+    """Full panes in two columns, those of one line together under the first row of them, the log below."""
+    bands = _bands([(name, want) for name, want in wants.items() if want.lines > 1])
+    single = [name for name, want in wants.items() if want.lines == 1]
+    gaps = len(bands) + bool(single)
+    heights = _fit([max(want.lines for _, want in band) for band in bands], bottom - y - LEAST_LOG - len(single) - gaps)
+    places: dict[str, Rect] = {}
+
+    def singles(at: int) -> int:
+        for offset, name in enumerate(single):
+            places[name] = Rect(1, at + offset, width, 1)
+        return at + len(single) + bool(single)
+
+    if not bands:
+        y = singles(y)
+    for index, (band, lines) in enumerate(zip(bands, heights, strict=True)):
+        places |= _band(band, width, y, lines)
+        y += lines + 1
+        if index == 0:
+            y = singles(y)
+    return places | {"log": Rect(1, y, width, max(1, bottom - y))}
+
+
+def _bands(panes: Sequence[tuple[str, Want]]) -> list[list[tuple[str, Want]]]:
+    bands: list[list[tuple[str, Want]]] = []
+    for name, want in panes:
+        joinable = bands and len(bands[-1]) == 1 and not want.wide and not bands[-1][0][1].wide
+        if joinable:
+            bands[-1].append((name, want))
+        else:
+            bands.append([(name, want)])
+    return bands
+
+
+def _band(band: Sequence[tuple[str, Want]], width: int, y: int, lines: int) -> dict[str, Rect]:
+    if len(band) == 1:
+        return {band[0][0]: Rect(1, y, width, lines)}
+    right = RIGHT_WIDTH if width < 158 else (width - 3) // 2
+    left = width - 3 - right
+    return {band[0][0]: Rect(1, y, left, lines), band[1][0]: Rect(left + 4, y, right, lines)}
+
+
+def _fit(heights: list[int], room: int) -> list[int]:
+    """Takes lines from the tallest until all fit, but never below a head, column titles and two rows."""
+    while sum(heights) > room and max(heights, default=0) > LEAST_PANE:
+        tallest = heights.index(max(heights))
+        heights[tallest] -= 1
+    return heights

@@ -1,0 +1,69 @@
+"""Tables: columns as data, and which of them go first when it is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from hangtop.panes.line import Row, align, cut, pad, width_of
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Record]):
+    """`goes`: 0 never, else the lower the earlier it goes when narrow. `width` 0: the rest of the line, at least `least` cells.
+
+    `cell` gives the spans of a record; they are padded to the width, to the right edge when `right`.
+    """
+
+    title: str
+    width: int
+    goes: int
+    cell: Callable[[Record], Row]
+    right: bool = False
+    least: int = 8
+    gap: int = 2
+
+
+def fitting(columns: Sequence[Column[Record]], width: int) -> list[Column[Record]]:
+    """The columns that fit into `width` cells."""
+    kept = list(columns)
+    while _needs(kept) > width:
+        goers = [column for column in kept if column.goes]
+        if not goers:
+            break
+        kept.remove(min(goers, key=lambda column: column.goes))
+    return kept
+
+
+def title_row(columns: Sequence[Column[Record]], width: int) -> Row:
+    return cut(_joined(columns, width, lambda column, cells: (align(column.title, cells, "muted", right=column.right),)), width)
+
+
+def table_row(columns: Sequence[Column[Record]], record: Record, width: int) -> Row:
+    return cut(_joined(columns, width, lambda column, cells: _cell(column, record, cells)), width)
+
+
+def _joined(columns: Sequence[Column[Record]], width: int, cell: Callable[[Column[Record], int], Row]) -> Row:
+    row: list[tuple[str, str]] = []
+    used = 0
+    for index, column in enumerate(columns):
+        gap = column.gap if index else 0
+        cells = column.width or max(column.least, width - used - gap)
+        row += [(" " * gap, ""), *cell(column, cells)]
+        used += gap + cells
+    return tuple(row)
+
+
+def _cell(column: Column[Record], record: Record, cells: int) -> Row:
+    spans = column.cell(record)
+    if not column.right:
+        return pad(spans, cells)
+    spans = cut(spans, cells)
+    return ((" " * (cells - width_of(spans)), ""), *spans)
+
+
+def _needs(columns: Sequence[Column[Record]]) -> int:
+    return sum((column.width or column.least) + (column.gap if index else 0) for index, column in enumerate(columns))

@@ -1,0 +1,127 @@
+"""The heat grid for more ranks than rows: one cell a rank, and it shows the distance from the peers, never an absolute."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hangtop import text
+from hangtop.panes.line import BLANK, Row, align, cut, pad
+from hangtop.panes.rank_rows import RankRow, table_rows
+
+BLOCK = 8
+"""Ranks a block when no host is known."""
+LEGEND: tuple[tuple[str, str, str], ...] = (
+    ("■", "data", "as peers"),
+    ("▲", "warn", "slower"),
+    ("◆", "bad", "behind"),
+    ("✗", "bad", "dead"),
+    ("□", "stale", "no data"),
+)
+WORST = ("✗", "◆", "▲", "□", "■")
+
+
+@dataclass
+class Block:
+    """The ranks of one node, or eight in a row when nodes are not known."""
+
+    label: str
+    cells: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def odd(self) -> bool:
+        return any(sign in "▲◆✗" for sign, _ in self.cells)
+
+
+def cell_of(row: RankRow | None) -> tuple[str, str]:
+    """Sign and role of one rank."""
+    if row is None:
+        return "□", "stale"
+    if row.rank.state in ("Z", "X"):
+        return "✗", "bad"
+    if row.role == "bad" or (row.role and row.rank.lag):
+        return "◆", row.role
+    return ("▲", "warn") if row.role or (row.rank.lag or 0) > 1 else ("■", "data")
+
+
+def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
+    """Blocks by host, in the order of their first rank; ranks that nothing is known of come as no data."""
+    known = {row.rank.rank: row for row in rows}
+    blocks: dict[str, Block] = {}
+    by_host = any(row.rank.host for row in rows)
+    for rank in range(max(world, *(r + 1 for r in known))):
+        row = known.get(rank)
+        label = (row.rank.host if row else None) or "?" if by_host else str(rank // BLOCK * BLOCK)
+        blocks.setdefault(label, Block(label)).cells.append(cell_of(row))
+    return list(blocks.values())
+
+
+def grid_rows(blocks: Sequence[Block], width: int, lines: int) -> list[Row]:
+    """Blocks with spaces and a blank line every second line; when that is too tall without them, at last one cell a node."""
+    for gap, blank_every in ((" ", 2), (" ", 0), ("", 0)):
+        rows = _grid(blocks, width, gap, blank_every)
+        if len(rows) <= lines:
+            return rows
+    return _one_cell_each(blocks, width)[:lines]
+
+
+def _grid(blocks: Sequence[Block], width: int, gap: str, blank_every: int) -> list[Row]:
+    label = min(12, max(len(block.label) for block in blocks))
+    cells = max(len(block.cells) for block in blocks)
+    per_block = label + 1 + cells * (1 + len(gap)) + 2
+    per_line = max(1, width // per_block)
+    rows: list[Row] = []
+    for start in range(0, len(blocks), per_line):
+        if blank_every and start and start // per_line % blank_every == 0:
+            rows.append(BLANK)
+        line = blocks[start : start + per_line]
+        rows.append(cut(tuple(span for block in line for span in pad(_block(block, label, gap), per_block)), width))
+    return rows
+
+
+def _block(block: Block, label: int, gap: str) -> Row:
+    return (
+        align(block.label, label, "ink bold" if block.odd else "muted"),
+        (" ", ""),
+        *((sign + gap, role) for sign, role in block.cells),
+    )
+
+
+def _one_cell_each(blocks: Sequence[Block], width: int) -> list[Row]:
+    cells = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
+    return [tuple(cells[start : start + width]) for start in range(0, len(cells), width)]
+
+
+def legend_row(rows: Sequence[Row]) -> Row:
+    """Only the signs that are there."""
+    used = "".join(spans for row in rows for spans, _ in row)
+    shown = [entry for entry in LEGEND if entry[0] in used]
+    return tuple(span for sign, role, word in shown for span in ((f"{sign} ", role), (f"{word}   ", "muted")))
+
+
+def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
+    """The odd ranks as a table; what does not fit is counted."""
+    odd = [row for row in rows if row.role]
+    if not odd:
+        return []
+    table = table_rows(odd, width)
+    if len(table) <= lines:
+        return table
+    return [*table[: lines - 1], ((f"  and {len(odd) - lines + 2} more", "muted"),)]
+
+
+def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
+    """How many ranks are quiet how long."""
+    ages = Counter(text.age(row.quiet_s) for row in rows)
+    order = {text.age(row.quiet_s): -1.0 if row.quiet_s is None else row.quiet_s for row in rows}
+    shown = sorted(ages, key=lambda age: -ages[age])[:4]
+    without = world - len(rows)
+    table: list[Row] = [((f"{'quiet':<12}", "muted"), (f"{'ranks':>6}", "muted"))]
+    for label, number in [
+        *((age, ages[age]) for age in sorted(shown, key=lambda age: order[age])),
+        *([("no data", without)] if without > 0 else []),
+    ]:
+        filled, track = text.bar(number / max(world, 1), max(6, min(40, width - 22)))
+        table.append(((f"{label:<12}", "muted"), (f"{number:>6,}  ", "ink"), (filled, "data"), (track, "faint")))
+    return [cut(row, width) for row in table]

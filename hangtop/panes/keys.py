@@ -1,0 +1,66 @@
+"""Every key, once: bindings, footer and help are made from this table. An action is an entry in `ACT`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Key:
+    """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there).
+
+    `dangerous`: gone in read-only mode.
+    """
+
+    keys: str
+    shown: str
+    action: str
+    word: str
+    help: str
+    dangerous: bool = False
+
+
+LOOK: tuple[Key, ...] = (
+    Key("1", "1", "verdict", "", "the verdict in full, with causes and fixes"),
+    Key("", "2 … 6", "", "", "focus a pane, again: maximise"),
+    Key("tab", "Tab", "next_pane", "", "next pane"),
+    Key("up,down", "↑ ↓", "", "", "choose a row, scroll the log"),
+    Key("enter", "Enter", "detail", "", "detail of the row, or of the finding"),
+    Key("escape", "Esc", "back", "", "back"),
+    Key("slash", "/", "filter", "filter", "filter the log by text, Tab: by regex"),
+    Key("n", "n", "search(1)", "", "next line with that text"),
+    Key("N", "N", "search(-1)", "", "previous line with that text"),
+    Key("e", "e", "errors", "errors", "errors and stage lines only"),
+    Key("f", "f", "follow", "follow", "follow the log"),
+    Key("left_square_bracket", "[", "file(-1)", "", "log of the file before"),
+    Key("right_square_bracket", "]", "file(1)", "", "log of the next file"),
+    Key("t", "t", "theme", "theme", "theme"),
+    Key("question_mark", "?", "help", "help", "this help"),
+    Key("q,ctrl+c", "q", "quit", "quit", "quit, at once"),
+)
+
+REPLAY: tuple[Key, ...] = (
+    Key("p", "p", "pause", "pause", "pause or go on"),
+    Key("less_than_sign,comma", "<", "seek(-30)", "back 30 s", "30 s back"),
+    Key("greater_than_sign,full_stop", ">", "seek(30)", "on 30 s", "30 s on"),
+)
+"""Only while a recording plays."""
+
+ACT: tuple[Key, ...] = ()
+"""What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come."""
+
+NEVER_DROPPED = ("?", "q")
+
+
+def actions(*, read_only: bool) -> tuple[Key, ...]:
+    return tuple(key for key in ACT if not (read_only and key.dangerous))
+
+
+def all_keys(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
+    """What can be pressed now, in the order of the footer."""
+    return (*actions(read_only=read_only), *(REPLAY if replay else ()), *LOOK)
+
+
+def word_of(shown: str) -> str | None:
+    """What a key is called, `None` for a key that does nothing (yet)."""
+    return next((key.help for key in (*ACT, *LOOK) if key.shown == shown), None)

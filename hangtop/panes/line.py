@@ -1,0 +1,181 @@
+"""Rows of spans, and the one widget that paints them: only the cells that changed go to the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from hangtop.text import ascii_only
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+    from hangtop.panes.view import View
+
+Span = tuple[str, str]
+"""Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
+Row = tuple[Span, ...]
+BLANK: Row = ()
+
+
+def width_of(row: Row) -> int:
+    return sum(cell_len(text) for text, _ in row)
+
+
+def cut(row: Row, width: int) -> Row:
+    """The row in at most `width` cells; what was cut off shows as `…`."""
+    if width_of(row) <= width:
+        return row
+    kept: list[Span] = []
+    left = width - 1
+    for text, role in row:
+        cells = cell_len(text)
+        if cells > left:
+            kept.append((set_cell_size(text, max(0, left)) + "…", role))
+            break
+        kept.append((text, role))
+        left -= cells
+    return tuple(kept) if width > 0 else ()
+
+
+def pad(row: Row, width: int) -> Row:
+    """The row in exactly `width` cells."""
+    row = cut(row, width)
+    return (*row, (" " * (width - width_of(row)), ""))
+
+
+def align(text: str, width: int, role: str, *, right: bool = False) -> Span:
+    """One cell of a table."""
+    cells = cell_len(text)
+    if cells > width:
+        text, cells = set_cell_size(text, max(0, width - 1)) + "…", width
+    space = " " * (width - cells)
+    return (space + text if right else text + space, role)
+
+
+def between(left: Row, right: Row, width: int) -> Row:
+    """`left` at the left edge, `right` at the right one; the left gives way."""
+    room = max(0, width - width_of(right) - (1 if right else 0))
+    return (*pad(left, room), (" " if right else "", ""), *cut(right, width))
+
+
+def dotted(parts: Iterable[Row]) -> Row:
+    """The parts with a faint dot between them."""
+    row: list[Span] = []
+    for part in parts:
+        if part:
+            row += [(" · ", "faint"), *part] if row else part
+    return tuple(row)
+
+
+def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
+    """A pane's head line: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy when the pane has the focus."""
+    left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
+    left = cut(left, width - 2 - width_of(right))
+    rule = width - width_of(left) - width_of(right) - (2 if right else 1)
+    return (
+        *left,
+        (" ", ""),
+        (("━" if focused else "─") * rule, "accent" if focused else "faint"),
+        (" " if right else "", ""),
+        *right,
+    )
+
+
+class LineView(Widget):
+    """A widget of plain rows. `paint` repaints a row from its first to its last changed cell."""
+
+    DEFAULT_CSS = "LineView { height: 1; width: 1fr; }"
+    ALLOW_SELECT = False
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._rows: tuple[Row, ...] = ()
+        self._strips: list[Strip] = []
+
+    @property
+    def hangtop(self) -> HangtopApp:
+        """The app with its own type."""
+        return cast("HangtopApp", self.app)
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """What is painted now."""
+        return self._rows
+
+    def show(self, view: View) -> None:
+        """Paint what this line view shows of a view."""
+        raise NotImplementedError
+
+    def on_resize(self) -> None:
+        self.forget()
+        self.show(self.hangtop.view)
+
+    def paint(self, rows: Sequence[Row]) -> None:
+        old, self._rows = self._rows, tuple(rows)
+        for y in range(max(len(old), len(self._rows))):
+            before = old[y] if y < len(old) else BLANK
+            after = self._rows[y] if y < len(self._rows) else BLANK
+            if before != after:
+                self._repaint(y, after)
+
+    def forget(self) -> None:
+        """Paint everything anew: another theme or size."""
+        self._rows, self._strips = (), []
+        self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self._rows))
+
+    def render_line(self, y: int) -> Strip:
+        strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
+        return strip.adjust_cell_length(self.size.width)
+
+    def text(self) -> str:
+        """The painted rows as plain text."""
+        return "\n".join("".join(text for text, _ in row).rstrip() for row in self._rows)
+
+    def _repaint(self, y: int, row: Row) -> None:
+        while len(self._strips) <= y:
+            self._strips.append(Strip.blank(0))
+        strip = self._strip(row)
+        first, last = _changed(self._strips[y], strip)
+        self._strips[y] = strip
+        if last > first:
+            self.refresh(Region(first, y, last - first, 1))
+
+    def _strip(self, row: Row) -> Strip:
+        style = self.hangtop.palette.style
+        plain = ascii_only if self.hangtop.ascii else str
+        return Strip([Segment(plain(text), style(role) if role else Style.null()) for text, role in row if text])
+
+
+def _changed(before: Strip, after: Strip) -> tuple[int, int]:
+    """First and past-the-last cell that differ."""
+    old, new = _cells(before), _cells(after)
+    longest, shortest = max(len(old), len(new)), min(len(old), len(new))
+    blank = (" ", None)
+    old += [blank] * (longest - len(old))
+    new += [blank] * (longest - len(new))
+    first = next((i for i in range(longest) if old[i] != new[i]), longest)
+    last = next((i + 1 for i in range(longest - 1, -1, -1) if old[i] != new[i]), 0)
+    return (first, last) if shortest or longest else (0, 0)
+
+
+def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
+    """One entry a screen cell; a character two cells wide fills both with itself."""
+    cells: list[tuple[str, Style | None]] = []
+    for text, style, _ in strip:
+        shown = style if style else None
+        if text.isascii():
+            cells += [(char, shown) for char in text]
+        else:
+            for char in text:
+                cells += [(char, shown)] * cell_len(char)
+    return cells

@@ -1,0 +1,325 @@
+"""Which lines of the log are in view: the tail as it grows, and pages of the whole file as the probe hands them out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hangtop.model import RunState
+from hangtop.records.ask import PageAsk
+from hangtop.records.log import LineKind, LogLine, PageReading
+
+PAGE = 200
+MOST_LINES = 10_000
+"""Lines kept; beyond this the far end is let go and asked for again when someone scrolls there."""
+NOTABLE: tuple[LineKind, ...] = ("stage", "error")
+FILES_AT_ONCE = 64
+
+Send = Callable[[PageAsk], None]
+Place = tuple[int, int]
+"""File number and byte offset of a line."""
+
+
+def place_of(line: LogLine) -> Place:
+    return line.file, line.offset
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What is shown or searched. A regex is only ever matched in the probe: a bad one may take for ever."""
+
+    pattern: str | None = None
+    regex: bool = False
+    notable: bool = False
+    file: int | None = None
+
+    @property
+    def filtered(self) -> bool:
+        return self.notable or bool(self.pattern)
+
+    def local(self, line: LogLine) -> bool:
+        """Whether a new line belongs here, as far as that can be told without the probe."""
+        if self.file is not None and line.file != self.file:
+            return False
+        if self.notable and line.kind not in NOTABLE:
+            return False
+        if not self.pattern:
+            return True
+        return not self.regex and self.pattern.casefold() in f"{line.prefix} {line.text}".casefold()
+
+
+@dataclass
+class LogBook:
+    """`lines` are what can be scrolled through now; `top` is the first one on screen unless it follows the end.
+
+    `sought` is what is on screen now, `base` what to come back to when following again.
+    `send` takes asks for the probe; their answers come back through `take_page`.
+    """
+
+    send: Send
+    sought: Sought = Sought()
+    base: Sought = Sought()
+    lines: list[LogLine] = field(default_factory=list)
+    top: int = 0
+    following: bool = True
+    at_start: bool = False
+    at_end: bool = True
+    target: Place | None = None
+    said: str = ""
+    search: Sought = Sought()
+    _seen: int = 0
+    _last: LogLine | None = None
+    _asked: dict[int, str] = field(default_factory=dict)
+    _number: int = 0
+    _files: int = 0
+    _ends: tuple[int, ...] = ()
+
+    def take_tail(self, state: RunState) -> None:
+        """What the log has said since the last call."""
+        self._files = len(state.log.files) if state.log else 0
+        self._ends = tuple(file.size_bytes for file in state.log.files) if state.log else ()
+        new = state.tail_total - self._seen
+        if new == 0 and (not state.tail or state.tail[-1] == self._last):
+            return
+        tail = state.tail
+        joined = self._last is None or (0 <= new < len(tail) and tail[len(tail) - new - 1] == self._last)
+        self._seen, self._last = state.tail_total, tail[-1] if tail else None
+        if joined and self.at_end:
+            self._append(line for line in tail[max(0, len(tail) - new) :] if self.sought.local(line))
+        elif self.following:
+            self._restart(state)
+        else:
+            self.at_end = False
+
+    def take_page(self, page: PageReading, height: int, state: RunState) -> None:
+        """A part of an answer; parts of one answer carry the same number."""
+        purpose = self._asked.get(page.ask)
+        if purpose is None:
+            return
+        self.said = page.problem or (f"searched {page.scanned_part:.0%}" if page.scanned_part < 1 else "")
+        done = page.scanned_part >= 1 or page.problem is not None
+        if done:
+            del self._asked[page.ask]
+        if purpose == "find":
+            self._found(page, height, state, done=done)
+            return
+        if page.problem is None:
+            self._merge(page.lines, older=purpose == "older")
+        if purpose == "older" and done:
+            self.at_start = page.at_start
+        if purpose == "newer" and done:
+            self.at_end = page.at_end
+        if self.target is not None:
+            self._show_target(height)
+
+    def look_for(self, sought: Sought, state: RunState) -> None:
+        """Another filter or another file: start again at the end of the log."""
+        self.sought = self.base = sought
+        if sought.pattern:
+            self.search = sought
+        self._restart(state)
+        if sought.filtered:
+            files = range(min(self._files, FILES_AT_ONCE)) if sought.file is None else (sought.file,)
+            for file in files:
+                self._ask("older", file, self._ends[file] if file < len(self._ends) else 0, "back")
+
+    def base_with(self, pattern: str, *, regex: bool) -> Sought:
+        """The same choice of lines with another pattern; an empty one takes the filter away."""
+        return Sought(pattern or None, regex and bool(pattern), self.base.notable, self.base.file)
+
+    def scroll(self, by: int, height: int, state: RunState) -> None:
+        """Down beyond the end follows again."""
+        if self.following:
+            if by >= 0:
+                return
+            self.following, self.top = False, max(0, len(self.lines) - height)
+        self.target = None
+        bottom = max(0, len(self.lines) - height)
+        self.top = max(0, min(self.top + by, bottom))
+        if by > 0 and self.top >= bottom and self.at_end:
+            self.follow(state)
+        elif self.top < height:
+            self._want_older()
+        elif self.top >= bottom - height and not self.at_end:
+            self._want_newer()
+
+    def to_start(self, state: RunState) -> None:
+        """The first line of the file."""
+        if not self.lines or self.at_start:
+            self.following, self.top = False, 0
+            return
+        file = self.lines[0].file
+        self._open(file, state)
+        self.following, self.at_start, self.at_end, self.top = False, True, False, 0
+        self._ask("newer", file, 0, "on")
+
+    def follow(self, state: RunState) -> None:
+        """Back to the end."""
+        self.following, self.target = True, None
+        if not self.at_end or self.sought != self.base:
+            self.look_for(self.base, state)
+
+    def jump(self, place: Place, height: int, state: RunState) -> None:
+        """Show this line with its neighbours, without a filter."""
+        if not self._holds(place):
+            self._open(place[0], state)
+            self.at_start = self.at_end = False
+            self._ask("older", place[0], place[1], "back")
+            self._ask("newer", place[0], place[1], "on")
+        self.following, self.target = False, place
+        self._show_target(height)
+
+    def find(self, direction: int, height: int, state: RunState) -> None:
+        """The next or previous line with the text last looked for, in the log as it stands."""
+        if not self.search.pattern:
+            self.said = "press / and type what to look for"
+            return
+        start = self._position(height)
+        if start is None:
+            return
+        file, offset = start
+        ask_at = offset + 1 if direction > 0 else offset
+        self.said = f"searching {self.search.pattern!r} …"
+        self._ask(
+            "find",
+            file,
+            ask_at,
+            "on" if direction > 0 else "back",
+            count=1,
+            sought=Sought(self.search.pattern, self.search.regex),
+        )
+
+    def refresh_regex(self) -> None:
+        """New lines under a regex filter, asked of the probe."""
+        if (
+            self.sought.regex
+            and self.sought.pattern
+            and self.following
+            and self._last is not None
+            and "newer" not in self._asked.values()
+        ):
+            line = self._last
+            last = max((known.offset for known in self.lines if known.file == line.file), default=-1)
+            self._ask("newer", line.file, last + 1, "on")
+
+    def visible(self, height: int) -> list[LogLine]:
+        if self.following:
+            return self.lines[-height:] if height > 0 else []
+        return self.lines[self.top : self.top + height]
+
+    def forget_asks(self) -> None:
+        """The probe is another one: it never heard them."""
+        self._asked.clear()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._asked)
+
+    def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:
+        if page.lines:
+            self.said = ""
+            self.jump(place_of(page.lines[0]), height, state)
+        elif done and not page.problem:
+            self.said = f"no other line with {self.search.pattern!r}"
+
+    def _position(self, height: int) -> Place | None:
+        if self.target is not None:
+            return self.target
+        shown = self.visible(height)
+        return place_of(shown[-1]) if shown else None
+
+    def _holds(self, place: Place) -> bool:
+        return not self.sought.filtered and any(place_of(line) == place for line in self.lines)
+
+    def _show_target(self, height: int) -> None:
+        at = next((i for i, line in enumerate(self.lines) if place_of(line) == self.target), None)
+        if at is not None:
+            self.top = max(0, min(at - height // 3, len(self.lines) - height))
+
+    def _open(self, file: int, state: RunState) -> None:
+        """One file, unfiltered and empty."""
+        self._files = len(state.log.files) if state.log else self._files
+        self.base = Sought(file=self.base.file)
+        self.sought = Sought(file=file if self._files > 1 else None)
+        self.lines, self.top = [], 0
+        self._asked.clear()
+
+    def _want_older(self) -> None:
+        if self.at_start or not self.lines or "older" in self._asked.values():
+            return
+        first = self.lines[0]
+        if self._files > 1 and self.sought.file is None:
+            if self.sought.filtered or self.top > 0:
+                return
+            self._only(first.file)
+        self._ask("older", first.file, first.offset, "back")
+
+    def _only(self, file: int) -> None:
+        """Beyond the merged tail, files are read one by one."""
+        self.sought = Sought(file=file)
+        self.lines = [line for line in self.lines if line.file == file]
+
+    def _want_newer(self) -> None:
+        if self.lines and "newer" not in self._asked.values():
+            last = self.lines[-1]
+            self._ask("newer", last.file, last.offset + 1, "on")
+
+    def _ask(self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: Sought | None = None) -> None:
+        sought = sought or self.sought
+        self._number += 1
+        self._asked[self._number] = purpose
+        self.send(
+            PageAsk(
+                ask=self._number,
+                file=file,
+                offset=offset,
+                direction="on" if direction == "on" else "back",
+                count=count,
+                pattern=sought.pattern or None,
+                regex=sought.regex,
+                kinds=NOTABLE if sought.notable else (),
+            )
+        )
+
+    def _restart(self, state: RunState) -> None:
+        self.lines = [line for line in state.tail if self.sought.local(line)]
+        self._seen, self._last = state.tail_total, state.tail[-1] if state.tail else None
+        self.following, self.at_end, self.at_start, self.top, self.target = True, True, False, 0, None
+        self._asked.clear()
+
+    def _append(self, new: Iterable[LogLine]) -> None:
+        for line in new:
+            if self.lines and place_of(self.lines[-1]) == place_of(line):
+                self.lines[-1] = line
+            else:
+                self.lines.append(line)
+        if (over := len(self.lines) - MOST_LINES) > 0:
+            del self.lines[:over]
+            self.top = max(0, self.top - over)
+            self.at_start = False
+
+    def _merge(self, page: Iterable[LogLine], *, older: bool) -> None:
+        known = {place_of(line) for line in self.lines}
+        new = [line for line in page if place_of(line) not in known]
+        if not new:
+            return
+        anchor = self.lines[self.top] if self.top < len(self.lines) else None
+        lines = [*self.lines, *new]
+        self.lines = sorted(lines, key=_by_offset if len({line.file for line in lines}) == 1 else _by_time)
+        if anchor is not None and not self.following:
+            self.top = self.lines.index(anchor)
+        over = len(self.lines) - MOST_LINES
+        if over > 0 and older and not self.following:
+            del self.lines[-over:]
+            self.at_end = False
+        elif over > 0:
+            del self.lines[:over]
+            self.top, self.at_start = max(0, self.top - over), False
+
+
+def _by_offset(line: LogLine) -> int:
+    return line.offset
+
+
+def _by_time(line: LogLine) -> tuple[float, int, int]:
+    return line.at or 0.0, line.file, line.offset

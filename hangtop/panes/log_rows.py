@@ -1,0 +1,166 @@
+"""The log pane, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from rich.cells import cell_len
+
+from hangtop import text
+from hangtop.panes.line import BLANK, Row, cut, dotted
+from hangtop.panes.log_book import LogBook, place_of
+from hangtop.panes.view import View
+from hangtop.panes.words import look_of
+from hangtop.records.log import LineKind, LogFile, LogLine
+
+ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
+LABEL_CELLS = 12
+MOST_SHOWN = 2_000
+"""Characters of a line that are ever looked at for painting."""
+
+
+def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, marked: bool = False) -> Row:
+    """Time, file, prefix, text. `shift`: columns scrolled to the right; `marked`: the line that was jumped to."""
+    clock = (
+        ((f"{text.clock(line.at) if line.at is not None else ' ' * 8}  ", "accent reverse" if marked else "stale"),)
+        if timed
+        else ()
+    )
+    mark = (("▸ ", "accent bold"),) if marked and not timed else ()
+    name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
+    prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
+    words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
+    return cut((*clock, *mark, *name, *_shifted(words, shift)), width)
+
+
+def _shifted(row: Row, cells: int) -> Row:
+    if not cells:
+        return row
+    kept: list[tuple[str, str]] = [("…", "muted")]
+    for words, role in row:
+        if cells >= len(words):
+            cells -= len(words)
+        else:
+            kept.append((words[cells:], role))
+            cells = 0
+    return tuple(kept)
+
+
+def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0) -> list[Row]:
+    """The lines that fit, with the silence as the last one when there is any."""
+    silence = silence_row(view, width) if book.following else None
+    room = height - (silence is not None)
+    lines = book.visible(room)
+    if not lines and silence is None:
+        return [(waiting_line(view, book),)] if height else []
+    files = view.state.log.files if view.state.log else ()
+    timed = any(line.at is not None for line in lines)
+    several = len(files) > 1 and book.sought.file is None
+    rows = [
+        line_row(
+            line,
+            width,
+            label=label_of(line, files) if several else "",
+            timed=timed,
+            shift=shift,
+            marked=place_of(line) == book.target,
+        )
+        for line in lines
+    ]
+    return [*rows, silence] if silence else rows
+
+
+def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
+    """Why there is no line."""
+    log = view.state.log
+    if log is None:
+        return ("reading …", "muted")
+    if book.sought.filtered:
+        return (book.said or ("searching …" if book.waiting else "no line matches"), "muted")
+    problems = [f"{file.path}: {file.problem}" for file in log.files if file.problem]
+    if problems:
+        return (problems[0], "warn")
+    waiting = [file.path for file in log.files if file.status == "waiting"]
+    if waiting:
+        return (f"waiting for {', '.join(waiting)}", "muted")
+    return ("nothing written yet", "muted")
+
+
+def label_of(line: LogLine, files: Sequence[LogFile]) -> str:
+    """Which file a line is from: its rank when one is known, else the end of its name."""
+    file = files[line.file] if line.file < len(files) else None
+    if file is None:
+        return f"file {line.file}"
+    if file.rank is not None:
+        return f"rank {file.rank}"
+    name = PurePath(file.path).name
+    return name if len(name) <= LABEL_CELLS else f"…{name[1 - LABEL_CELLS :]}"
+
+
+def silence_row(view: View, width: int) -> Row | None:
+    """`━━ silent since 10:04:24 ━━━━`: red, amber when something lives, grey when the writers closed the log."""
+    verdict, log = view.verdict, view.state.log
+    if verdict is None or log is None or verdict.word in ("running", "blind") or log.last_output_at is None:
+        return None
+    since = text.clock(log.last_output_at)
+    role = look_of(verdict).role
+    said = f"silent since {since}"
+    writers = view.state.procs.writers if view.state.procs else ()
+    if verdict.word == "finished":
+        closed = writers and not any(writer.alive for writer in writers)
+        said, role = (f"closed by all writers, last line {since}" if closed else f"ended, last line {since}"), "muted"
+    elif verdict.word in ("slow", "waiting"):
+        said = f"quiet since {since}"
+    rule = max(0, width - cell_len(said) - 4)
+    return cut((("━━ ", f"{role} bold"), (said, f"{role} bold"), (" " + "━" * rule, role)), width)
+
+
+def head_summary(view: View, book: LogBook) -> Row:
+    """Name, size, whether it follows."""
+    log = view.state.log
+    if log is None or not log.files:
+        return ((view.title, "muted"), (" · ", "faint"), ("reading …", "muted"))
+    parts: list[Row] = [((named(view, book), "muted"),), ((text.size(sum(file.size_bytes for file in log.files)), "muted"),)]
+    parts.append(((_mode(view, book), "muted" if book.following else "accent"),))
+    networks = sorted({file.network for file in log.files if file.network})
+    if networks:
+        slack = max(file.slack_s for file in log.files)
+        parts.append(((f"{networks[0]}, may be {text.duration(slack)} late", "warn"),))
+    bad = [file for file in log.files if file.status not in ("ok", "waiting")]
+    if bad and len(log.files) > 1:
+        parts.append(((f"{len(bad)} unreadable", "warn"),))
+    return dotted(parts)
+
+
+def named(view: View, book: LogBook) -> str:
+    files = view.state.log.files if view.state.log else ()
+    if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
+        return f"{PurePath(files[book.sought.file].path).name} ({book.sought.file + 1} of {len(files)})"
+    return PurePath(files[0].path).name if len(files) == 1 else f"{len(files)} files"
+
+
+def _mode(view: View, book: LogBook) -> str:
+    if not book.following:
+        lines = book.visible(1)
+        size = max(1, sum(f.size_bytes for f in view.state.log.files) if view.state.log else 1)
+        share = lines[0].offset / size if lines and view.state.log and len(view.state.log.files) == 1 else None
+        return "scrolled back" if share is None else f"scrolled back to {share:.0%}"
+    if view.verdict and view.verdict.word == "finished":
+        return "ended"
+    return "following"
+
+
+def head_right(book: LogBook) -> Row:
+    """What is shown: all lines, or which."""
+    sought = book.sought
+    said = ((f"{book.said}  ", "warn"),) if book.said else ()
+    if not sought.filtered:
+        return (*said, ("all lines", "muted"))
+    parts: list[str] = []
+    if sought.notable:
+        parts.append("errors and stages")
+    if sought.pattern:
+        parts.append(f"/{sought.pattern}/" if sought.regex else f'"{sought.pattern}"')
+    shown = " · ".join(parts)
+    return (*said, (shown if len(shown) <= 40 else shown[:39] + "…", "accent bold"), ("  Esc all", "muted")) if shown else BLANK

@@ -1,0 +1,45 @@
+"""What every pane is: a line view with a key, that says how much room it wants and paints from a view."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hangtop.panes.arrange import Want
+from hangtop.panes.line import BLANK, LineView, Row, head
+from hangtop.panes.view import View
+
+
+class Pane(LineView, can_focus=True):
+    """Panes paint their own head. `key` is the key that brings the focus here."""
+
+    key: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    id_: ClassVar[str] = ""
+
+    def __init__(self) -> None:
+        super().__init__(id=self.id_)
+
+    def want(self, view: View, width: int) -> Want:
+        """How many lines this pane would fill, its head among them; one when there is nothing to show."""
+        raise NotImplementedError
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        """The rows to paint, the head first."""
+        raise NotImplementedError
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        """A word and its role for this pane's tab, when the pane has something to say."""
+        return None
+
+    def show(self, view: View) -> None:
+        width, height = self.size
+        self.paint(self.body(view, width, height)[:height] if width else [])
+
+    def head(self, summary: Row, width: int, right: Row = BLANK) -> Row:
+        return head(self.key, self.title, summary, width, focused=self.has_focus, right=right)
+
+    def on_focus(self) -> None:
+        self.hangtop.repaint()
+
+    def on_blur(self) -> None:
+        self.hangtop.repaint()

@@ -1,0 +1,230 @@
+"""The ranks table, row by row: odd ones first, a column only where it tells ranks apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from hangtop import text
+from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.line import Row, dotted
+from hangtop.panes.view import View
+from hangtop.panes.words import CALM_WORDS
+from hangtop.ranks import Rank, join
+from hangtop.records.verdict import Verdict
+
+QUIET_BAR = 6
+BAD_STATES = frozenset("ZTX")
+
+
+@dataclass(frozen=True)
+class RankRow:
+    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty."""
+
+    rank: Rank
+    quiet_s: float | None
+    limit_s: float | None
+    role: str = ""
+    doing: str | None = None
+    stage: str | None = None
+    chosen: bool = False
+    silent: bool = False
+
+
+def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
+    """All ranks, odd ones first in the order of the verdict, then by number."""
+    verdict = view.verdict
+    odd = {c.rank: i for i, c in enumerate(verdict.culprits) if c.rank is not None} if verdict else {}
+    titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
+    says = _last_lines(view) if verdict and verdict.word not in CALM_WORDS else {}
+    role = odd_role(verdict)
+    rows = [
+        RankRow(
+            rank=rank,
+            quiet_s=rank.silence_s(view.now),
+            limit_s=verdict.limit_s if verdict else None,
+            role=role if rank.rank in odd else "",
+            doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
+            stage=titles.get(rank.stage or "", rank.stage),
+            chosen=rank.rank == chosen,
+            silent=bool(verdict and verdict.word in ("stalled", "hung", "crashed")),
+        )
+        for rank in join(view.state)
+    ]
+    return tuple(sorted(rows, key=lambda row: (odd.get(row.rank.rank, len(odd)), row.rank.rank)))
+
+
+def world_of(view: View) -> int:
+    """How many ranks the run has, as far as the log says."""
+    log = view.state.log
+    named = log.world if log is not None and log.world is not None else 0
+    return max(named, len(view.state.ranks), max(view.state.ranks, default=-1) + 1)
+
+
+def odd_role(verdict: Verdict | None) -> str:
+    """Culprits are red only when the run is in trouble; one that works or lags is amber."""
+    return "bad" if verdict and verdict.word in ("stalled", "hung", "crashed") else "warn"
+
+
+def _why(verdict: Verdict | None, rank: int) -> str | None:
+    culprits = verdict.culprits if verdict else ()
+    return next((text.first_line(c.why[0]) for c in culprits if c.rank == rank and c.why), None)
+
+
+def _last_lines(view: View) -> dict[int, str]:
+    """The last log line of each rank, for a run that says nothing more; a running one would change them all the time."""
+    says: dict[int, str] = {}
+    for line in view.state.tail[-2_000:]:
+        if line.rank is not None:
+            says[line.rank] = line.text
+    return says
+
+
+def _role(row: RankRow, plain: str) -> str:
+    return row.role or plain
+
+
+def _sign(row: RankRow) -> Row:
+    return (("▸", row.role),) if row.role else ()
+
+
+def _number(row: RankRow) -> Row:
+    if row.chosen:
+        return ((f"{row.rank.rank:>3} ", "accent bold reverse"),)
+    return ((str(row.rank.rank), f"{row.role} bold" if row.role else "ink"),)
+
+
+def _step(row: RankRow) -> Row:
+    step = row.rank.step
+    return (("–", "stale"),) if step is None else ((f"{step:,}", _role(row, "ink")),)
+
+
+def _stage(row: RankRow) -> Row:
+    return ((row.stage or "?", _role(row, "ink")),)
+
+
+def _lag(row: RankRow) -> Row:
+    lag = row.rank.lag
+    return ((f"−{lag}", f"{row.role or 'warn'} bold"),) if lag else ()
+
+
+def _quiet_bar(row: RankRow) -> Row:
+    if row.quiet_s is None or not row.limit_s:
+        return (("─" * QUIET_BAR, "faint"),)
+    filled, track = text.bar(text.coarse(row.quiet_s) / row.limit_s, QUIET_BAR)
+    return ((filled or "╸", row.role or ("muted" if row.silent else "data")), (track, "faint"))
+
+
+def _metric(name: str) -> Callable[[RankRow], Row]:
+    def cell(row: RankRow) -> Row:
+        value = row.rank.metrics.get(name)
+        bad = value is not None and value != value
+        return (
+            (text.metric(value) if value is not None else "–", "bad bold" if bad else "ink" if value is not None else "stale"),
+        )
+
+    return cell
+
+
+def _state(row: RankRow) -> Row:
+    return ((row.rank.state or "?", "bad" if row.rank.state in BAD_STATES else "ink"),)
+
+
+def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row]:
+    def cell(row: RankRow) -> Row:
+        value = read(row.rank)
+        return (("?", "stale"),) if value is None else ((f"{value:,}" if isinstance(value, float) else str(value), role),)
+
+    return cell
+
+
+def _cpu(row: RankRow) -> Row:
+    cpu = row.rank.cpu_percent
+    return (("?", "stale"),) if cpu is None else ((f"{cpu:.0f}", "ink"),)
+
+
+def _total(row: RankRow) -> Row:
+    return ((f"{row.rank.total:,}", "muted"),) if row.rank.total else (("–", "stale"),)
+
+
+BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
+QUIET: Column[RankRow] = Column("quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True)
+
+
+def columns_for(rows: Sequence[RankRow]) -> list[Column[RankRow]]:
+    """Columns that are known for some rank; one whose value is the same in all rows moves into the head."""
+    ranks = [row.rank for row in rows]
+
+    def known(read: Callable[[Rank], object]) -> bool:
+        return any(read(rank) is not None for rank in ranks)
+
+    def differs(read: Callable[[Rank], object]) -> bool:
+        return len({read(rank) for rank in ranks}) > 1
+
+    doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "why, or last line"
+    columns = [
+        (True, Column("", 1, 0, _sign)),
+        (True, Column("rank", 4, 0, _number, right=True, gap=1)),
+        (differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"))),
+        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True)),
+        (
+            any(r.gpu is not None and r.gpu != r.rank for r in ranks),
+            Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True),
+        ),
+        (len({row.stage for row in rows}) > 1, Column("stage", 14, 4, _stage)),
+        (True, Column("step", 7, 0, _step, right=True)),
+        (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True)),
+        (True, Column("lag", 4, 0, _lag, right=True, gap=1)),
+        (True, BAR),
+        (True, QUIET),
+        (known(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
+        (any("loss" in r.metrics for r in ranks), Column("loss", 8, 1, _metric("loss"), right=True)),
+        (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
+        (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
+        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing)),
+    ]
+    return [column for there, column in columns if there]
+
+
+def _doing(row: RankRow) -> Row:
+    return ((row.doing or "?", f"{row.role} bold" if row.role else "muted"),)
+
+
+def table_rows(rows: Sequence[RankRow], width: int) -> list[Row]:
+    """Column titles and one row a rank."""
+    columns = fitting(columns_for(rows), width)
+    if BAR in columns:
+        columns = [replace(column, title="") if column is QUIET else column for column in columns]
+    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows)]
+
+
+def summary(view: View, rows: Sequence[RankRow]) -> Row:
+    """The head's own line: `1 behind · 7 wait in step 120 · all on n1`."""
+    ranks = [row.rank for row in rows]
+    odd = [row for row in rows if row.role]
+    parts: list[Row] = []
+    if odd:
+        parts.append(((f"{len(odd)} {_odd_word(odd)}", f"{odd[0].role} bold"),))
+    parts.append(((_together(view, ranks, len(odd)), "muted"),))
+    hosts = {rank.host for rank in ranks if rank.host}
+    if len(hosts) == 1 and len(ranks) > 1:
+        parts.append(((f"all on {next(iter(hosts))}", "muted"),))
+    stages = {row.stage for row in rows if row.stage}
+    if len(stages) == 1 and all(rank.step is None for rank in ranks):
+        parts.append(((f"all in {next(iter(stages))}", "muted"),))
+    return dotted(parts)
+
+
+def _odd_word(odd: Sequence[RankRow]) -> str:
+    return "behind" if any(row.rank.lag for row in odd) else "odd"
+
+
+def _together(view: View, ranks: Sequence[Rank], odd: int) -> str:
+    world = world_of(view)
+    steps = [rank.step for rank in ranks if rank.step is not None]
+    if not steps:
+        return f"{len(ranks)} of {world} seen · no step yet"
+    in_step = sum(step == max(steps) for step in steps)
+    if view.verdict and view.verdict.word in ("stalled", "hung") and odd:
+        return f"{in_step} wait in step {max(steps):,}"
+    return f"{in_step} of {world} in step {max(steps):,}"

@@ -1,0 +1,145 @@
+"""Pane 2: all ranks side by side. Up to 16 as rows, more as a heat grid with the odd ones beside it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+
+from hangtop.panes.arrange import Want
+from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
+from hangtop.panes.line import BLANK, Row, cut, dotted, pad
+from hangtop.panes.pane import Pane
+from hangtop.panes.rank_rows import RankRow, rank_rows, summary, table_rows, world_of
+from hangtop.panes.view import View
+
+MOST_ROWS = 16
+GRID_LINES = 14
+HEAD_LINES = 2
+
+
+class RanksPane(Pane):
+    """The choice is a rank, not a line: it stays with the rank when the order changes."""
+
+    id_ = "ranks"
+    key = "2"
+    title = "Ranks"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "choose(-1)", "choose"),
+        ("down", "choose(1)", "choose"),
+        ("pageup", "choose(-10)", "choose"),
+        ("pagedown", "choose(10)", "choose"),
+        ("home", "choose(-100000)", "choose"),
+        ("end", "choose(100000)", "choose"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: int | None = None
+        self.top = 0
+        self._order: tuple[int, ...] = ()
+        self._lines: tuple[int | None, ...] = ()
+
+    def want(self, view: View, width: int) -> Want:
+        ranks = len(view.state.ranks)
+        if not ranks:
+            return Want(1)
+        return Want(HEAD_LINES + ranks) if ranks <= MOST_ROWS else Want(GRID_LINES + 3, wide=True)
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        rows = rank_rows(view, self.chosen)
+        self._order = tuple(row.rank.rank for row in rows)
+        if not rows:
+            return [one_line(self, _nothing(view), width)]
+        if len(rows) <= MOST_ROWS or self.hangtop.maximised == "ranks" or height < 8:
+            return self._table(view, rows, width, height)
+        self._lines = ()
+        return self._grid(view, rows, width, height)
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        odd = [row for row in rank_rows(view) if row.role]
+        return (f"{len(odd)} odd", odd[0].role) if odd else None
+
+    def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
+        room = max(1, height - HEAD_LINES)
+        self.top = _kept_in_sight(self.top, self._chosen_line(), room, len(rows))
+        shown = rows[self.top : self.top + room]
+        titles, *table = table_rows(rows, width) if len(rows) <= MOST_ROWS else _window(rows, self.top, room, width)
+        if len(rows) <= MOST_ROWS:
+            table = table[self.top : self.top + room]
+        self._lines = (None, None, *(row.rank.rank for row in shown))
+        hidden = len(rows) - len(shown)
+        right: Row = ((f"{self.top + 1}-{self.top + len(shown)} of {len(rows)}", "muted"),) if hidden else BLANK
+        return [self.head(summary(view, rows), width, right), titles, *table]
+
+    def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
+        world = world_of(view)
+        beside = width >= 120
+        left = width if not beside else (width - 3) // 2
+        right = width - left - 3
+        grid = grid_rows(blocks_of(rows, world), left, height - 3)
+        grid = [*grid, BLANK, legend_row(grid)]
+        odd = odd_rows(rows, right if beside else width, max(3, height - 8))
+        side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
+        top = self.head(dotted((summary(view, rows), ((f"{world} ranks", "muted"),))), width)
+        if not beside:
+            return [top, *odd, *([BLANK] if odd else []), *grid]
+        lines = max(len(grid), len(side))
+        pairs = zip(grid + [BLANK] * (lines - len(grid)), side + [BLANK] * (lines - len(side)), strict=True)
+        return [top, *((*pad(one, left), ("   ", ""), *cut(two, right)) for one, two in pairs)]
+
+    def _chosen_line(self) -> int | None:
+        return self._order.index(self.chosen) if self.chosen in self._order else None
+
+    def action_choose(self, by: int) -> None:
+        """Moves the choice; the first key press chooses the first row."""
+        if not self._order:
+            return
+        line = self._chosen_line()
+        line = 0 if line is None else min(len(self._order) - 1, max(0, line + by))
+        self.chosen = self._order[line]
+        self.hangtop.repaint()
+
+    def unchoose(self) -> bool:
+        """True when there was a choice to give up."""
+        had, self.chosen = self.chosen is not None, None
+        return had
+
+    def on_click(self, event: Click) -> None:
+        rank = self._lines[event.y] if event.y < len(self._lines) else None
+        if rank is None:
+            return
+        again, self.chosen = self.chosen == rank, rank
+        self.hangtop.repaint()
+        if again:
+            self.hangtop.action_detail()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.action_choose(3)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.action_choose(-3)
+
+
+def one_line(pane: Pane, said: Row, width: int) -> Row:
+    """A pane with nothing to show: no rule, title in plain."""
+    title = f"{pane.title:<13}"
+    return cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)
+
+
+def _nothing(view: View) -> Row:
+    return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)
+
+
+def _window(rows: tuple[RankRow, ...], top: int, room: int, width: int) -> list[Row]:
+    """Only the rows in sight are made: there may be a thousand."""
+    return table_rows(rows[top : top + room], width)
+
+
+def _kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
+    if chosen is not None:
+        top = min(chosen, max(top, chosen - room + 1))
+    return max(0, min(top, total - room))

@@ -1,0 +1,85 @@
+"""Panes 3, 4 and 5 while their sources have nothing to show: one line each, which says why."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hangtop import text
+from hangtop.panes.arrange import Want
+from hangtop.panes.line import Row
+from hangtop.panes.pane import Pane
+from hangtop.panes.ranks import one_line
+from hangtop.panes.view import View
+from hangtop.records.process import Writer
+
+
+def source_line(view: View, source: str) -> Row:
+    """Why there is nothing: not asked for, absent, failing, or not heard of yet."""
+    if source not in view.spec.sources:
+        return (("not watched", "muted"),)
+    health = view.state.health.get(source)
+    if health is None or (health.read_at is None and not health.problem and not health.absent):
+        return (("reading …", "muted"),)
+    if health.absent is not None:
+        return ((f"none: {health.absent}", "muted"),)
+    if health.problem is not None:
+        return ((health.problem, "warn"),)
+    return (("nothing to show", "muted"),)
+
+
+def writers_line(view: View) -> Row:
+    """Who writes the log."""
+    writers = view.state.procs.writers if view.state.procs else ()
+    if not writers:
+        note = view.state.procs.note if view.state.procs else None
+        return ((note, "muted"),) if note else source_line(view, "procs")
+    alive = [writer for writer in writers if writer.alive]
+    gone = [writer for writer in writers if not writer.alive]
+    row: Row = ()
+    if alive:
+        row = (("writes the log: ", "muted"), (_named(alive), "ink"))
+    if gone:
+        row = (*row, ("   " if row else "", ""), ("gone: ", "warn"), (_gone(gone[-1]), "ink"))
+    return row
+
+
+def _named(writers: list[Writer]) -> str:
+    first = writers[0]
+    more = f" ×{len(writers)}" if len(writers) > 1 else ""
+    return f"{first.name}{more}  pid {first.pid}  {text.first_line(first.command)}"
+
+
+def _gone(writer: Writer) -> str:
+    code = "" if writer.exit_code is None else f", exit code {writer.exit_code}"
+    when = "" if writer.gone_at is None else f" at {text.clock(writer.gone_at)}"
+    return f"{writer.name} pid {writer.pid}{when}{code}"
+
+
+class SourcePane(Pane):
+    """A pane whose source has no table yet."""
+
+    source: ClassVar[str] = ""
+
+    def want(self, view: View, width: int) -> Want:
+        return Want(1)
+
+    def said(self, view: View) -> Row:
+        return source_line(view, self.source)
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        return [one_line(self, self.said(view), width)]
+
+
+class GpusPane(SourcePane):
+    id_, key, title, source = "gpus", "3", "GPUs", "gpu"
+
+
+class ProcessesPane(SourcePane):
+    id_, key, title, source = "procs", "4", "Processes", "procs"
+
+    def said(self, view: View) -> Row:
+        return writers_line(view)
+
+
+class RayPane(SourcePane):
+    id_, key, title, source = "ray", "5", "Ray actors", "ray"

@@ -1,0 +1,121 @@
+"""The stage bar: what is done and how long it took, where the run is against its limit, what is to come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hangtop import text
+from hangtop.panes.line import BLANK, LineView, Row, cut, width_of
+from hangtop.panes.view import View
+from hangtop.panes.words import look_of
+from hangtop.records.log import LogReading, StageEvent
+from hangtop.records.verdict import Verdict
+
+GAP: Row = (("   ", ""),)
+LAST_STAGE = "train_loop"
+NESTED_IN = {"engine_": "rollout_init"}
+"""Stages whose id starts so are part of another one: no chip of their own once they are done."""
+
+
+@dataclass(frozen=True)
+class DoneStage:
+    title: str
+    took_s: float | None
+
+
+def done_stages(log: LogReading, current: str | None) -> tuple[DoneStage, ...]:
+    """Stages of this attempt that were left, each once, in the order of their first entry, with the time of their latest stay."""
+    events = [event for event in log.stages if event.attempt == log.attempt]
+    took: dict[str, DoneStage] = {}
+    for event, following in zip(events, [*events[1:], None], strict=True):
+        if not _nested(event.id, {e.id for e in events}):
+            took[event.id] = DoneStage(event.title, _stay_s(event, following))
+    return tuple(stage for id_, stage in took.items() if id_ != current)
+
+
+def stages_to_come(log: LogReading, current: str | None) -> tuple[str, ...]:
+    """Titles of the plan's stages after the present one, up to the training loop."""
+    ids = [stage.id for stage in log.plan]
+    first = ids.index(current) + 1 if current in ids else len(ids)
+    last = ids.index(LAST_STAGE) + 1 if LAST_STAGE in ids else len(ids)
+    entered = {event.id for event in log.stages if event.attempt == log.attempt}
+    return tuple(s.title for s in log.plan[first:last] if s.id not in entered and not s.id.startswith(tuple(NESTED_IN)))
+
+
+def chip(view: View, verdict: Verdict) -> Row:
+    """The stage now: with its limit and ticking when one applies, else standing still."""
+    stage = verdict.stage
+    if stage is None:
+        return BLANK
+    look = look_of(verdict)
+    if verdict.word == "finished":
+        return (("✓ ", "ok"), (stage.title, "muted"), (f" {text.duration(stage.since_s)}", "stale"))
+    if look.fill:
+        return ((f" ▸ {stage.title}{_times(verdict, view)} ", "bad bold reverse" if view.lit else "bad bold"),)
+    role = "warn bold" if look.role == "warn" else "accent bold"
+    return ((f"▸ {stage.title}{_times(verdict, view)}", role),)
+
+
+def _times(verdict: Verdict, view: View) -> str:
+    stage = verdict.stage
+    assert stage is not None
+    if stage.since_s is None:
+        return ""
+    trouble = verdict.word not in ("running", "finished")
+    if stage.id == LAST_STAGE:
+        since = f" {text.duration(text.coarse(stage.since_s))}"
+        if trouble and verdict.silence_s is not None and verdict.limit_s is not None:
+            return f"{since}  quiet {text.duration(verdict.silence_s)} / {text.duration(verdict.limit_s)}"
+        return since
+    if stage.limit_s is None:
+        return f" {text.duration(text.coarse(stage.since_s) if stage.since_s >= 5 else stage.since_s)}"
+    return f" {text.duration(stage.since_s)} / {text.duration(stage.limit_s)}"
+
+
+def stage_row(view: View, width: int) -> Row:
+    """Too narrow: the finished ones fold to `✓ 5 stages 1:16`, then those to come drop."""
+    log, verdict = view.state.log, view.verdict
+    if log is None or verdict is None:
+        return ((" ", ""), ("reading …", "muted"))
+    current = verdict.stage.id if verdict.stage else None
+    done = done_stages(log, current)
+    each = [_done_chip(stage.title, stage.took_s) for stage in done]
+    folded = [_folded(done)] if len(done) > 1 else each
+    now = [row for row in (chip(view, verdict),) if row]
+    later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, current)]
+    for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
+        row = _joined(chips)
+        if width_of(row) <= width - 2:
+            return ((" ", ""), *row)
+    return ((" ", ""), *cut(_joined(now), width - 2))
+
+
+def _joined(chips: list[Row]) -> Row:
+    row: Row = ()
+    for part in chips:
+        row = (*row, *GAP, *part) if row else part
+    return row
+
+
+def _done_chip(title: str, took_s: float | None) -> Row:
+    took = f" {text.duration(took_s)}" if took_s is not None else ""
+    return (("✓ ", "ok"), (title, "muted"), (took, "stale"))
+
+
+def _folded(done: tuple[DoneStage, ...]) -> Row:
+    known = [stage.took_s for stage in done if stage.took_s is not None]
+    return _done_chip(f"{len(done)} stages", sum(known) if known else None)
+
+
+def _stay_s(event: StageEvent, following: StageEvent | None) -> float | None:
+    left_at = event.done_at if event.done_at is not None else following.at if following else None
+    return None if event.at is None or left_at is None else max(0.0, left_at - event.at)
+
+
+def _nested(id_: str, entered: set[str]) -> bool:
+    return any(id_.startswith(start) and outer in entered for start, outer in NESTED_IN.items())
+
+
+class StageBar(LineView):
+    def show(self, view: View) -> None:
+        self.paint((stage_row(view, self.size.width),))

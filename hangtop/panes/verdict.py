@@ -1,0 +1,142 @@
+"""The verdict band: two quiet lines while all is well, up to six in trouble, all of it when it is maximised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hangtop import text
+from hangtop.panes.keys import word_of
+from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
+from hangtop.panes.view import View
+from hangtop.panes.words import CALM_WORDS, KINDS, look_of
+from hangtop.records.log import Finding, LogReading
+from hangtop.records.verdict import Evidence, Verdict
+
+METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
+"""Which metrics the healthy band shows, in this order; others follow by name."""
+SPARK = 12
+
+
+def verdict_rows(view: View, width: int, lines: int) -> list[Row]:
+    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence."""
+    verdict = view.verdict
+    if verdict is None:
+        return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
+    if verdict.word in CALM_WORDS and view.state.log is not None:
+        return _calm_rows(view.state.log, verdict, width)
+    return _trouble_rows(verdict, width, lines)
+
+
+def _calm_rows(log: LogReading, verdict: Verdict, width: int) -> list[Row]:
+    edge = ("▏ ", "ok")
+    rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (verdict.detail, "muted")), width - 2))]
+    rows.append((edge, *_figures(log, verdict, width - 2)))
+    if verdict.word == "running" and verdict.evidence:
+        rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
+    return rows
+
+
+def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
+    """Progress bar, step time and metrics with their sparks, as many as fit whole."""
+    groups: list[Row] = []
+    progress = log.progress
+    if progress.step is not None and progress.total:
+        part = progress.step / progress.total
+        filled, track = text.bar(part, 26 if width >= 100 else 20)
+        colour = "ok" if verdict.word == "finished" else "data"
+        groups.append(((filled, colour), (track, "faint"), (f" {part:4.0%}".replace("%", " %"), "ink")))
+    elif (stages := _stages_done(log)) is not None:
+        groups.append(stages)
+    if progress.step_s is not None:
+        groups.append(_figure(progress.unit, f"{text.pace(progress.step_s)} s", progress.history.get("step_s", ())))
+    for name in (*METRICS, *sorted(progress.metrics)):
+        if name in progress.metrics and name != "step_s" and (name in METRICS or len(groups) < 4):
+            figure = _figure(name, text.metric(progress.metrics[name]), progress.history.get(name, ()))
+            if figure not in groups:
+                groups.append(figure)
+    row: Row = ()
+    for group in groups:
+        wider = (*row, ("   ", ""), *group) if row else group
+        if width_of(wider) > width:
+            break
+        row = wider
+    return row
+
+
+def _stages_done(log: LogReading) -> Row | None:
+    from hangtop.panes.stages import LAST_STAGE
+
+    ids = [stage.id for stage in log.plan if not stage.id.startswith("engine_")]
+    ids = ids[: ids.index(LAST_STAGE) + 1] if LAST_STAGE in ids else ids
+    entered = {event.id for event in log.stages if event.attempt == log.attempt}
+    reached = max((i for i, id_ in enumerate(ids) if id_ in entered), default=None)
+    if reached is None:
+        return None
+    filled, track = text.bar(reached / len(ids), 26)
+    return ((filled, "data"), (track, "faint"), (f"  {reached} of {len(ids)} stages", "ink"))
+
+
+def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
+    shown = text.spark(history, SPARK)
+    return ((f"{name} ", "muted"), (value, "ink"), (f" {shown}" if shown else "", "data"))
+
+
+def _trouble_rows(verdict: Verdict, width: int, lines: int) -> list[Row]:
+    look = look_of(verdict)
+    sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and width >= 90 else "")
+    first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
+    tail = [row for row in (_refute_row(verdict), _next_row(verdict)) if row]
+    facts = list(verdict.evidence)
+    rows = [
+        between(first, ((sure, "muted"), (" ", "")), width - 2),
+        *(_evidence_row(fact, look.role) for fact in facts[: max(1, lines - 1 - len(tail))]),
+        *tail,
+    ]
+    return [(("▌ ", look.role), *cut(row, width - 2)) for row in rows]
+
+
+def _evidence_row(fact: Evidence, role: str) -> Row:
+    sign, colour = {True: ("+", role), False: ("−", "muted"), None: ("?", "warn")}[fact.supports]
+    return ((f"  {sign} ", f"{colour} bold"), align(fact.source, 9, "muted"), (text.first_line(fact.text), "ink"))
+
+
+def _refute_row(verdict: Verdict) -> Row:
+    return (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
+
+
+def _next_row(verdict: Verdict) -> Row:
+    """Keys that are there; what has no key is said in words."""
+    if not verdict.next:
+        return BLANK
+    row: Row = (("    next     ", "muted"),)
+    for index, (key, what) in enumerate(verdict.next):
+        row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (what, "ink"))
+    return row
+
+
+def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
+    """Findings of this attempt that are worth a page: earliest cause first, then victims, consequences and hints."""
+    order = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 9}
+    known = [] if log is None else [f for f in log.findings if f.role != "noise"]
+    return tuple(
+        sorted(known, key=lambda f: (f.attempt != (log.attempt if log else 1), order[f.role], f.at or 0.0, f.file, f.offset))
+    )
+
+
+class VerdictBand(LineView):
+    """Tinted by state: the class is the role."""
+
+    DEFAULT_CSS = """
+    VerdictBand.bad { background: $tint-bad; }
+    VerdictBand.warn { background: $tint-warn; }
+    """
+
+    def show(self, view: View) -> None:
+        calm = view.verdict is None or view.verdict.word in CALM_WORDS
+        role = "" if calm or view.verdict is None else look_of(view.verdict).role
+        for name in ("bad", "warn"):
+            self.set_class(role == name, name)
+        self.paint(verdict_rows(view, self.size.width, self.size.height))
+
+    def on_click(self) -> None:
+        self.hangtop.action_verdict()

@@ -1,0 +1,33 @@
+"""All that a pane may paint from: one frozen value, made once a paint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hangtop.model import RunState
+from hangtop.panes.alarm import CALM, Alarm
+from hangtop.records.verdict import Verdict
+from hangtop.spec import WatchSpec
+
+
+@dataclass(frozen=True)
+class View:
+    """`verdict` is `None` before the first log reading. `title` names the run: its log."""
+
+    state: RunState
+    verdict: Verdict | None
+    spec: WatchSpec
+    now: float
+    title: str = ""
+    alarm: Alarm = CALM
+    calm: bool = False
+
+    @property
+    def reading_yet(self) -> bool:
+        """Whether anything of the run is known."""
+        return self.state.log is not None and self.verdict is not None
+
+    @property
+    def lit(self) -> bool:
+        """Whether the signs of an alarm are filled at this moment."""
+        return self.alarm.lit(self.now, calm=self.calm)

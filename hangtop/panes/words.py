@@ -1,0 +1,57 @@
+"""How a verdict is called and coloured. One table for badge, band, log, title and help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hangtop.records.verdict import Verdict, VerdictWord
+
+
+@dataclass(frozen=True)
+class Look:
+    """`fill`: the badge is reversed. `meaning`: the line on the help screen."""
+
+    sign: str
+    word: str
+    role: str
+    fill: bool
+    meaning: str
+
+
+LOOKS: dict[VerdictWord, Look] = {
+    "running": Look("●", "RUNNING", "ok", False, "output, or proof of life, within the limit"),
+    "slow": Look("▲", "SLOW, ALIVE", "warn", False, "over the limit, yet something works"),
+    "waiting": Look("▲", "WAITING", "warn", False, "for resources that are not there"),
+    "stalled": Look("■", "STALLED", "bad", True, "silent over the limit, cause not known"),
+    "hung": Look("■", "HUNG", "bad", True, "silent, and two signals say why"),
+    "crashed": Look("✗", "CRASHED", "bad", True, "a rank died or the log ends in an error"),
+    "finished": Look("✓", "FINISHED", "ok", False, "the last step is done"),
+    "blind": Look("?", "BLIND", "warn", False, "the log cannot be read: no verdict"),
+}
+DRIVER_HUNG = Look("■", "DRIVER HUNG", "bad", True, "the GPU driver does not answer")
+
+KINDS = {
+    "nccl": "NCCL collective",
+    "cpu_collective": "CPU collective",
+    "desync": "out of step",
+    "dataloader": "data loader",
+    "rendezvous": "rendezvous",
+    "io_blocked": "blocked I/O",
+    "driver_hung": "GPU driver",
+    "dead_process": "dead process",
+    "stopped": "stopped process",
+    "resources": "resources",
+    "python_loop": "Python loop",
+    "weight_sync": "weight sync",
+    "generation": "generation",
+    "unknown": "unknown",
+}
+
+
+def look_of(verdict: Verdict) -> Look:
+    if verdict.kind == "driver_hung" and verdict.word == "hung":
+        return DRIVER_HUNG
+    return LOOKS[verdict.word]
+
+
+CALM_WORDS: frozenset[VerdictWord] = frozenset({"running", "finished"})

@@ -1,0 +1,1 @@
+"""Whole screens: the watch, and the pages over it."""

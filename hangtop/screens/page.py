@@ -1,0 +1,123 @@
+"""A page over the watch screen: status line on top, its own rows, its own keys. It goes on while it is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import MouseScrollDown, MouseScrollUp
+from textual.screen import Screen
+
+from hangtop.panes.footer import footer_row
+from hangtop.panes.keys import Key
+from hangtop.panes.line import LineView, Row, between, cut
+from hangtop.panes.status import badge
+from hangtop.panes.view import View
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+
+PAGE_KEYS = (
+    Key("escape", "Esc", "back", "back", "back"),
+    Key("t", "t", "theme", "theme", "theme"),
+    Key("question_mark", "?", "help", "help", "help"),
+    Key("q", "q", "quit", "quit", "quit"),
+)
+
+
+class PageHead(LineView):
+    def show(self, view: View) -> None:
+        page = cast("PageScreen", self.screen)
+        left: Row = ((" hangtop  ", "muted"), *page.head(view))
+        self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
+
+
+class PageBody(LineView, can_focus=True):
+    """Rows that scroll when there are more than lines."""
+
+    DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "move(-1)", "up"),
+        ("down", "move(1)", "down"),
+        ("pageup", "page(-1)", "page up"),
+        ("pagedown,space", "page(1)", "page down"),
+        ("enter", "open", "open"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="page")
+        self.top = 0
+
+    def show(self, view: View) -> None:
+        rows = cast("PageScreen", self.screen).rows(view, self.size.width)
+        self.top = max(0, min(self.top, len(rows) - self.size.height))
+        self.paint([cut(row, self.size.width) for row in rows[self.top : self.top + self.size.height]])
+
+    def bring_into_sight(self, line: int) -> None:
+        self.top = min(line, max(self.top, line - self.size.height + 1))
+
+    def action_move(self, by: int) -> None:
+        cast("PageScreen", self.screen).move(by)
+        self.show(self.hangtop.view)
+
+    def action_page(self, by: int) -> None:
+        self.top += by * max(1, self.size.height - 1)
+        self.show(self.hangtop.view)
+
+    def action_open(self) -> None:
+        cast("PageScreen", self.screen).open()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.top += 3
+        self.show(self.hangtop.view)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.top -= 3
+        self.show(self.hangtop.view)
+
+
+class PageFoot(LineView):
+    def show(self, view: View) -> None:
+        self.paint((footer_row(view, self.size.width, cast("PageScreen", self.screen).keys),))
+
+
+class PageScreen(Screen[None]):
+    """Subclasses give `head` and `rows`; `move` and `open` when arrows and Enter mean more than scrolling."""
+
+    CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
+    AUTO_FOCUS = "#page"
+    keys: tuple[Key, ...] = PAGE_KEYS
+
+    @property
+    def hangtop(self) -> HangtopApp:
+        return cast("HangtopApp", self.app)
+
+    @property
+    def body(self) -> PageBody:
+        return self.query_one(PageBody)
+
+    def compose(self) -> ComposeResult:
+        yield PageHead()
+        yield PageBody()
+        yield PageFoot()
+
+    def head(self, view: View) -> Row:
+        """What the page is about, beside the brand."""
+        raise NotImplementedError
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        raise NotImplementedError
+
+    def move(self, by: int) -> None:
+        self.body.top += by
+
+    def open(self) -> None:
+        """What Enter does."""
+
+    def show(self, view: View) -> None:
+        if self.is_mounted:
+            for part in self.query(LineView):
+                part.show(view)

@@ -1,0 +1,181 @@
+"""The main screen: every part in the place that `arrange` gives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.screen import Screen
+from textual.widget import Widget
+
+from hangtop.panes import PANES
+from hangtop.panes.arrange import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
+from hangtop.panes.footer import Footer
+from hangtop.panes.line import LineView
+from hangtop.panes.log import FilterPrompt, LogPane
+from hangtop.panes.pane import Pane
+from hangtop.panes.ranks import RanksPane
+from hangtop.panes.stages import StageBar
+from hangtop.panes.status import StatusLine
+from hangtop.panes.tabs import Tabs
+from hangtop.panes.verdict import VerdictBand, verdict_rows
+from hangtop.panes.view import View
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+
+
+class PlacedLayout(Layout):
+    """Puts each widget where the screen has placed it by id."""
+
+    name = "placed"
+
+    def __init__(self) -> None:
+        self.places: dict[str, Rect] = {}
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        parent.pre_layout(self)
+        return [
+            WidgetPlacement(Region(rect.x, rect.y, rect.width, rect.height), NULL_OFFSET, NULL_SPACING, child)
+            for child in children
+            if (rect := self.places.get(child.id or "")) is not None
+        ]
+
+
+class TooSmall(LineView):
+    """All that a very small terminal shows."""
+
+    def show(self, view: View) -> None:
+        said = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"
+        self.paint(
+            (
+                ((said[: max(1, self.size.width)], "ink"),),
+                ((f"this terminal has {self.app.size.width}x{self.app.size.height}", "muted"),),
+            )
+        )
+
+
+class WatchScreen(Screen[None]):
+    """`active`: id of the pane with the focus, which is the open tab on a small terminal."""
+
+    AUTO_FOCUS = None
+    CSS = "WatchScreen { background: $background; overflow: hidden; } StatusLine, Footer { background: $panel; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("tab", "app.next_pane", "next pane"),
+        ("shift+tab", "app.next_pane(-1)", "pane before"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._placed = PlacedLayout()
+        self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
+        self.active = "ranks"
+        self.maximised = False
+        self._asking = False
+
+    @property
+    def hangtop(self) -> HangtopApp:
+        return cast("HangtopApp", self.app)
+
+    @property
+    def layout(self) -> Layout:
+        return self._placed
+
+    def compose(self) -> ComposeResult:
+        yield StatusLine(id="status")
+        yield StageBar(id="stages")
+        yield VerdictBand(id="verdict")
+        yield Tabs(self.panes)
+        yield from self.panes
+        yield Footer(id="footer")
+        yield FilterPrompt()
+        yield TooSmall(id="small")
+
+    @property
+    def log_pane(self) -> LogPane:
+        return self.query_one(LogPane)
+
+    @property
+    def ranks_pane(self) -> RanksPane:
+        return self.query_one(RanksPane)
+
+    def on_resize(self) -> None:
+        self.show(self.hangtop.view)
+
+    def show(self, view: View) -> None:
+        """Place everything, then let each part that is in sight paint."""
+        if not self.is_mounted or not self.size.width:
+            return
+        self._place(view)
+        for part in self.query(LineView):
+            if part.display:
+                part.show(view)
+
+    def open_pane(self, id_: str) -> None:
+        """Focus a pane; again: maximise it; again: back."""
+        focused = self.active == id_ and self.query_one(f"#{id_}").has_focus
+        self.maximised = focused and not self.maximised
+        self.active = id_
+        self.show(self.hangtop.view)
+        self.query_one(f"#{id_}").focus(scroll_visible=False)
+
+    def next_pane(self, by: int) -> None:
+        ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.maximised]
+        at = ids.index(self.active) if self.active in ids else 0
+        first = not any(pane.has_focus for pane in self.panes)
+        self.maximised = False
+        self.open_pane(ids[at] if first else ids[(at + by) % len(ids)])
+
+    def ask_filter(self, *, opened: bool) -> None:
+        """Show or hide the line where a filter is typed."""
+        self._asking = opened
+        prompt = self.query_one(FilterPrompt)
+        if opened:
+            prompt.open(self.log_pane.book.search)
+        self.show(self.hangtop.view)
+        if opened:
+            prompt.focus(scroll_visible=False)
+        elif self.active == "log":
+            self.log_pane.focus(scroll_visible=False)
+        else:
+            self.set_focus(None)
+
+    def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
+        log = self.log_pane
+        log.book.said = event.problem
+        if event.problem:
+            self.hangtop.repaint()
+            return
+        if event.pattern is not None:
+            self.active = "log"
+            log.look_for(log.book.base_with(event.pattern, regex=event.regex))
+        self.ask_filter(opened=False)
+
+    def _place(self, view: View) -> None:
+        places = self._places(view)
+        if places == self._placed.places:
+            return
+        self._placed.places = places
+        for child in self.children:
+            child.display = child.id in places
+        log = self.log_pane
+        tail_only = "tabs" in places and self.active != "log"
+        if log.headless != tail_only:
+            log.headless = tail_only
+            log.forget()
+        self.refresh(layout=True)
+
+    def _places(self, view: View) -> dict[str, Rect]:
+        width, height = self.size
+        if too_small(width, height):
+            return {"small": Rect(0, 0, width, height)}
+        *panes, _ = self.panes
+        wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
+        lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
+        places = arrange(width, height, lines, wants, active=self.active, maximised=self.maximised)
+        if self._asking:
+            places["prompt"] = places.pop("footer")
+        return places

@@ -1,0 +1,158 @@
+"""How values read: durations, ages, sizes, rank lists, bars and sparks, and their ASCII stand-ins.
+
+Pure: no I/O, no clock, no Textual.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from unicodedata import east_asian_width
+
+UNKNOWN = "?"
+NOT_APPLICABLE = "–"
+SPARKS = "▁▂▃▄▅▆"
+"""Never `▇█`: neighbouring rows would merge."""
+
+ASCII_SIGNS = str.maketrans(
+    {
+        "▸": ">", "◂": "<", "●": "*", "▲": "^", "■": "#", "○": "o", "✓": "+", "·": "-", "━": "=", "╸": "=", "─": "-",
+        "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "#", "▌": "#", "▏": "|", "×": "x", "◆": "!", "✗": "x",
+        "□": "o", "⋯": "~", "…": "~", "−": "-", "–": "-", "—": "-", "├": "|", "└": "`", "│": "|", "↑": "^", "↓": "v",
+        "←": "<", "→": ">", "°": " ", "≥": ">", "≤": "<", "“": '"', "”": '"', "‘": "'", "’": "'",
+    }
+)  # fmt: skip
+
+
+def ascii_only(text: str) -> str:
+    """The same text for a terminal without UTF-8, of the same width: known signs have a stand-in, other characters become `?`."""
+    if text.isascii():
+        return text
+    text = text.translate(ASCII_SIGNS)
+    if text.isascii():
+        return text
+    return "".join(c if c.isascii() else "??" if east_asian_width(c) in "WF" else "?" for c in text)
+
+
+def duration(seconds: float | None) -> str:
+    """`3s`, `2:31`, `1h43`, `2d21h`; unknown is `?`."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def age(seconds: float | None) -> str:
+    """A duration that stands still, for tables: `<5s`, then steps of 5 s, from 1:00 on of 10 s, rounded down."""
+    if seconds is None:
+        return UNKNOWN
+    return "<5s" if seconds < 5 else duration(coarse(seconds))
+
+
+def coarse(seconds: float) -> float:
+    """Rounded down to 5 s, from 1:00 on to 10 s."""
+    step = 5 if seconds < 60 else 10
+    return seconds // step * step
+
+
+def clock(at: float | None) -> str:
+    """Local wall-clock time of a moment, `10:04:24`."""
+    return "--:--:--" if at is None else time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def size(count: int | None) -> str:
+    """Bytes: `812 B`, `38 K`, `48.2 M`, `1.9 G`; `G` is 2^30."""
+    if count is None:
+        return UNKNOWN
+    value, unit = float(count), "B"
+    for unit in ("B", "K", "M", "G", "T"):
+        if value < 1024 or unit == "T":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" or (unit == "K" and value >= 10) or value >= 100 else f"{value:.1f} {unit}"
+
+
+def count(value: int | None) -> str:
+    """Thousands with comma."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def pace(seconds: float | None) -> str:
+    """Seconds a step: one decimal, more below one second."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds >= 1 or seconds == 0:
+        return f"{seconds:,.1f}"
+    return f"{seconds:.2f}" if seconds >= 0.1 else f"{seconds:.1g}"
+
+
+def metric(value: float | None) -> str:
+    """A metric in at most 8 cells: `0.119`, `2.184`, `4.9e-5`, `812`, `NaN`, `−Inf`."""
+    if value is None:
+        return UNKNOWN
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Inf" if value > 0 else "−Inf"
+    size_ = abs(value)
+    if size_ != 0 and (size_ < 0.001 or size_ >= 1e7):
+        mantissa, _, exponent = f"{size_:.1e}".partition("e")
+        plain = f"{mantissa}e{int(exponent)}"
+    elif size_ >= 100:
+        plain = f"{size_:,.0f}"
+    else:
+        plain = f"{size_:.3f}"
+    return f"−{plain}" if value < 0 else plain
+
+
+def bar(part: float, width: int) -> tuple[str, str]:
+    """(filled, track) of a bar of `width` cells for a part of 0…1, to half a cell; anything above nothing shows at least half."""
+    part = min(1.0, max(0.0, part)) if math.isfinite(part) else 0.0
+    halves = min(2 * width, max(1 if part > 0 else 0, round(part * 2 * width)))
+    filled = "━" * (halves // 2) + "╸" * (halves % 2)
+    return filled, "─" * (width - len(filled))
+
+
+def spark(values: Sequence[float | None], width: int, *, floor: float | None = None) -> str:
+    """The last `width` values as blocks, from `floor` (or the least) to the greatest. What is no number leaves a gap."""
+    shown = list(values)[-width:] if width > 0 else []
+    numbers = [v for v in shown if v is not None and math.isfinite(v)]
+    if not numbers:
+        return ""
+    low = min(numbers) if floor is None else min(floor, *numbers)
+    span = max(numbers) - low
+    top = len(SPARKS) - 1
+
+    def block(value: float | None) -> str:
+        if value is None or not math.isfinite(value):
+            return " "
+        return SPARKS[round((value - low) / span * top) if span > 0 else top // 2]
+
+    return "".join(block(value) for value in shown)
+
+
+def rank_ranges(ranks: Iterable[int]) -> str:
+    """`0-2 4-7`."""
+    runs: list[list[int]] = []
+    for rank in sorted(set(ranks)):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return " ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def some(number: int, noun: str) -> str:
+    """`1 rank`, `8 ranks`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def first_line(text: str) -> str:
+    return text.split("\n", 1)[0]
