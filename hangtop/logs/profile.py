@@ -1,4 +1,4 @@
-"""A profile: one framework's stages, markers, progress lines and limits, as data. This file is its schema and its check."""
+"""A profile: one framework's stages, markers, progress lines and limits, as data. This file is its schema."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ STAGE_IDS = tuple(
     ).split()
 )
 """The same in every profile; titles are its own."""
+
+FRAMEWORKS = tuple(
+    (
+        "verl gkd openrlhf lightrft torchrun hf accelerate deepspeed megatron nemo lightning "
+        "vllm sglang ray selfplay tqdm generic"
+    ).split()
+)
+"""What `check --json` may name. A profile of your own may bring a name of its own."""
+
+PAIR = (
+    r"(?P<key>[A-Za-z_][\w@./-]*)['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
+    r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?)(?![\w.]))"
+)
+"""One `key: value` of a `kv` group, in all the ways frameworks write it: `k:v`, `'k': 'v'`, `k=v`, `k:np.float64(v)`."""
 
 
 class Marker(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,17 +42,23 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a run. Seconds are for a stall limit of 120 s and scale with it. `recurs`: happens again inside training.
 
     `steady`: its limit follows the run's own pace (a training loop). `announces`: a wait printed in the log is normal here.
+    `restarts`: seen after training began it means a new attempt in the same file, not a step back. A stage that neither
+    recurs nor restarts and comes up after training began is ignored (a communicator made late, a second data set).
+    `after_done`: the stage that goes on when a `done` marker was seen, where the next enter marker may be long in coming.
     """
 
     id: str
     title: str
-    enter: tuple[Marker, ...]
+    enter: tuple[Marker, ...] = ()
     done: tuple[Marker, ...] = ()
+    after_done: str | None = None
     typical_s: float | None = None
     slow_after_s: float | None = None
     stalled_after_s: float | None = None
     recurs: bool = False
+    restarts: bool = False
     steady: bool = False
+    announces: bool = False
     ends_run: bool = False
     causes: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
@@ -46,21 +66,33 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line that tells how far the run is. Named groups of `regex`: step, total, n, rate, unit, elapsed, eta, epoch, kv,
-    loss, lr, grad … `metrics` renames groups or keys inside `kv` (`"actor/pg_loss" = "loss"`)."""
+    """A line that tells how far the run is; the first of a profile that matches wins.
+
+    Named groups of `regex`: step, total, n (a step where no `step` group is), rate, unit (`it/s`, `s/it`), elapsed, eta, desc,
+    epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair` (groups `key` and `value`).
+    `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`); keys that are not named here are dropped.
+    `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
+    `total_from`: the regex group `total` found once in another line (its literal stands in `total_literal`).
+    """
 
     id: str
     literal: tuple[str, ...]
     regex: str
     example: str
     metrics: dict[str, str] = {}
+    pair: str = PAIR
+    counts: bool = True
     total_from: str | None = None
+    total_literal: str | None = None
+    total_example: str | None = None
     stage: str | None = None
     note: str = ""
 
 
 class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
-    """A block of model output or data inside the log: nothing in it counts. Ends at `until`, or after `max_lines`."""
+    """A block of model output or data inside the log: nothing in it counts. It begins with a line that holds `begin` and ends
+    before a line of the same writer (the same prefix) that holds one of `until`, or after `max_lines` lines of that writer;
+    with `max_lines = 1` it is that one line. Lines of other writers in between do not belong to it."""
 
     begin: Marker
     until: tuple[Marker, ...]
@@ -68,7 +100,8 @@ class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Detect(Struct, frozen=True, forbid_unknown_fields=True):
-    """Text that speaks for this framework, and how loudly."""
+    """Text that speaks for this framework, and how loudly. Distinct texts add up; 3 is proof enough, the highest sum leads.
+    The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
 
     literal: str
     weight: int = 1
@@ -76,12 +109,18 @@ class Detect(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
-    """One framework. `contains`: profiles whose lines also occur inside (verl holds vLLM); `nests_in`: the stage ids of those
-    engines show only as latest proof inside that stage. `startup_s`: normal, slow, suspicious, for the whole start."""
+    """One framework. `framework`: the name to report (empty in the file: the profile's own).
+
+    `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
+    `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
+    own texts is seen; its progress lines and free text hold here too. `startup_s`: slow and suspicious, for the whole start.
+    `base`: active in every run, below all others. `stall_hint`: stage id to a sentence for a run silent there.
+    """
 
     schema: int
     name: str
     title: str
+    framework: str = ""
     stage: tuple[Stage, ...] = ()
     progress: tuple[ProgressLine, ...] = ()
     free_text: tuple[FreeText, ...] = ()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+
 from msgspec import Struct
 
 from hangtop.records.log import Role, Severity
 
+WHERE = ("environment", "config", "command", "code", "machine")
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The regex, compiled when it is first needed: most of a hundred and more are never tried."""
+    return re.compile(pattern)
+
 
 class Fix(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to do. `where`: environment, config, command, code or machine. `set`: what to paste, if anything.
-    `frameworks`: only for these (empty: all)."""
+    """One thing to do. `where`: one of `WHERE`. `set`: what to paste, if anything. `frameworks`: only for these (empty: all)."""
 
     text: str
     where: str = "machine"
@@ -19,10 +29,10 @@ class Fix(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     """`literal`: every match of `regex` holds at least one of these, so the scan finds it. `regex` is searched in one message
-    after its prefixes were taken off. `negative`: texts that look alike and must not match. `*_zh`: the same in Chinese."""
+    after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
+    `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
-    category: str
     severity: Severity
     role: Role
     literal: tuple[str, ...]
@@ -31,6 +41,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     fix: tuple[Fix, ...]
     example: str
     cite: tuple[str, ...]
+    category: str = ""
     stage: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
     hang: str = ""
@@ -39,3 +50,19 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     evidence: str = ""
     cause_zh: str = ""
     fix_zh: tuple[str, ...] = ()
+
+
+class Setting(Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting that people reach for, and who really reads it. `honoured_by` empty: nobody. `also`: other spellings.
+
+    `default` and `unit` in words. `keep` false: a test only, which should not stay set."""
+
+    name: str
+    honoured_by: tuple[str, ...]
+    truth: str
+    cite: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    unit: str = ""
+    default: str = ""
+    instead: str = ""
+    keep: bool = True

@@ -1,0 +1,150 @@
+"""All that is known of messages, frameworks and settings: the package's own data, the user's folder, one extra profile.
+
+The package's data is proven by the tests; what a user adds is proven when it is loaded (`hangtop.logs.proof`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.profile import Profile
+from hangtop.logs.proof import profile_flaws, signature_flaws
+from hangtop.logs.signature import Setting, Signature
+from hangtop.logs.toml_lines import line_of, line_of_syntax_error
+
+SCHEMA = 1
+
+
+class CatalogError(Exception):
+    """A data file that cannot be used; the message names the file, the line, the key and what is expected there."""
+
+
+class Catalog(Struct, frozen=True):
+    """Everything that is known, by id. Of two with the same id the nearer one wins: `--profile`, user's folder, package."""
+
+    profiles: Mapping[str, Profile] = MappingProxyType({})
+    signatures: Mapping[str, Signature] = MappingProxyType({})
+    settings: Mapping[str, Setting] = MappingProxyType({})
+
+
+class _SignatureFile(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: int
+    signature: tuple[Signature, ...]
+
+
+class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: int
+    setting: tuple[Setting, ...]
+
+
+def parse_profile(text: str, name: str) -> Profile:
+    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. Its meaning is not proven here."""
+    profile: Profile = _decode(text, name, Profile)
+    return replace(profile, framework=profile.framework or profile.name)
+
+
+def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
+    """The signatures in `text`; their category is the file's name without its ending."""
+    found: _SignatureFile = _decode(text, name, _SignatureFile)
+    category = Path(name).stem
+    return tuple(each if each.category else replace(each, category=category) for each in found.signature)
+
+
+def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
+    """The settings in `text`, with who honours them."""
+    found: _SettingFile = _decode(text, name, _SettingFile)
+    return found.setting
+
+
+def load(user_dir: Path | None = None, extra: Path | None = None) -> Catalog:
+    """The package's data, then `<user_dir>/profiles/*.toml` and `<user_dir>/signatures/*.toml`, then the profile `extra`.
+
+    Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
+    """
+    package = resources.files("hangtop")
+    profiles = {p.name: p for name, text in _files(package / "profiles") for p in [parse_profile(text, name)]}
+    signatures = {s.id: s for name, text in _files(package / "signatures") for s in parse_signatures(text, name)}
+    settings = {s.name: s for s in parse_settings((package / "settings.toml").read_text("utf-8"), "settings.toml")}
+    added = dict(_user_profiles(user_dir, extra))
+    profiles.update((profile.name, profile) for profile in added.values())
+    for path, profile in added.items():
+        _refuse(path, profile_flaws(profile, frozenset(profiles)))
+    if user_dir is not None:
+        for path, text in _files(user_dir / "signatures"):
+            signatures.update((each.id, each) for each in _proven_signatures(path, text))
+    return Catalog(
+        profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
+        signatures=MappingProxyType(signatures),
+        settings=MappingProxyType(settings),
+    )
+
+
+def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, Profile]]:
+    if user_dir is not None:
+        for path, text in _files(user_dir / "profiles"):
+            yield path, parse_profile(text, path)
+    if extra is not None:
+        try:
+            yield str(extra), parse_profile(extra.read_text("utf-8"), str(extra))
+        except OSError as error:
+            raise CatalogError(f"{extra}: cannot read this profile: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise CatalogError(f"{extra}: not a TOML file: byte {error.start} is not UTF-8") from error
+
+
+def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
+    found = parse_signatures(text, path)
+    for each in found:
+        _refuse(path, signature_flaws(each))
+    return found
+
+
+def _refuse(path: str, flaws: list[str]) -> None:
+    if flaws:
+        raise CatalogError(f"{path}: {flaws[0]}")
+
+
+def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
+    """A refining profile also reads the progress lines and free text of the one it refines, after its own."""
+    parent = profiles.get(profile.refines or "")
+    if parent is None:
+        return profile
+    own = {line.id for line in profile.progress}
+    inherited = tuple(line for line in parent.progress if line.id not in own)
+    return replace(profile, progress=profile.progress + inherited, free_text=profile.free_text + parent.free_text)
+
+
+def _files(folder: Traversable) -> Iterator[tuple[str, str]]:
+    """Name and text of each TOML file in `folder`, in order of name; nothing when there is no such folder."""
+    if not folder.is_dir():
+        return
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            name = str(file) if isinstance(file, Path) else file.name
+            try:
+                yield name, file.read_text("utf-8")
+            except OSError as error:
+                raise CatalogError(f"{name}: cannot read this file: {error.strerror}") from error
+            except UnicodeDecodeError as error:
+                raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
+
+
+def _decode(text: str, name: str, shape: type[Any]) -> Any:
+    try:
+        return msgspec.convert(tomllib.loads(text), shape)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{name}:{line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `")
+        path = path.rstrip("`")
+        raise CatalogError(f"{name}:{line_of(text, path)}: key {path or '$'}: {what}") from error
