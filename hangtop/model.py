@@ -17,6 +17,7 @@ from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
+from hangtop.records.stack import StacksReading, add_look
 
 TAIL_LINES = 5_000
 
@@ -24,7 +25,8 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `gpus`: by host. `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
+    `gpus`: by host. `looks`: the last looks at the stacks, latest last. `heard_at` is when the probe last gave a sign of life, by
+    the clock of the readings.
     """
 
     log: LogReading | None = None
@@ -36,6 +38,7 @@ class RunState(Struct, frozen=True):
     runs: RunsReading | None = None
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
+    looks: tuple[StacksReading, ...] = ()
     page: PageReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
@@ -58,6 +61,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
         case GpuReading() as gpus:
             node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
+        case StacksReading() as stacks:
+            state = replace(state, looks=add_look(state.looks, stacks))
         case PageReading() as page:
             state = replace(state, page=page)
         case Heartbeat() as beat:

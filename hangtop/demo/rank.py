@@ -22,8 +22,6 @@ from hangtop.demo.collective import Group
 from hangtop.demo.scenario import Scenario, scenario
 from hangtop.demo.shards import SHARDS, Shards
 
-CHECKPOINT_PART_BYTES = 1 << 20
-
 
 class Rank:
     """One process of the run, from its config to its last step."""
@@ -104,10 +102,10 @@ class Rank:
         ends = time.monotonic() + seconds
         with path.open("wb") as file:
             while time.monotonic() < ends:
-                file.write(zlib.compress(os.urandom(CHECKPOINT_PART_BYTES), level=6))
+                weights = os.urandom(1 << 14) * 256 + os.urandom(1 << 16)  # 4 MB to pack, about 0.1 MB to write
+                file.write(zlib.compress(weights, level=6))
                 file.flush()
                 os.fsync(file.fileno())
-                time.sleep(0.15)
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from hangtop.records.host import HostReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.runs import RunsReading
+from hangtop.records.stack import StacksReading
 
 Value = (
     LogReading
@@ -20,6 +21,7 @@ Value = (
     | HostReading
     | RunsReading
     | CheckpointReading
+    | StacksReading
     | Heartbeat
     | ProbeState
     | Rewind

@@ -1,0 +1,158 @@
+"""What a process does, told by its stack: in a collective, waiting for data, in its own code. All threads are looked at."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import get_args
+
+from msgspec import Struct
+
+from hangtop.diagnosis.frames import DoingKind, Phase, named, own, owner, phase, rule
+from hangtop.records.stack import Frame, Stack, Thread, Wait
+
+STRENGTH: dict[DoingKind, int] = {kind: place for place, kind in enumerate(get_args(DoingKind))}
+WEAK: frozenset[DoingKind | None] = frozenset({"lock", "queue", "join", "child", "network", "pipe", "sleep", "waits", None})
+"""Ways to wait that a named function explains better."""
+FOR_PEERS: frozenset[DoingKind] = frozenset({"collective", "rendezvous"})
+"""Waits for other ranks: who does this is not the culprit."""
+BY_WAIT: dict[Wait, DoingKind] = {
+    "lock": "lock",
+    "sleep": "sleep",
+    "poll": "network",
+    "socket": "network",
+    "pipe": "pipe",
+    "child": "child",
+    "file": "io",
+    "stopped": "stopped",
+}
+LOOKS_OUT = 3
+"""How many own frames out from the innermost a function's name still explains a wait for the network."""
+
+WORDS: dict[DoingKind, str] = {
+    "collective": "in {call}",
+    "rendezvous": "in {call}",
+    "dataloader": "waits for the data loader in {own}",
+    "loader_worker": "loader worker, waits for work",
+    "compile": "compiles in {own}",
+    "checkpoint": "saves in {own}",
+    "load": "loads in {own}",
+    "gpu": "waits for the GPU in {own}",
+    "remote": "waits for an answer in {own}",
+    "child": "waits for a child process in {own}",
+    "queue": "waits for a queue in {own}",
+    "join": "waits for a thread in {own}",
+    "lock": "waits for a lock in {own}",
+    "sleep": "sleeps in {own}",
+    "network": "waits for the network in {own}",
+    "pipe": "waits for a pipe in {own}",
+    "io": "waits for a file in {own}",
+    "stopped": "stopped in {own}",
+    "idle": "idle",
+    "user": "works in {own}",
+    "waits": "waits in {own}",
+}
+
+
+class Doing(Struct, frozen=True):
+    """What one process does. `call` is the frame that says so, `own` the frame of the user's code that called it, or the nearest.
+
+    `phase` is what the own code is about, by its names. `thread` is the thread this is seen in.
+    """
+
+    kind: DoingKind
+    call: Frame
+    own: Frame
+    thread: Thread
+    phase: Phase | None = None
+
+    @property
+    def function(self) -> str:
+        """The one name to say: that of the collective, else the user's function."""
+        return self.call.name if self.kind in FOR_PEERS else self.own.name
+
+    @property
+    def file(self) -> str:
+        return self.own.file
+
+    @property
+    def line(self) -> int:
+        return self.own.line
+
+    @property
+    def waits_for_peers(self) -> bool:
+        return self.kind in FOR_PEERS
+
+    @property
+    def text(self) -> str:
+        """In a few words: `waits for a lock in load_shard`."""
+        return WORDS[self.kind].format(call=self.call.name, own=self.own.name)
+
+    @property
+    def where(self) -> str:
+        """`shards.py:38`, the user's line."""
+        return f"{PurePath(self.own.file).name}:{self.own.line}"
+
+
+def doing(stack: Stack) -> Doing | None:
+    """What this process does; `None` without a stack.
+
+    The main thread speaks for the process, with two exceptions. While it waits in C for its autograd threads, one of those may
+    hold the collective (huggingface/accelerate#3104). And one that only waits for other threads, or idles, has its work there.
+    """
+    main = stack.main
+    ours = _thread(main) if main and main.frames else None
+    if ours and (ours.waits_for_peers or ours.kind == "dataloader" or (main and main.runs)):
+        return ours
+    others = [known for thread in stack.threads if thread is not main and thread.frames for known in (_thread(thread),)]
+    if peers := [other for other in others if other.waits_for_peers and other.kind == "collective"]:
+        return peers[0]
+    if ours is None or ours.kind in ("idle", "join"):
+        return _busiest(others) or ours
+    return ours
+
+
+def _busiest(others: list[Doing]) -> Doing | None:
+    """The thread that tells most: one that works, else one that waits inside a user's own code."""
+    telling = [other for other in others if other.kind not in ("idle", "loader_worker") and owner(other.own.file) != "python"]
+    return min(telling, key=lambda other: (not other.thread.runs, STRENGTH[other.kind]), default=None)
+
+
+def _thread(thread: Thread) -> Doing:
+    frames = thread.frames
+    owned = own(frames)
+    innermost = owned[0] if owned else len(frames) - 1
+    caller = frames[innermost]
+    known = [(kind, frame) for frame in frames[: innermost + 1] if (kind := rule(frame))]
+    kind, call = min(known, key=lambda one: STRENGTH[one[0]], default=(None, frames[innermost]))
+    if not thread.runs and kind in WEAK and (names := _by_name(thread, owned)):
+        kind, call, caller = names
+    if kind is None:
+        kind = _by_wait(thread)
+    about = next((found for place in owned[:LOOKS_OUT] if (found := phase(frames[place]))), None)
+    return Doing(kind, call, caller, thread, about)
+
+
+def _by_name(thread: Thread, owned: tuple[int, ...]) -> tuple[DoingKind, Frame, Frame] | None:
+    """The user's own collective or rendezvous, known by its name: its kind, its frame, and the own frame that called it.
+
+    Only the innermost own frame counts, over a network also those a little further out. A `barrier` may be made of `all_reduce`.
+    """
+    frames = [thread.frames[place] for place in owned]
+    reach = LOOKS_OUT if thread.wait in ("socket", "poll", "pipe") else 1
+    found: tuple[DoingKind, Frame, Frame] | None = None
+    for frame, caller in zip(frames, [*frames[1:], *frames[-1:]], strict=True):
+        if kind := named(frame):
+            found = (kind, frame, caller)
+        elif found or (reach := reach - 1) < 1:
+            break
+    return found
+
+
+def _by_wait(thread: Thread) -> DoingKind:
+    if thread.wait:
+        return BY_WAIT[thread.wait]
+    if thread.state == "D":
+        return "io"
+    if thread.state in ("T", "t"):
+        return "stopped"
+    return "user" if thread.runs or thread.state is None else "waits"

@@ -1,0 +1,129 @@
+"""What a frame tells by its function and file (`frames.toml`): whose code it is, what it waits for, what it is about."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+from hangtop.records.stack import Frame
+
+DoingKind = Literal[
+    "collective",
+    "rendezvous",
+    "dataloader",
+    "loader_worker",
+    "compile",
+    "checkpoint",
+    "load",
+    "gpu",
+    "remote",
+    "idle",
+    "child",
+    "queue",
+    "join",
+    "lock",
+    "sleep",
+    "network",
+    "pipe",
+    "io",
+    "stopped",
+    "user",
+    "waits",
+]
+"""What a thread does; down to `lock` the strongest explanation first. `user` works in its own code, `waits` in an unknown way."""
+Phase = Literal["checkpoint", "load", "eval", "compile", "generate", "data"]
+Owner = Literal["user", "package", "framework", "plumbing", "python"]
+"""Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library."""
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A frame in one of `files` says `kind`, if its function is one of `functions` (none: any)."""
+
+    kind: DoingKind
+    files: tuple[str, ...]
+    functions: frozenset[str] = frozenset()
+
+    def says(self, frame: Frame) -> bool:
+        if self.functions and frame.name not in self.functions and frame.function not in self.functions:
+            return False
+        path = "/" + frame.file
+        return any(f"/{end}" in path if end.endswith("/") else path.endswith(f"/{end}") for end in self.files)
+
+
+class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: DoingKind
+    pattern: str
+
+
+class PhaseName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    phase: Phase
+    pattern: str
+
+
+class Packages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    plumbing: frozenset[str]
+    frameworks: frozenset[str]
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of `frames.toml`."""
+
+    rule: tuple[Rule, ...]
+    named: tuple[Named, ...]
+    phase: tuple[PhaseName, ...]
+    packages: Packages
+
+
+@cache
+def table() -> Table:
+    return msgspec.toml.decode((files("hangtop.diagnosis") / "frames.toml").read_bytes(), type=Table)
+
+
+_PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
+_STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
+
+
+@lru_cache(maxsize=4096)
+def owner(file: str) -> Owner:
+    """Whose code a file holds."""
+    if package := _PACKAGE.search(file):
+        name = package[1].removesuffix(".py")
+        known = table().packages
+        if name in known.plumbing:
+            return "plumbing"
+        return "framework" if name in known.frameworks else "package"
+    return "python" if _STANDARD.search(file) else "user"
+
+
+def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:
+    """Places of the frames that are the user's own; where there are none those of packages not known, else of the framework."""
+    owners = [owner(frame.file) for frame in frames]
+    for wanted in ("user", "package", "framework"):
+        if wanted in owners:
+            return tuple(place for place, whose in enumerate(owners) if whose == wanted)
+    return ()
+
+
+@lru_cache(maxsize=4096)
+def _rule(function: str, file: str) -> DoingKind | None:
+    frame = Frame(function, file, 0)
+    return next((rule.kind for rule in table().rule if rule.says(frame)), None)
+
+
+def rule(frame: Frame) -> DoingKind | None:
+    """What a frame of a known library says."""
+    return _rule(frame.function, frame.file)
+
+
+def named(frame: Frame) -> DoingKind | None:
+    """What a user's function says by its name alone; only to be believed of a thread that waits."""
+    return next((one.kind for one in table().named if re.fullmatch(one.pattern, frame.name)), None)
+
+
+def phase(frame: Frame) -> Phase | None:
+    """What a function is about, by its name."""
+    return next((one.phase for one in table().phase if re.search(one.pattern, frame.name)), None)

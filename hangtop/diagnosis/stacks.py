@@ -1,0 +1,166 @@
+"""Stacks of many ranks folded into classes by call path, the odd ones first.
+
+The idea is STAT's (Arnold et al., IPDPS 2007): put all call paths into one prefix tree, label its nodes with the ranks that pass
+through them, and look where the tree forks. The smallest class is where to look first. Two looks give the axis of time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.frames import own
+from hangtop.records.stack import Excerpt, Frame, Stack
+
+Step = tuple[str, str, int]
+Motion = Literal["still", "within", "moved"]
+"""Between two looks: nothing changed, other lines of the same functions, other functions."""
+
+
+class StackClass(Struct, frozen=True):
+    """Ranks that stand at the same place. `frames` are those of its first member, innermost first; `own` the user's among them.
+
+    `parts_at`: place of the frame up to which, from outside in, all classes go together; `None` when there is one class only.
+    """
+
+    members: tuple[Stack, ...]
+    doing: Doing
+    own: frozenset[int]
+    parts_at: int | None = None
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        return self.doing.thread.frames
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(sorted(stack.rank for stack in self.members if stack.rank is not None))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(sorted(stack.pid for stack in self.members))
+
+
+class Node(Struct, frozen=True):
+    """A node of the prefix tree: a frame, and the members whose call path leads through it, outermost frame first."""
+
+    step: Step | None
+    members: tuple[Stack, ...]
+    children: tuple[Node, ...] = ()
+
+
+def number(stacks: Iterable[Stack], pids_by_rank: Mapping[int, int]) -> tuple[Stack, ...]:
+    """The stacks with the ranks of their pids."""
+    ranks = {pid: rank for rank, pid in pids_by_rank.items()}
+    return tuple(replace(stack, rank=ranks.get(stack.pid, stack.rank)) for stack in stacks)
+
+
+def path(known: Doing) -> tuple[Step, ...]:
+    """The call path of a thread, outermost first. The line counts in the user's own frames of a thread that waits: one that runs
+    moves from line to line, and in library frames lines differ without meaning."""
+    return _steps(known, lines=not known.thread.runs)
+
+
+def _steps(known: Doing, *, lines: bool) -> tuple[Step, ...]:
+    places = frozenset(own(known.thread.frames)) if lines else frozenset()
+    frames = enumerate(known.thread.frames)
+    return tuple((frame.function, frame.file, frame.line if place in places else 0) for place, frame in frames)[::-1]
+
+
+def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
+    """The stacks folded by call path: smallest class first, those that wait for their peers after the others, then by rank."""
+    groups: dict[tuple[Step, ...], list[tuple[Stack, Doing]]] = {}
+    for stack in stacks:
+        if known := doing(stack):
+            groups.setdefault(path(known), []).append((stack, known))
+    parting = _parting([_steps(group[0][1], lines=True) for group in groups.values()])
+    found = [
+        StackClass(
+            members=tuple(stack for stack, _ in group),
+            doing=group[0][1],
+            own=frozenset(own(group[0][1].thread.frames)),
+            parts_at=None if len(groups) < 2 or parting == 0 else len(steps) - parting,
+        )
+        for steps, group in groups.items()
+    ]
+    return tuple(sorted(found, key=_order))
+
+
+def tree(stacks: Iterable[Stack]) -> Node:
+    """The prefix tree of all call paths."""
+    paths = [(stack, path(known)) for stack in stacks if (known := doing(stack))]
+    return Node(None, tuple(stack for stack, _ in paths), _children(paths, 0))
+
+
+def _children(paths: list[tuple[Stack, tuple[Step, ...]]], depth: int) -> tuple[Node, ...]:
+    branches: dict[Step, list[tuple[Stack, tuple[Step, ...]]]] = {}
+    for stack, steps in paths:
+        if depth < len(steps):
+            branches.setdefault(steps[depth], []).append((stack, steps))
+    return tuple(
+        Node(step, tuple(stack for stack, _ in branch), _children(branch, depth + 1)) for step, branch in branches.items()
+    )
+
+
+def _parting(paths: list[tuple[Step, ...]]) -> int:
+    """How many steps from outside in belong to all paths. A step counts when its function is the same; the first in which the
+    lines differ is the last that counts, for there the ways part."""
+    shared = 0
+    for steps in zip(*paths, strict=False):
+        if len({step[:2] for step in steps}) > 1:
+            break
+        shared += 1
+        if len(set(steps)) > 1:
+            break
+    return shared
+
+
+def _order(one: StackClass) -> tuple[bool, int, int]:
+    first = min(one.ranks, default=one.pids[0])
+    return (one.doing.waits_for_peers or one.doing.kind == "idle", len(one.members), first)
+
+
+def motion(before: Stack, now: Stack) -> Motion | None:
+    """Whether a process moved between two looks; `None` when it is not the same process, or one look has no stack."""
+    then, here = doing(before), doing(now)
+    if then is None or here is None or (before.pid, before.started_ticks) != (now.pid, now.started_ticks):
+        return None
+    old, new = then.thread.frames, here.thread.frames
+    if [frame.function for frame in old] != [frame.function for frame in new]:
+        return "moved"
+    return "still" if [frame.line for frame in old] == [frame.line for frame in new] else "within"
+
+
+def excerpt_of(frame: Frame, excerpts: Iterable[Excerpt]) -> Excerpt | None:
+    """The lines around this frame, if they were readable."""
+    for one in excerpts:
+        if one.file == frame.file and one.first <= frame.line < one.first + len(one.lines):
+            return one
+    return None
+
+
+def library_summary(frames: Iterable[Frame]) -> str:
+    """`10 frames of ray, verl`: frames that are folded away, by package, most first."""
+    listed = tuple(frames)
+    packages = Counter(_package(frame.file) for frame in listed)
+    names = ", ".join(name for name, _ in packages.most_common(3))
+    return f"{len(listed)} {'frame' if len(listed) == 1 else 'frames'} of {names}"
+
+
+def _package(file: str) -> str:
+    for mark in ("/site-packages/", "/dist-packages/"):
+        if mark in file:
+            return file.partition(mark)[2].split("/")[0].removesuffix(".py")
+    return "python" if "/lib/python3" in file or file.startswith("<frozen") else file.rpartition("/")[2]
+
+
+def shared_outside(known: StackClass) -> int:
+    """How many outermost frames of a class are no user's own: they are folded on the screen."""
+    outermost = range(len(known.frames) - 1, -1, -1)
+    return sum(1 for _ in takewhile(lambda place: place not in known.own, outermost))

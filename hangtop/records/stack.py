@@ -1,0 +1,118 @@
+"""What the stacks source says: the Python stacks of processes at one moment, and how their threads stand in the kernel."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
+"""The kernel call a thread waits in. `file` is any wait for a file system or block device."""
+
+
+class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """One frame. `function` is qualified where the interpreter tells it (Python ≥ 3.11). `locals`: names and reprs, if asked."""
+
+    function: str
+    file: str
+    line: int
+    locals: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The bare name of the function."""
+        return self.function.rpartition(".")[2]
+
+
+class Thread(Struct, frozen=True, omit_defaults=True):
+    """One thread, innermost frame first. `state`: the kernel's letter; `wait`, `wchan`: in what it waits, where that is seen."""
+
+    name: str
+    frames: tuple[Frame, ...]
+    tid: int | None = None
+    owns_gil: bool = False
+    state: str | None = None
+    wait: Wait | None = None
+    wchan: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it stood on a processor, or in line for one."""
+        return self.state == "R"
+
+
+class Stack(Struct, frozen=True, omit_defaults=True):
+    """One process. `started_ticks` (clock ticks after boot) makes it this process and no other of the same pid.
+
+    `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its handler for SIGUSR1 may be
+    faulthandler's, so that sending it prints the stacks into its log; never sent by hangtop itself.
+    """
+
+    pid: int
+    at: float
+    threads: tuple[Thread, ...] = ()
+    rank: int | None = None
+    started_ticks: int = 0
+    state: str | None = None
+    problem: str | None = None
+    mend: str | None = None
+    signal_dump: bool = False
+
+    @property
+    def main(self) -> Thread | None:
+        """The main thread: the one whose id is the pid, else the one of that name."""
+        by_id = (thread for thread in self.threads if thread.tid == self.pid)
+        by_name = (thread for thread in self.threads if thread.name == "MainThread")
+        return next(by_id, None) or next(by_name, None)
+
+
+class Excerpt(Struct, frozen=True, omit_defaults=True):
+    """A few lines of a source file, from line number `first` on. `changed`: the file is newer than the process that runs it."""
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+    changed: bool = False
+
+
+class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):
+    """A part of the answer to a `StacksAsk`; the parts of one `ask` add up. With `done` all stacks are there; excerpts come last.
+
+    `asked` are all the pids of the question. `native` dumps stop each process for about 0.1 s, the others never.
+    """
+
+    ask: int
+    asked: tuple[int, ...] = ()
+    stacks: tuple[Stack, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    started_at: float = 0.0
+    took_s: float | None = None
+    native: bool = False
+    locals: bool = False
+    done: bool = False
+    problem: str | None = None
+    mend: str | None = None
+
+
+LOOKS_KEPT = 4
+
+
+def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
+    """The looks known so far, oldest first, with this part added to its own look, or as a new one."""
+    if not looks or looks[-1].ask != part.ask:
+        return (*looks, part)[-LOOKS_KEPT:]
+    last = looks[-1]
+    whole = StacksReading(
+        ask=part.ask,
+        asked=part.asked or last.asked,
+        stacks=(*last.stacks, *part.stacks),
+        excerpts=(*last.excerpts, *part.excerpts),
+        started_at=last.started_at,
+        took_s=part.took_s or last.took_s,
+        native=last.native,
+        locals=last.locals,
+        done=last.done or part.done,
+        problem=part.problem or last.problem,
+        mend=part.mend or last.mend,
+    )
+    return (*looks[:-1], whole)

@@ -1,0 +1,55 @@
+"""Source lines around the user's frames, read once a look. Only files that are plainly files, and not too big."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import psutil
+
+from hangtop.diagnosis.frames import own
+from hangtop.logs.clean import clean_text
+from hangtop.records.stack import Excerpt, Frame, Stack
+
+AROUND = 4
+MAX_FRAMES = 6
+"""Own frames of one thread that are worth showing, innermost first."""
+MAX_EXCERPTS = 48
+MAX_FILE_BYTES = 4_000_000
+LONGEST_LINE = 200
+
+
+def around(stacks: Iterable[Stack]) -> tuple[Excerpt, ...]:
+    """The lines around the user's innermost frames, each place once, whatever the number of ranks that stand there."""
+    found: dict[tuple[str, int], Excerpt] = {}
+    for pid, frame in _places(stacks):
+        if (frame.file, frame.line) in found or len(found) >= MAX_EXCERPTS:
+            continue
+        if excerpt := read(frame, pid):
+            found[frame.file, frame.line] = excerpt
+    return tuple(found.values())
+
+
+def _places(stacks: Iterable[Stack]) -> Iterator[tuple[int, Frame]]:
+    for stack in stacks:
+        for thread in stack.threads:
+            for place in own(thread.frames)[:MAX_FRAMES]:
+                yield stack.pid, thread.frames[place]
+
+
+def read(frame: Frame, pid: int) -> Excerpt | None:
+    """The lines around one frame; `None` when they cannot be read."""
+    try:
+        path = frame.file if os.path.isabs(frame.file) else os.path.join(os.readlink(f"/proc/{pid}/cwd"), frame.file)
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE_BYTES or frame.line < 1:
+            return None
+        changed = about.st_mtime > psutil.Process(pid).create_time()
+        first = max(1, frame.line - AROUND)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = tuple(clean_text(line.rstrip("\n"))[:LONGEST_LINE] for line in islice(file, first - 1, frame.line + AROUND))
+    except (OSError, psutil.Error):  # no such file here (a container's path), or no right: the stack is shown without it
+        return None
+    return Excerpt(frame.file, first, lines, changed) if len(lines) > frame.line - first else None

@@ -1,0 +1,165 @@
+"""py-spy, run as a program: the stacks of many processes at once, none of them stopped, none waited for longer than its limit.
+
+`--nonblocking` reads the memory of the target without ptrace: it works on a process in state D or T, where a stopping dump gives
+nothing. Killing py-spy half-way leaves the target unharmed (measured for `--native` too, which has to stop it for about 0.1 s).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from hangtop.logs.clean import clean_text
+from hangtop.records.stack import Frame
+
+AT_ONCE = 16
+LIMIT_S = 3.0
+TRIES = 3
+"""A dump that reads while the stack changes may fail; the next one mostly does not."""
+LONGEST_REPR = 200
+
+
+class Local(msgspec.Struct, frozen=True):
+    name: str
+    repr: str | None = None
+
+
+class SpyFrame(msgspec.Struct, frozen=True):
+    name: str
+    filename: str
+    line: int = 0
+    locals: tuple[Local, ...] | None = None
+
+
+class SpyThread(msgspec.Struct, frozen=True):
+    """One thread as py-spy prints it (`py-spy dump --json`, 0.3.12 to 0.4)."""
+
+    thread_id: int
+    frames: tuple[SpyFrame, ...]
+    thread_name: str | None = None
+    os_thread_id: int | None = None
+    owns_gil: bool = False
+
+
+class Dump(msgspec.Struct, frozen=True):
+    """What py-spy had to say of one process: threads, or why not. `late`: it was ended at its limit."""
+
+    pid: int
+    threads: tuple[SpyThread, ...] = ()
+    error: str | None = None
+    late: bool = False
+
+
+_threads = msgspec.json.Decoder(tuple[SpyThread, ...])
+
+
+def find() -> str | None:
+    """The py-spy of this Python environment, else that of the PATH, else `None`."""
+    beside = Path(sys.executable).with_name("py-spy")
+    return str(beside) if beside.exists() else shutil.which("py-spy")
+
+
+def command(tool: str, pid: int, *, native: bool = False, with_locals: bool = False) -> tuple[str, ...]:
+    """What is run for one process. py-spy takes native frames only while it stops the process."""
+    options = ["--native" if native else "--nonblocking", *(["--locals"] if with_locals else [])]
+    return (tool, "dump", "--json", *options, "--pid", str(pid))
+
+
+class _Running:
+    """One py-spy at work. Its output goes into files, so that no pipe can fill and nobody has to read meanwhile."""
+
+    def __init__(self, argv: Sequence[str], pid: int, tries: int, ends_at: float) -> None:
+        self.argv, self.pid, self.tries, self.ends_at = argv, pid, tries, ends_at
+        self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by dump() or close()
+        self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err)
+
+    def finished(self) -> bool:
+        return self._process.poll() is not None
+
+    def end(self) -> None:
+        """Kill it, and do not wait for long: stuck in the kernel itself, it may never end."""
+        self._process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.2)
+
+    def dump(self) -> Dump:
+        with self._out as out, self._err as err:
+            out.seek(0)
+            err.seek(0)
+            if self._process.returncode == 0:
+                return read(self.pid, out.read())
+            return Dump(self.pid, error=first_words(err.read()))
+
+    def close(self) -> None:
+        self._out.close()
+        self._err.close()
+
+
+def dumps(commands: dict[int, tuple[str, ...]], limit_s: float = LIMIT_S) -> Iterator[Dump]:
+    """Run these commands, one for each pid, at most `AT_ONCE` at a time. Gives each result as it comes, each within `limit_s`.
+
+    Raises `OSError` when the program cannot be run.
+    """
+    waiting = deque((pid, argv, TRIES, 0.0) for pid, argv in commands.items())
+    running: list[_Running] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                pid, argv, tries, ends_at = waiting.popleft()
+                running.append(_Running(argv, pid, tries, ends_at or time.monotonic() + limit_s))
+            time.sleep(0.004)
+            for one in [one for one in running if one.finished() or time.monotonic() > one.ends_at]:
+                running.remove(one)
+                result = _result(one, limit_s)
+                if result.error and one.tries > 1 and _may_pass(result.error):
+                    waiting.append((one.pid, tuple(one.argv), one.tries - 1, one.ends_at))
+                else:
+                    yield result
+    finally:
+        for one in running:
+            one.end()
+            one.close()
+
+
+def _result(one: _Running, limit_s: float) -> Dump:
+    if one.finished():
+        return one.dump()
+    one.end()
+    one.close()
+    return Dump(one.pid, error=f"no answer within {limit_s:g} s", late=True)
+
+
+def _may_pass(error: str) -> bool:
+    return "stack trace" in error.lower()
+
+
+def read(pid: int, output: bytes) -> Dump:
+    """The threads in py-spy's output."""
+    try:
+        return Dump(pid, threads=_threads.decode(output))
+    except msgspec.DecodeError as error:
+        return Dump(pid, error=f"py-spy printed what this hangtop cannot read: {error}")
+
+
+def first_words(stderr: bytes) -> str:
+    """The message of a failed dump, without its backtrace."""
+    lines = [clean_text(line).strip() for line in stderr.decode("utf-8", "replace").splitlines()]
+    said = next((line for line in lines if line), "py-spy failed and said nothing")
+    return said.removeprefix("Error: ")
+
+
+def frame(spied: SpyFrame) -> Frame:
+    """A frame as hangtop keeps it, its text cleaned."""
+    kept = tuple((clean_text(one.name), clean_text(one.repr or "")[:LONGEST_REPR]) for one in spied.locals or ())
+    return Frame(clean_text(spied.name), clean_text(spied.filename), spied.line, kept)

@@ -1,0 +1,78 @@
+"""Why another process's memory may not be read, and the exact command that permits it (ptrace(2), capabilities(7))."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import psutil
+from msgspec import Struct
+
+CAP_SYS_PTRACE = 19
+
+
+class Standing(Struct, frozen=True):
+    """What decides over the right. `scope`: Yama's ptrace_scope, `None` where there is no Yama. `None` elsewhere: not known."""
+
+    user: int
+    owner: int | None
+    may_trace: bool | None
+    scope: int | None
+    container: bool
+
+
+def standing(pid: int) -> Standing:
+    """How we stand towards this process."""
+    try:
+        owner: int | None = psutil.Process(pid).uids().real
+    except psutil.Error:
+        owner = None
+    return Standing(os.geteuid(), owner, _may_trace(), _scope(), _in_container())
+
+
+def refusal(at: Standing, command: tuple[str, ...]) -> tuple[str, str]:
+    """What is missing, in words, and the command that mends it. `command` is what was refused."""
+    again = f"sudo {shlex.join(command)}"
+    foreign = at.owner is not None and at.owner != at.user and at.user != 0
+    if at.container and not at.may_trace:
+        mend = "docker run --cap-add SYS_PTRACE …   (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE])"
+        return "not permitted: this container lacks CAP_SYS_PTRACE", mend
+    if foreign:
+        return f"not permitted: it belongs to user {at.owner}, hangtop runs as {at.user}", again
+    if at.scope == 3:
+        return (
+            "not permitted: ptrace_scope is 3, which holds until the next boot",
+            "remove kernel.yama.ptrace_scope=3 and boot again",
+        )
+    if at.scope:
+        return (
+            f"not permitted: ptrace_scope is {at.scope}",
+            f"sudo sysctl kernel.yama.ptrace_scope=0   (or only this once: {again})",
+        )
+    return "not permitted by the system", again
+
+
+def _may_trace() -> bool | None:
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    held = next((line.split()[1] for line in lines if line.startswith("CapEff:")), None)
+    return None if held is None else bool(int(held, 16) >> CAP_SYS_PTRACE & 1)
+
+
+def _scope() -> int | None:
+    try:
+        return int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _in_container() -> bool:
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "KUBERNETES_SERVICE_HOST" in os.environ:
+        return True
+    try:
+        return b"container=" in Path("/proc/1/environ").read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,129 @@
+"""The stacks source: on a question, dumps the Python stacks of the asked processes, without stopping them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop.logs.clean import clean_text
+from hangtop.records.ask import Ask, StacksAsk
+from hangtop.records.reading import Value
+from hangtop.records.stack import Stack, StacksReading, Thread
+from hangtop.sources import excerpts, pyspy, rights
+from hangtop.sources.proc.linux import parse_stat
+from hangtop.sources.proc.table import Stat
+from hangtop.sources.threads import standing
+from hangtop.spec import WatchSpec
+
+SIGUSR1_CAUGHT = 0x200
+"""Bit of SIGUSR1 (10) in SigCgt of /proc/PID/status, proc(5)."""
+GONE = "the process is gone"
+NO_PYTHON = "not a Python process, or its interpreter cannot be read"
+
+
+class StackSource:
+    """Answers `StacksAsk`; has nothing to say by itself, for a dump costs CPU."""
+
+    name = "stacks"
+    interval_s = 5.0
+    deadline_s = 2 * pyspy.LIMIT_S
+
+    def __init__(self, spec: WatchSpec) -> None:
+        del spec  # which processes, the question says
+
+    def read(self, now: float) -> Iterable[Value]:
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """The stacks, each as soon as it is there, then the source lines of the user's frames."""
+        return look(ask, now) if isinstance(ask, StacksAsk) else ()
+
+
+def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
+    """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
+    began = time.monotonic()
+    first = StacksReading(ask.ask, ask.pids, started_at=now, native=ask.native, locals=ask.locals)
+    tool = pyspy.find()
+    if tool is None:
+        mend = f"{sys.executable} -m pip install py-spy"
+        yield replace(first, done=True, took_s=0.0, problem="py-spy not found", mend=mend)
+        return
+    stacks = []
+    known = {pid: _stat(pid) for pid in dict.fromkeys(ask.pids)}
+    ended = tuple(Stack(pid, now, problem=problem) for pid, stat in known.items() if (problem := _ended(stat)))
+    yield replace(first, stacks=ended)
+    living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
+    commands = {pid: pyspy.command(tool, pid, native=ask.native, with_locals=ask.locals) for pid in living}
+    for dump in pyspy.dumps(commands):
+        stack = stack_of(dump, living[dump.pid], commands[dump.pid], now + time.monotonic() - began)
+        stacks.append(stack)
+        yield StacksReading(ask.ask, stacks=(stack,))
+    yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
+    if lines := excerpts.around(stacks):
+        yield StacksReading(ask.ask, excerpts=lines)
+
+
+def take(pids: Iterable[int], now: float, *, native: bool = False, with_locals: bool = False) -> Iterator[StacksReading]:
+    """A look without a probe, for commands that end after it."""
+    return look(StacksAsk(next(_numbers), tuple(pids), native, with_locals), now)
+
+
+_numbers = count(1)
+
+
+def stack_of(dump: pyspy.Dump, stat: Stat | None, argv: tuple[str, ...], at: float) -> Stack:
+    """One process as py-spy saw it, with the kernel's view of its threads."""
+    stack = Stack(dump.pid, at, started_ticks=stat.start_ticks if stat else 0, state=stat.state if stat else None)
+    if dump.error is None:
+        return replace(
+            stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), signal_dump=_signal_dump(dump.pid)
+        )
+    problem, mend = _reason(dump, argv)
+    return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
+
+
+def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
+    stands = standing(pid, spied.os_thread_id) if spied.os_thread_id else standing(pid, pid)
+    name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
+    frames = tuple(pyspy.frame(frame) for frame in spied.frames)
+    return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
+
+
+def _reason(dump: pyspy.Dump, argv: tuple[str, ...]) -> tuple[str, str | None]:
+    """Why there is no stack, in words, and what permits it."""
+    error = dump.error or ""
+    if ended := _ended(_stat(dump.pid)):
+        return ended, None
+    if "permission denied" in error.lower() or "not permitted" in error.lower():
+        return rights.refusal(rights.standing(dump.pid), argv)
+    if "find python version" in error:
+        return NO_PYTHON, None
+    return f"py-spy: {error}", None
+
+
+def _ended(stat: Stat | None) -> str | None:
+    if stat is None:
+        return GONE if sys.platform.startswith("linux") else None
+    return "a zombie: it has ended, and its parent has not asked for its exit code" if stat.state == "Z" else None
+
+
+def _stat(pid: int) -> Stat | None:
+    try:
+        return parse_stat(Path(f"/proc/{pid}/stat").read_bytes())
+    except OSError:  # gone, or no /proc on this system
+        return None
+
+
+def _signal_dump(pid: int) -> bool:
+    """Whether SIGUSR1 has a handler, which may be faulthandler's. Without one the signal would end the process."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) & SIGUSR1_CAUGHT)

@@ -1,0 +1,67 @@
+"""How a thread stands in the kernel: its state, and the call it waits in. Python's frames do not tell a sleep from a lock."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from hangtop.records.stack import Wait
+from hangtop.sources.proc.linux import parse_stat
+
+HIDDEN = ("", "0")
+"""What wchan reads when it may not be seen, or the thread runs."""
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    wchan: dict[str, tuple[str, ...]]
+    syscall: dict[str, dict[str, tuple[int, ...]]]
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """One thread. Each is `None` when it may not be seen."""
+
+    state: str | None = None
+    wait: Wait | None = None
+    wchan: str | None = None
+
+
+def standing(pid: int, tid: int, proc: Path = Path("/proc")) -> Standing:
+    """How this thread stands. Nothing known: it is gone, or this is no Linux."""
+    task = proc / str(pid) / "task" / str(tid)
+    stat = _read(task / "stat")
+    state = parse_stat(stat.encode()).state if stat else None
+    if state == "R":
+        return Standing(state)
+    wchan = _read(task / "wchan")
+    number = _read(task / "syscall").partition(" ")[0]
+    return Standing(state, wait_of(wchan, number), None if wchan in HIDDEN else wchan)
+
+
+def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait | None:
+    """The kind of wait: by the kernel's function, else by the number of the system call."""
+    table = _table()
+    if wchan not in HIDDEN:
+        for kind, beginnings in table.wchan.items():
+            if wchan.startswith(beginnings):
+                return cast("Wait", kind)
+    for kind, numbers in table.syscall.get(machine, {}).items():
+        if syscall.isdigit() and int(syscall) in numbers:
+            return cast("Wait", kind)
+    return None
+
+
+@cache
+def _table() -> _Table:
+    return msgspec.toml.decode((files("hangtop.sources") / "waits.toml").read_bytes(), type=_Table)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "replace").strip()
+    except OSError:  # gone, or no right: both read as "unknown"
+        return ""
