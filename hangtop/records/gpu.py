@@ -12,7 +12,7 @@ from hangtop.records.samples import Samples
 GpuStatus = Literal[
     "ok", "late", "no answer", "lost", "unknown error", "reset needed", "not supported", "no permission", "reading"
 ]
-"""`late`, `no answer`: by the age of the values (3 s, 10 s). `reading`: asked for the first time. The rest is the driver's word."""
+"""`late`, `no answer`: by age (3 s, 10 s). `reading`: asked for the first time. The rest is the driver's word."""
 
 
 class GpuProcess(Struct, frozen=True, omit_defaults=True):

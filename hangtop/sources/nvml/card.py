@@ -22,7 +22,7 @@ from hangtop.sources.nvml.xid import XidEvents
 
 ROUND_S = 1.0
 SLOW_PER_ROUND = 3
-REFUSED_AGAIN_S = 60.0
+REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
 LATE_S = 3.0
 NO_ANSWER_S = 10.0
@@ -140,7 +140,7 @@ class Card:
     def _refused(self, question: Question, code: int) -> None:
         self._errors[question.name] = code
         lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
-        self._due[question.name] = clock.now() + (REFUSED_AGAIN_S if lasting else question.period_s) - ROUND_S / 2
+        self._due[question.name] = clock.now() + max(question.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
         if code == words.NO_PERMISSION and question.name not in self._known.denied:
             self._publish(denied=(*self._known.denied, question.name))
 

@@ -1,0 +1,168 @@
+"""The driver hangs, live and before the start: what answers goes on, what does not says since when, the probe can be left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hangtop.records.health import Heartbeat
+from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe
+
+BACK_WITHIN_S = 0.3
+
+
+def well(probe: GpuProbe) -> bool:
+    return bool(probe.gpus) and {gpu.status for gpu in probe.gpus.values()} == {"ok"}
+
+
+def beats(probe: GpuProbe) -> int:
+    return sum(isinstance(reading.value, Heartbeat) for reading in probe.readings)
+
+
+def fresh(probe: GpuProbe, index: int) -> bool:
+    gpu = probe.gpus[index]
+    last = next(reading.at for reading in reversed(probe.readings) if reading.source == "gpu")
+    return gpu.status == "ok" and gpu.read_at is not None and last - gpu.read_at < 3
+
+
+def test_each_gpu_fails_in_its_own_way_and_the_others_stay_live(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "gpus 8\ngpu * util=94")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(well, "eight GPUs that are well")
+        driver.says(
+            """
+            gpus 8
+            gpu * util=50
+            gpu 1 fail=hang
+            gpu 2 fail=lost
+            gpu 3 fail=unknown
+            gpu 4 fail=reset
+            gpu 5 fail=notsupported
+            gpu 6 fail=noperm
+            gpu 7 fail=hang_d
+            """
+        )
+        probe.until(lambda probe: probe.gpus[1].status == "late", "late after 3 s")
+        probe.until(lambda probe: probe.gpus[1].status == probe.gpus[7].status == "no answer", "no answer after 10 s")
+        last = probe.last
+        assert last is not None
+        words = {gpu.index: gpu.status for gpu in last.gpus}
+        assert words == {
+            0: "ok", 1: "no answer", 2: "lost", 3: "unknown error",
+            4: "reset needed", 5: "not supported", 6: "no permission", 7: "no answer",
+        }  # fmt: skip
+        assert last.stuck_since is None  # GPU 0 answers
+        assert probe.gpus[0].util_percent == 50
+        assert fresh(probe, 0)
+        assert all(probe.gpus[index].util_percent == 94 for index in (1, 2, 3, 4, 6, 7))  # the last good values
+        assert probe.gpus[1].since is not None
+        assert probe.gpus[1].read_at is not None
+        driver.says("gpus 8\ngpu * util=70")
+        probe.until(well, "all well again")
+        probe.until(lambda probe: probe.gpus[1].util_percent == 70, "new values")
+
+
+def test_a_driver_that_serialises_its_calls_is_stuck_as_a_whole(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "gpus 4")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(well, "four GPUs that are well")
+        driver.says("gpus 4\nglobal_lock 1\ngpu 2 fail=hang")
+        probe.until(lambda probe: probe.last and probe.last.stuck_since, "the whole driver stuck")
+        assert {gpu.status for gpu in probe.gpus.values()} == {"no answer"}
+        probe.until(lambda probe: probe.health and "does not answer" in (probe.health.problem or ""), "the source's own trouble")
+        before = beats(probe)
+        probe.until(lambda probe: beats(probe) > before + 1, "heartbeats that go on")
+        driver.says("gpus 4")
+        probe.until(well, "all well again")
+        probe.until(lambda probe: probe.health and probe.health.problem is None, "health again")
+
+
+def test_slow_calls_make_late_values_and_a_note_but_no_silence(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "gpus 2\ngpu 1 fail=slow:1500")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(lambda probe: probe.gpus and probe.gpus[1].read_at, "a first whole round")
+        probe.until(lambda probe: probe.gpus[1].status == "late", "late")
+        last = probe.last
+        assert last is not None
+        assert last.notes == ("the driver is slow: a call takes 1.5 s",)
+        assert probe.gpus[1].why == "calls take 1.5 s"
+        assert fresh(probe, 0)
+
+
+def test_a_gpu_that_hangs_or_is_lost_before_the_start_has_its_row(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "gpus 4\ngpu 1 fail=hang\ngpu 2 fail=lost")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(lambda probe: probe.gpus and probe.gpus[1].status == "no answer", "no answer")
+        assert [gpu.index for gpu in probe.gpus.values()] == [0, 1, 2, 3]
+        assert (probe.gpus[2].status, probe.gpus[2].why) == ("lost", "fell off the bus")
+        assert fresh(probe, 0)
+        assert fresh(probe, 3)
+
+
+def test_an_nvml_that_hangs_at_its_start_leaves_the_other_sources_alone(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "init hang")
+    with gpu_probe(driver.environment, "gpu", "procs") as probe:
+        probe.until(lambda probe: probe.last and probe.last.stuck_in == "nvmlInit", "the start named as stuck")
+        probe.until(lambda probe: probe.health and "nvmlInit has not returned" in (probe.health.problem or ""), "trouble")
+        assert any(reading.source == "procs" for reading in probe.readings)
+        driver.says("gpus 2")
+        probe.until(well, "a driver that came back")
+
+
+@pytest.mark.parametrize("state", ["init hang", "gpus 8\nglobal_lock 1\ngpu 0 fail=hang", "gpus 8\ngpu * fail=hang_d"])
+def test_a_probe_in_a_hung_driver_ends_with_its_pipe(tmp_path: Path, state: str) -> None:
+    driver = StandInDriver(tmp_path, state)
+    with gpu_probe(driver.environment) as probe:
+        probe.until(lambda probe: beats(probe) >= 3, "a probe that lives")
+        began = time.monotonic()
+        assert probe.process.stdin is not None
+        probe.process.stdin.close()
+        probe.process.wait(timeout=10)
+        assert time.monotonic() - began < 1.0
+
+
+def test_a_probe_in_true_uninterruptible_sleep_can_be_left(tmp_path: Path, frozen_file: Path) -> None:
+    """Not even SIGKILL ends it. Who started it must not wait for it, and closing the pipes must not wait either."""
+    driver = StandInDriver(tmp_path, "gpus 2\ngpu 1 fail=hang_file")
+    environment = {**driver.environment, "FAKENVML_DFILE": str(frozen_file)}
+    with gpu_probe(environment) as probe:
+        probe.until(lambda probe: probe.gpus and probe.gpus[1].status in ("late", "no answer"), "a call in D state")
+        assert fresh(probe, 0)
+        before = beats(probe)
+        probe.until(lambda probe: beats(probe) > before, "heartbeats that go on")
+        began = time.monotonic()
+        assert probe.process.stdin is not None
+        probe.process.stdin.close()
+        probe.process.kill()
+        assert time.monotonic() - began < BACK_WITHIN_S
+        with pytest.raises(subprocess.TimeoutExpired):
+            probe.process.wait(1.0)
+        subprocess.run(["fsfreeze", "-u", str(frozen_file.parent)], check=True)
+
+
+@pytest.fixture
+def frozen_file(tmp_path: Path):
+    """A file on a frozen filesystem: a write to it sleeps in D state until the thaw."""
+    image, mount = tmp_path / "disk.img", tmp_path / "disk"
+    mount.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("true D state needs root: a filesystem is mounted and frozen")
+    with image.open("wb") as disk:
+        disk.truncate(16 << 20)
+    for command in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(mount)]):
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"true D state needs a loop mount, which this machine does not give: {error}")
+    try:
+        file = mount / "write-here"
+        file.touch()
+        subprocess.run(["fsfreeze", "-f", str(mount)], check=True)
+        yield file
+    finally:
+        subprocess.run(["fsfreeze", "-u", str(mount)], check=False, capture_output=True)
+        subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
