@@ -96,9 +96,9 @@ class HangtopApp(App[None]):
         return self.watch_screen.active
 
     @property
-    def maximised(self) -> str | None:
+    def enlarged(self) -> str | None:
         """Id of the pane that has the whole screen."""
-        return self.watch_screen.active if self.watch_screen.maximised else None
+        return self.watch_screen.active if self.watch_screen.enlarged else None
 
     def on_mount(self) -> None:
         self._to_terminal(SAVE_TITLE)
@@ -126,8 +126,9 @@ class HangtopApp(App[None]):
 
     def repaint(self) -> None:
         """Let the screen in front paint the present view."""
-        if isinstance(self.screen, WatchScreen | PageScreen):
-            self.screen.show(self.view)
+        front = self.screen_stack[-1] if self.screen_stack else None  # none any more while it closes
+        if isinstance(front, WatchScreen | PageScreen):
+            front.show(self.view)
 
     async def _follow(self) -> None:
         async for reading in self.feed.readings():
@@ -190,7 +191,7 @@ class HangtopApp(App[None]):
         elif watch.log_pane.book.base.filtered:
             watch.log_pane.look_for(Sought(file=watch.log_pane.book.base.file))
         elif not watch.ranks_pane.unchoose():
-            watch.maximised = False
+            watch.enlarged = False
             watch.set_focus(None)
         self.repaint()
 

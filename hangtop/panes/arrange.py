@@ -68,7 +68,7 @@ def _tab(width: int, y: int, bottom: int, wants: Mapping[str, Want], active: str
     room = bottom - y
     if maximised or active not in wants:
         return {active if active in wants else "log": Rect(1, y, width, room)}
-    lines = min(wants[active].lines, room)
+    lines = min(max(1, wants[active].lines - 1), room)  # the tab is the head
     tail = room - lines - 1
     if tail < 2:
         return {active: Rect(1, y, width, room)}

@@ -44,15 +44,12 @@ class LogPane(Pane):
         super().__init__()
         self.book = LogBook(self._send)
         self.shift = 0
-        self.headless = False
 
     def want(self, view: View, width: int) -> Want:
         return Want(1_000)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         self.book.take_tail(view.state)
-        if self.headless:
-            return log_rows(view, self.book, width, height, self.shift)
         top = self.head(head_summary(view, self.book), width, head_right(self.book))
         return [top, *log_rows(view, self.book, width, height - 1, self.shift)]
 

@@ -10,7 +10,7 @@ from hangtop.panes.view import View
 
 
 class Pane(LineView, can_focus=True):
-    """Panes paint their own head. `key` is the key that brings the focus here."""
+    """Panes paint their own head, unless a tab stands for it. `key` is the key that brings the focus here."""
 
     key: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -18,6 +18,7 @@ class Pane(LineView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__(id=self.id_)
+        self.headless = False
 
     def want(self, view: View, width: int) -> Want:
         """How many lines this pane would fill, its head among them; one when there is nothing to show."""
@@ -33,7 +34,8 @@ class Pane(LineView, can_focus=True):
 
     def show(self, view: View) -> None:
         width, height = self.size
-        self.paint(self.body(view, width, height)[:height] if width else [])
+        skip = 1 if self.headless else 0
+        self.paint(self.body(view, width, height + skip)[skip : height + skip] if width else [])
 
     def head(self, summary: Row, width: int, right: Row = BLANK) -> Row:
         return head(self.key, self.title, summary, width, focused=self.has_focus, right=right)

@@ -51,8 +51,8 @@ class RanksPane(Pane):
         rows = rank_rows(view, self.chosen)
         self._order = tuple(row.rank.rank for row in rows)
         if not rows:
-            return [one_line(self, _nothing(view), width)]
-        if len(rows) <= MOST_ROWS or self.hangtop.maximised == "ranks" or height < 8:
+            return one_line(self, _nothing(view), width)
+        if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 8:
             return self._table(view, rows, width, height)
         self._lines = ()
         return self._grid(view, rows, width, height)
@@ -107,7 +107,8 @@ class RanksPane(Pane):
         return had
 
     def on_click(self, event: Click) -> None:
-        rank = self._lines[event.y] if event.y < len(self._lines) else None
+        line = event.y + (1 if self.headless else 0)
+        rank = self._lines[line] if line < len(self._lines) else None
         if rank is None:
             return
         again, self.chosen = self.chosen == rank, rank
@@ -124,10 +125,12 @@ class RanksPane(Pane):
         self.action_choose(-3)
 
 
-def one_line(pane: Pane, said: Row, width: int) -> Row:
-    """A pane with nothing to show: no rule, title in plain."""
+def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
+    """A pane with nothing to show: no rule, title in plain. Under a tab that has its title, only what it says."""
+    if pane.headless:
+        return [BLANK, cut(said, width)]
     title = f"{pane.title:<13}"
-    return cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)
+    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]
 
 
 def _nothing(view: View) -> Row:

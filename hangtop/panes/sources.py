@@ -67,7 +67,7 @@ class SourcePane(Pane):
         return source_line(view, self.source)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        return [one_line(self, self.said(view), width)]
+        return one_line(self, self.said(view), width)
 
 
 class GpusPane(SourcePane):

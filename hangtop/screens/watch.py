@@ -61,7 +61,7 @@ class TooSmall(LineView):
 class WatchScreen(Screen[None]):
     """`active`: id of the pane with the focus, which is the open tab on a small terminal."""
 
-    AUTO_FOCUS = None
+    AUTO_FOCUS = ""
     CSS = "WatchScreen { background: $background; overflow: hidden; } StatusLine, Footer { background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("tab", "app.next_pane", "next pane"),
@@ -73,7 +73,7 @@ class WatchScreen(Screen[None]):
         self._placed = PlacedLayout()
         self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
         self.active = "ranks"
-        self.maximised = False
+        self.enlarged = False
         self._asking = False
 
     @property
@@ -117,16 +117,16 @@ class WatchScreen(Screen[None]):
     def open_pane(self, id_: str) -> None:
         """Focus a pane; again: maximise it; again: back."""
         focused = self.active == id_ and self.query_one(f"#{id_}").has_focus
-        self.maximised = focused and not self.maximised
+        self.enlarged = focused and not self.enlarged
         self.active = id_
         self.show(self.hangtop.view)
         self.query_one(f"#{id_}").focus(scroll_visible=False)
 
     def next_pane(self, by: int) -> None:
-        ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.maximised]
+        ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.enlarged]
         at = ids.index(self.active) if self.active in ids else 0
         first = not any(pane.has_focus for pane in self.panes)
-        self.maximised = False
+        self.enlarged = False
         self.open_pane(ids[at] if first else ids[(at + by) % len(ids)])
 
     def ask_filter(self, *, opened: bool) -> None:
@@ -161,12 +161,9 @@ class WatchScreen(Screen[None]):
         self._placed.places = places
         for child in self.children:
             child.display = child.id in places
-        log = self.log_pane
-        tail_only = "tabs" in places and self.active != "log"
-        if log.headless != tail_only:
-            log.headless = tail_only
-            log.forget()
-        self.refresh(layout=True)
+        for pane in self.panes:
+            pane.headless = "tabs" in places and not (pane.id == "log" and self.active == "log")
+        self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
 
     def _places(self, view: View) -> dict[str, Rect]:
         width, height = self.size
@@ -175,7 +172,7 @@ class WatchScreen(Screen[None]):
         *panes, _ = self.panes
         wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
         lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
-        places = arrange(width, height, lines, wants, active=self.active, maximised=self.maximised)
+        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged)
         if self._asking:
             places["prompt"] = places.pop("footer")
         return places

@@ -1,0 +1,237 @@
+"""The stacks view, row by row: one block a class, smallest first, innermost frame first.
+
+Pure, and without Textual: `hangtop stacks` prints the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from rich.cells import cell_len, set_cell_size
+
+from hangtop import text
+from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.frames import rule
+from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
+from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading
+
+Span = tuple[str, str]
+Row = tuple[Span, ...]
+BLANK: Row = ()
+
+MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
+PLACE_CELLS = 28
+LOCALS_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class StackView:
+    """What is painted. `culprits`: ranks the verdict blames; `unfolded`: places of classes shown with all their frames."""
+
+    looks: tuple[StacksReading, ...]
+    stacks: tuple[Stack, ...]
+    culprits: frozenset[int] = frozenset()
+    unfolded: frozenset[int] = frozenset()
+
+    @property
+    def look(self) -> StacksReading:
+        return self.looks[-1]
+
+    @property
+    def before(self) -> dict[int, Stack]:
+        """The stacks of the look before, by pid."""
+        return {stack.pid: stack for stack in self.looks[-2].stacks} if len(self.looks) > 1 else {}
+
+
+def rows(view: StackView, width: int) -> list[Row]:
+    """The whole view in lines of at most `width` cells."""
+    if view.look.problem:
+        return list(_refused(view.look.problem, view.look.mend))
+    ranked = [stack for stack in view.stacks if stack.rank is not None and stack.threads]
+    rest = [stack for stack in view.stacks if stack.rank is None and stack.threads]
+    shown, others = (ranked, rest) if ranked else (rest, [])
+    folded = classes(shown)
+    found: list[Row] = []
+    for place, one in enumerate(folded):
+        found += [*_class_rows(one, folded, view, width, whole=place in view.unfolded), BLANK]
+    found += _other_rows(others, width)
+    found += _parting_rows(folded, view.look.excerpts, width)
+    found += _problem_rows(view.stacks, width)
+    return found[:-1] if found and found[-1] == BLANK else found
+
+
+def summary(view: StackView) -> str:
+    """`2 classes of 8 ranks · taken 10:06:55 in 0.1 s · no process was stopped`."""
+    read = [stack for stack in view.stacks if stack.threads]
+    ranks = [stack for stack in read if stack.rank is not None]
+    number = len(classes(ranks or read))
+    of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process").replace("processs", "processes")
+    took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
+    stopped = "each was stopped for about 0.1 s" if view.look.native else "no process was stopped"
+    kinds = f"{number} {'class' if number == 1 else 'classes'}"
+    return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {stopped}{_over_time(view)}"
+
+
+def _over_time(view: StackView) -> str:
+    found = {motion(before, stack) for stack in view.stacks if (before := view.before.get(stack.pid))} - {None}
+    if not found:
+        return ""
+    seconds = view.look.started_at - view.looks[-2].started_at
+    return f" · {'unchanged' if found == {'still'} else 'not all unchanged'} in 2 looks over {seconds:.0f} s"
+
+
+def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, width: int, *, whole: bool) -> Iterator[Row]:
+    blamed = bool(view.culprits & set(one.ranks)) if view.culprits else stands_out(one, among)
+    edge: Span = ("▌", "bad") if blamed else ("▏", "faint")
+    yield _fit((edge, (" ", ""), *_members(one, blamed), ("  ", ""), (_what(one, view), "ink" if blamed else "muted")), width)
+    frames = one.frames
+    last = len(frames) - 1 if whole else _last_shown(one)
+    for place, frame in enumerate(frames[: last + 1]):
+        yield _frame_row(edge, one, place, blamed=blamed, width=width)
+        yield from (_fit((edge, (f"       {name} = {value}", "stale")), width) for name, value in frame.locals[:LOCALS_SHOWN])
+    if folded := frames[last + 1 :]:
+        yield _fit((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
+
+
+def _members(one: StackClass, blamed: bool) -> tuple[Span, ...]:
+    role = "bad bold" if blamed else "ink bold"
+    if one.ranks:
+        return ((text.some(len(one.ranks), "rank"), role), (f"   {text.rank_ranges(one.ranks)}", role))
+    return ((f"{len(one.members)} {'process' if len(one.members) == 1 else 'processes'}", role), (f"   pid {one.pids[0]}", role))
+
+
+def _what(one: StackClass, view: StackView) -> str:
+    """`waits for a lock in load_shard · S futex_do_wait · unchanged · MainThread`."""
+    thread = one.doing.thread
+    kernel = " ".join(word for word in (thread.state, thread.wchan) if word)
+    gil = "holds the GIL" if thread.owns_gil else ""
+    before = view.before.get(one.members[0].pid)
+    moved = motion(before, one.members[0]) if before else None
+    return " · ".join(word for word in (one.doing.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word)
+
+
+def _last_shown(one: StackClass) -> int:
+    """Place of the outermost frame that is shown: where the classes part, else the user's outermost one."""
+    if one.parts_at is not None:
+        return max(one.parts_at, 0)
+    return max(one.own, default=len(one.frames) - 1)
+
+
+def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: int) -> Row:
+    frame = one.frames[place]
+    mine = place in one.own
+    if not mine or rule(frame):
+        role = "muted"
+    else:
+        role = "bad bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
+    note = "◂ the classes part here" if place == one.parts_at else ""
+    name = _column(f"   {frame.function}", max(20, width - 2 * PLACE_CELLS))
+    return _fit(
+        (edge, (name, role), ("  ", ""), (_column(_place(frame, mine), PLACE_CELLS), role), ("  ", ""), (note, "muted")), width
+    )
+
+
+def _place(frame: Frame, mine: bool) -> str:
+    """`fleet.py:88` for the user's files, `torch/cuda/streams.py:105` for libraries."""
+    path = PurePath(frame.file)
+    if mine:
+        return f"{path.name}:{frame.line}"
+    for mark in ("site-packages", "dist-packages"):
+        if mark in path.parts:
+            inside = path.parts[path.parts.index(mark) + 1 :]
+            return f"{'/'.join(inside[:1] + inside[-2:] if len(inside) > 3 else inside)}:{frame.line}"
+    return f"{path.name}:{frame.line}"
+
+
+def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
+    """Processes of the run that are no ranks, one line each."""
+    if not others:
+        return
+    yield _fit((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
+    for stack in others:
+        known = doing(stack)
+        what = f"{known.text}  {known.where}" if known else "no Python frames"
+        yield _fit((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
+    yield BLANK
+
+
+def _parting_rows(folded: Sequence[StackClass], excerpts: Iterable[Excerpt], width: int) -> Iterator[Row]:
+    """The source lines at which the classes part, each with its ranks."""
+    known = tuple(excerpts)
+    marks: dict[tuple[str, int], list[StackClass]] = {}
+    for one in folded:
+        if one.parts_at is not None:
+            frame = one.frames[one.parts_at]
+            marks.setdefault((frame.file, frame.line), []).append(one)
+    texts = {place: excerpt for place in marks if (excerpt := excerpt_of(Frame("", *place), known))}
+    if len(marks) < 2 or not texts:
+        return
+    files = sorted({file for file, _ in texts})
+    changed = any(excerpt.changed for excerpt in texts.values())
+    note = "changed since the run started: lines may not fit" if changed else "unchanged since the run started"
+    yield _fit(
+        (("Where they part", "ink bold"), (f"  {', '.join(PurePath(file).name for file in files)} · {note}", "muted")), width
+    )
+    lines = {(one.file, one.first + nth): line for one in texts.values() for nth, line in enumerate(one.lines)}
+    previous: tuple[str, int] | None = None
+    for place in sorted(lines):
+        if previous and (previous[0], previous[1] + 1) != place:
+            yield ((f"{'⋯':>8}", "stale"),)
+        previous = place
+        yield _source_row(place[1], lines[place], marks.get(place, []), folded, width)
+    yield BLANK
+
+
+def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], width: int) -> Row:
+    if not here:
+        return _fit(((f"{number:>8}  ", "stale"), (line, "muted")), width)
+    role = "bad bold" if any(stands_out(one, folded) for one in here) else "ink"
+    who = " and ".join(_who(one) for one in here)
+    return _fit(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
+
+
+def _who(one: StackClass) -> str:
+    if one.ranks:
+        return f"{'rank' if len(one.ranks) == 1 else 'ranks'} {text.rank_ranges(one.ranks)}"
+    return f"pid {one.pids[0]}"
+
+
+def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
+    """Processes without a stack, folded by the reason, with the command that mends it."""
+    reasons: dict[tuple[str, str | None], list[Stack]] = {}
+    for stack in stacks:
+        if stack.problem:
+            reasons.setdefault((stack.problem, stack.mend), []).append(stack)
+    for (problem, mend), concerned in reasons.items():
+        ranks = [stack.rank for stack in concerned if stack.rank is not None]
+        who = f"{'rank' if len(ranks) == 1 else 'ranks'} {text.rank_ranges(ranks)}" if ranks else f"pid {concerned[0].pid}"
+        yield _fit((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
+        if mend:
+            yield ((f"    {mend}", "ink"),)
+
+
+def _refused(problem: str, mend: str | None) -> Iterator[Row]:
+    yield (("! ", "warn bold"), (problem, "ink"))
+    if mend:
+        yield ((f"    {mend}", "ink"),)
+
+
+def _column(words: str, width: int) -> str:
+    if cell_len(words) > width:
+        return set_cell_size(words, width - 1) + "…"
+    return words + " " * (width - cell_len(words))
+
+
+def _fit(row: Row, width: int) -> Row:
+    """The row without what does not fit."""
+    kept: list[Span] = []
+    left = width
+    for words, role in row:
+        if cell_len(words) > left:
+            kept.append((_column(words, left), role) if left > 0 else ("", ""))
+            break
+        kept.append((words, role))
+        left -= cell_len(words)
+    return tuple(kept)

@@ -1,0 +1,94 @@
+"""The app on a feed in memory, under a clock that is moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from hangtop.app import HangtopApp
+from hangtop.records.ask import Ask, PageAsk
+from hangtop.records.log import LogLine, PageReading
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+class MemoryFeed:
+    """Readings as the test hands them in. Pages are answered from `file`, the lines of the whole log."""
+
+    def __init__(self, readings: Iterable[Reading] = (), file: Iterable[LogLine] = ()) -> None:
+        self._queue: asyncio.Queue[Reading | None] = asyncio.Queue()
+        self.file = list(file)
+        self.asked: list[PageAsk] = []
+        self.closed = False
+        for reading in readings:
+            self.put(reading)
+
+    def put(self, reading: Reading) -> None:
+        self._queue.put_nowait(reading)
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        while (reading := await self._queue.get()) is not None:
+            yield reading
+
+    def ask(self, ask: Ask) -> None:
+        assert isinstance(ask, PageAsk)
+        self.asked.append(ask)
+        self.put(Reading("pages", "n1", 0.0, self._answer(ask)))
+
+    def close(self) -> None:
+        self.closed = True
+        self._queue.put_nowait(None)
+
+    def _answer(self, ask: PageAsk) -> PageReading:
+        lines = [line for line in self.file if line.file == ask.file]
+        fits = [line for line in lines if not ask.pattern or ask.pattern.casefold() in line.text.casefold()]
+        fits = [line for line in fits if not ask.kinds or line.kind in ask.kinds]
+        if ask.direction == "back":
+            page = [line for line in fits if line.offset < ask.offset][-ask.count :]
+        else:
+            page = [line for line in fits if line.offset >= ask.offset][: ask.count]
+        at_start = not page or page[0] == fits[0]
+        at_end = not page or page[-1] == fits[-1]
+        return PageReading(ask.ask, tuple(page), at_start=at_start, at_end=at_end)
+
+
+class Clock:
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def settle(pilot: Pilot[None], app: HangtopApp) -> None:
+    """Until what was fed is folded and painted."""
+    await pilot.pause()
+    app.tick()
+    await pilot.pause()
+
+
+def screen_text(app: HangtopApp) -> str:
+    """What a person sees."""
+    lines = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+
+
+def session(name: str) -> tuple[WatchSpec, list[Reading], float]:
+    """A recording of `tests/recordings`: what was watched, its readings, the time of the last one."""
+    from hangtop import wire
+
+    first, *rest = (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+    readings = [wire.decode_reading(line) for line in rest]
+    return wire.decode_header(first).spec, readings, readings[-1].at
+
+
+def app_on(name: str, **options: object) -> tuple[HangtopApp, MemoryFeed, Clock]:
+    """The app on a recording, its clock standing at the recording's end."""
+    spec, readings, at = session(name)
+    feed, clock = MemoryFeed(readings), Clock(at)
+    return HangtopApp(spec, feed, now=clock, **options), feed, clock  # type: ignore[arg-type]

@@ -1,0 +1,201 @@
+"""Makes screenshots/*.svg and *.png from tests/recordings: `python tests/make_screenshots.py [NAME …]`. Never edited by hand.
+
+The PNGs need resvg_py (`pip install resvg-py`) or rsvg-convert; without either only the SVGs are made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "app"))
+
+from play import app_on, settle  # noqa: E402
+from rich.cells import cell_len  # noqa: E402
+from rich.color import Color  # noqa: E402
+from rich.style import Style  # noqa: E402
+from rich.terminal_theme import TerminalTheme  # noqa: E402
+
+from hangtop.app import HangtopApp  # noqa: E402
+
+OUT = HERE.parent / "screenshots"
+CELL_W, CELL_H, MARGIN, FONT = 9.6, 20, 12, 16
+TERMINAL = TerminalTheme(
+    (27, 31, 36),
+    (201, 209, 217),
+    [(72, 79, 88), (255, 123, 114), (86, 168, 96), (210, 153, 34), (88, 166, 255), (188, 140, 255), (57, 176, 184), (177, 186, 196)],
+    [(110, 118, 129), (255, 123, 114), (86, 211, 100), (227, 179, 65), (121, 192, 255), (210, 168, 255), (86, 212, 221), (240, 246, 252)],
+)
+"""What a terminal of its own 16 colours looks like, for the ansi theme."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    name: str
+    recording: str
+    size: tuple[int, int] = (120, 40)
+    theme: str | None = None
+    keys: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    ascii_only: bool = False
+
+
+SHOTS = (
+    Shot("healthy", "healthy"),
+    Shot("stalled", "stalled"),
+    Shot("slow", "slow"),
+    Shot("startup", "startup"),
+    Shot("crashed", "crashed"),
+    Shot("finished", "finished"),
+    Shot("many-ranks", "many", (200, 60)),
+    Shot("many-ranks-120", "many"),
+    Shot("healthy-80x24", "healthy", (80, 24)),
+    Shot("stalled-80x24", "stalled", (80, 24), keys=("2", "down")),
+    Shot("rank-detail", "stalled", keys=("2", "down", "enter")),
+    Shot("verdict-detail", "crashed", keys=("1",)),
+    Shot("help", "stalled", keys=("question_mark",)),
+    Shot("errors-only", "crashed", keys=("e",)),
+    Shot("stalled-light", "stalled", theme="light"),
+    Shot("stalled-safe", "stalled", theme="safe"),
+    Shot("stalled-ansi", "stalled", theme="ansi"),
+    Shot("stalled-no-color", "stalled", env={"NO_COLOR": "1"}),
+    Shot("stalled-ascii", "stalled", (80, 24), env={"NO_COLOR": "1"}, ascii_only=True, keys=("2", "down")),
+)
+
+
+async def cells_of(shot: Shot) -> tuple[HangtopApp, list[list[tuple[str, Style]]]]:
+    """The painted screen, one (character, style) a cell."""
+    app, _, _ = app_on(shot.recording, theme=shot.theme, calm=True, ascii_only=shot.ascii_only)
+    async with app.run_test(size=shot.size) as pilot:
+        await settle(pilot, app)
+        await pilot.press(*shot.keys)
+        await settle(pilot, app)
+        width, height = shot.size
+        widget_lines = app.screen._compositor.render_strips()
+        filters = app.get_line_filters()
+        background = app.screen.background_colors[1]
+        lines = []
+        for strip in widget_lines[:height]:
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
+            lines.append([(char, style or Style.null()) for text, style, _ in strip for char in text])
+    return app, lines
+
+
+def colours(style: Style, app: HangtopApp) -> tuple[str, str | None]:
+    """Ink and fill as `#rrggbb`; no fill where it is the terminal's own ground."""
+    ground = TERMINAL.background_color.hex if app.palette.ansi else app.palette.background
+
+    def shown(colour: Color | None, *, front: bool) -> str:
+        if colour is None or colour.is_default:
+            return (TERMINAL.foreground_color.hex if app.palette.ansi else app.palette.ink) if front else ground
+        return colour.get_truecolor(TERMINAL, foreground=front).hex
+
+    front, back = shown(style.color, front=True), shown(style.bgcolor, front=False)
+    if style.dim:
+        front = mixed(front, back, 0.6)
+    if style.reverse:
+        front, back = back, front
+    return front, None if back == ground else back
+
+
+def mixed(front: str, back: str, part: float) -> str:
+    pairs = ((int(front[i : i + 2], 16), int(back[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(f * part + b * (1 - part)):02x}" for f, b in pairs)
+
+
+def svg(lines: list[list[tuple[str, Style]]], app: HangtopApp, size: tuple[int, int]) -> str:
+    """A picture of the cells: bars, rules and blocks as shapes, so that they join as in a terminal."""
+    width, height = size[0] * CELL_W + 2 * MARGIN, size[1] * CELL_H + 2 * MARGIN
+    ground = TERMINAL.background_color.hex if app.palette.ansi else app.palette.background
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}">',
+        f'<rect width="100%" height="100%" fill="{ground}"/>',
+        f"<g transform=\"translate({MARGIN},{MARGIN})\" font-family=\"'DejaVu Sans Mono','JetBrains Mono',Menlo,Consolas,monospace\" font-size=\"{FONT}\">",
+    ]
+    for y, line in enumerate(lines):
+        parts += _row(line, y * CELL_H, app)
+    return "\n".join([*parts, "</g></svg>\n"])
+
+
+def _row(line: list[tuple[str, Style]], y: int, app: HangtopApp) -> list[str]:
+    fills: list[str] = []
+    shapes: list[str] = []
+    words: list[str] = []
+    x = 0.0
+    run, run_x, run_key = "", 0.0, ("", "")
+
+    def flush() -> None:
+        if run.strip():
+            words.append(f'<text x="{run_x:.1f}" y="{y + 15.2:.1f}" fill="{run_key[0]}"{run_key[1]} xml:space="preserve">{escape(run)}</text>')
+
+    for char, style in line:
+        front, back = colours(style, app)
+        cells = cell_len(char)
+        if back:
+            fills.append(f'<rect x="{x:.2f}" y="{y}" width="{cells * CELL_W:.2f}" height="{CELL_H}" fill="{back}" shape-rendering="crispEdges"/>')
+        shape = _shape(char, x, y, front)
+        key = (front, ' font-weight="700"' if style.bold else "")
+        if shape or char == " " or key != run_key or not char.isascii():
+            flush()
+            run, run_x, run_key = "", x, key
+        if shape:
+            shapes.append(shape)
+        elif char != " ":
+            run = run + char if run else char
+            if not run[:-1]:
+                run_x, run_key = x, key
+        x += cells * CELL_W
+    flush()
+    return [*fills, *shapes, *words]
+
+
+def _shape(char: str, x: float, y: float, colour: str) -> str | None:
+    box = {"━": (0, 8.5, 1, 3), "╸": (0, 8.5, 0.5, 3), "─": (0, 9.5, 1, 1), "▌": (0, 0, 0.5, 20), "▏": (0, 0, 0.15, 20)}.get(char)
+    if char in "▁▂▃▄▅▆":
+        eighths = "▁▂▃▄▅▆".index(char) + 1
+        box = (0, 20 - 2.5 * eighths, 1, 2.5 * eighths)
+    if box is None:
+        return None
+    left, top, wide, high = box
+    return f'<rect x="{x + left:.2f}" y="{y + top:.2f}" width="{wide * CELL_W + 0.05:.2f}" height="{high}" fill="{colour}" shape-rendering="crispEdges"/>'
+
+
+def make_png(path: Path) -> bool:
+    try:
+        import resvg_py
+    except ImportError:
+        if not shutil.which("rsvg-convert"):
+            return False
+        subprocess.run(["rsvg-convert", "--zoom", "1.4", "-o", str(path.with_suffix(".png")), str(path)], check=True)
+        return True
+    picture = resvg_py.svg_to_bytes(svg_string=path.read_text(), zoom=1, width=None)
+    path.with_suffix(".png").write_bytes(bytes(picture))
+    return True
+
+
+def main(names: list[str]) -> None:
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    OUT.mkdir(exist_ok=True)
+    for shot in SHOTS:
+        if names and shot.name not in names:
+            continue
+        os.environ.pop("NO_COLOR", None)
+        os.environ.update(shot.env)
+        app, lines = asyncio.run(cells_of(shot))
+        path = OUT / f"{shot.name}.svg"
+        path.write_text(svg(lines, app, shot.size))
+        print(path.name, "and .png" if make_png(path) else "(no PNG: pip install resvg-py)")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,326 @@
+"""Writes the recordings beside this file, for snapshots and screenshots: `python tests/recordings/make.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop import wire
+from hangtop.records.health import Heartbeat, SourceHealth
+from hangtop.records.log import (
+    Finding,
+    LogFile,
+    LogLine,
+    LogReading,
+    Pace,
+    Progress,
+    RankLog,
+    StageEvent,
+    StagePlan,
+)
+from hangtop.records.process import ProcessReading, Writer
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
+
+HERE = Path(__file__).parent
+START = 1_768_126_000.0
+"""2026-01-11 10:06:40 UTC."""
+HOST = "n1"
+PLAN = tuple(
+    StagePlan(id_, title, typical_s=typical, slow_after_s=60, stalled_after_s=limit, steady=id_ == "train_loop", causes=(cause,))
+    for id_, title, typical, limit, cause in (
+        ("config", "config", 5, 120, "the configuration server does not answer"),
+        ("dataset", "dataset", 20, 300, "the file system is slow"),
+        ("resource_pool", "pool", 5, 120, "fewer GPUs than asked for"),
+        ("rollout_init", "rollout", 60, 180, "the engines load their weights"),
+        ("actor_init", "actors", 30, 180, "the actors load their weights"),
+        ("weight_sync", "weight sync", 5, 120, "a rank does not enter the collective"),
+        ("train_loop", "training", None, 120, "a rank does not enter the collective"),
+    )
+)
+TOOK_S = {"config": 5.0, "dataset": 20.0, "resource_pool": 5.0, "rollout_init": 31.0, "actor_init": 15.0, "weight_sync": 4.0}
+
+
+def stages_until(last: str, entered_at: float) -> tuple[StageEvent, ...]:
+    """Every stage up to `last`, with their usual durations."""
+    ids = [stage.id for stage in PLAN]
+    before = ids[: ids.index(last)]
+    at = entered_at - sum(TOOK_S[id_] for id_ in before)
+    events: list[StageEvent] = []
+    for number, id_ in enumerate([*before, last]):
+        title = next(stage.title for stage in PLAN if stage.id == id_)
+        events.append(StageEvent(id_, title, "verl", 0, 100 * number, at))
+        at += TOOK_S.get(id_, 0.0)
+    return tuple(events)
+
+
+def verl_lines(end: float, first_step: int) -> tuple[LogLine, ...]:
+    """The last minutes of a verl run, hostile text among it."""
+    driver, worker = "(TaskRunner pid=133842)", "(WorkerDict pid=133950)"
+    lines: list[LogLine] = []
+    for step in range(first_step, first_step + 6):
+        at = end - 51.0 * (first_step + 5 - step)
+        loss = 0.131 - 0.002 * (step - first_step)
+        lines += [
+            LogLine(0, len(lines) * 160, at - 41, 0, driver, "INFO: generate text done."),
+            LogLine(0, len(lines) * 160 + 40, at - 26, 0, worker, "[rank0]: reward batch 64/64, [/dev/shm] 12.4 GiB used [/]"),
+            LogLine(0, len(lines) * 160 + 80, at - 14, 0, driver, "INFO: update actor done."),
+            LogLine(
+                0,
+                len(lines) * 160 + 120,
+                at - 1,
+                None,
+                driver,
+                f"step:{step} - actor/pg_loss:{loss:.3f} - actor/grad_norm:0.50 - perf/throughput:812.3 - "
+                "timing_s/step:50.9 - actor/lr:1e-06 - response_length/mean:812.0",
+                "progress",
+            ),
+        ]
+    lines.insert(
+        -6,
+        LogLine(
+            0,
+            100_000,
+            end - 88,
+            3,
+            "(WorkerDict pid=133953)",
+            "/opt/torch/utils/checkpoint.py:92: UserWarning: None of the inputs have requires_grad=True",
+            "warning",
+        ),
+    )
+    lines.append(LogLine(0, 100_100, end, 0, worker, "[rank0]: weight sync to 8 rollout workers, 3.09 GiB", "stage"))
+    return tuple(lines)
+
+
+def verl_log(at: float, *, last: str = "train_loop", behind: int | None = None, silent_s: float = 3.0) -> LogReading:
+    """8 ranks of a verl run in step 120 of 400; rank `behind` is two steps late and quieter."""
+    output_at = at - silent_s
+    stage_at = output_at if last == "weight_sync" else output_at - 6_180
+    ranks = tuple(
+        RankLog(
+            rank,
+            8,
+            host=HOST,
+            pid=133_950 + rank,
+            stage=last,
+            step=118 if rank == behind else 120,
+            total=400,
+            step_s=50.9,
+            last_at=output_at - (41 if rank == behind else rank % 3),
+            lines=9_000 + rank,
+            metrics={"loss": 0.119},
+        )
+        for rank in range(8)
+    )
+    return LogReading(
+        files=(
+            LogFile("/runs/gkd/train.log", size_bytes=50_551_193, scanned_bytes=50_551_193, lines=331_245, modified_at=output_at),
+        ),
+        bytes=50_551_193,
+        lines=331_245,
+        last_output_at=output_at,
+        last_line="[rank0]: weight sync to 8 rollout workers, 3.09 GiB",
+        framework="verl",
+        profiles=("verl",),
+        world=8,
+        stages=stages_until(last, stage_at),
+        plan=PLAN,
+        progress=Progress(
+            120,
+            400,
+            50.9,
+            14_252.0,
+            "step",
+            {"loss": 0.119, "throughput": 812.0},
+            {
+                "step_s": (50.1, 51.0, 51.2, 50.9, 51.4, 50.2, 50.8, 51.0, 50.3, 51.6, 51.1, 50.9),
+                "loss": (0.31, 0.28, 0.25, 0.22, 0.2, 0.18, 0.17, 0.15, 0.14, 0.13, 0.12, 0.119),
+                "throughput": (812.0, 811.0, 812.4, 812.1, 811.7, 812.2, 811.9, 812.0, 812.3, 811.8, 812.1, 812.0),
+            },
+        ),
+        pace=Pace(119, 50.9, 53.0, 55.0),
+        longest_silence_s=36.0,
+        ranks=ranks,
+        tail=verl_lines(output_at, 115),
+        fresh=True,
+    )
+
+
+def beat(at: float, *, problem: str | None = None) -> Reading:
+    names = ("log", "procs", "pages")
+    health = tuple(SourceHealth(name, at, problem=problem if name == "log" else None) for name in names)
+    return Reading(
+        "probe", HOST, at, Heartbeat((*health, SourceHealth("gpu", absent="no NVIDIA driver here (libnvidia-ml.so.1 not found)")))
+    )
+
+
+def writer(at: float, *, alive: bool = True, exit_code: int | None = None) -> Reading:
+    gone_at = None if alive else at - 60
+    who = Writer(
+        pid=133_701,
+        started_at=START - 6_300,
+        name="python",
+        command="python -m verl.trainer.main_ppo",
+        paths=("/runs/gkd/train.log",),
+        alive=alive,
+        gone_at=gone_at,
+        exit_code=exit_code,
+    )
+    return Reading("procs", HOST, at, ProcessReading((who,)))
+
+
+def healthy() -> Iterable[Reading]:
+    yield Reading("log", HOST, START, verl_log(START))
+    yield writer(START)
+    yield beat(START)
+
+
+def stalled() -> Iterable[Reading]:
+    """Rank 3 stays behind in the weight sync; silent for 151 s."""
+    yield Reading("log", HOST, START, verl_log(START, last="weight_sync", behind=3, silent_s=151.0))
+    yield writer(START)
+    yield beat(START)
+
+
+def slow() -> Iterable[Reading]:
+    """Quiet for 95 s while the rollout engines load: within their limit."""
+    log = verl_log(START, last="rollout_init", silent_s=95.0)
+    yield Reading("log", HOST, START, _before_training(log))
+    yield writer(START)
+    yield beat(START)
+
+
+def startup() -> Iterable[Reading]:
+    log = verl_log(START, last="rollout_init", silent_s=12.0)
+    stages = stages_until("rollout_init", START - 13)
+    yield Reading("log", HOST, START, _before_training(log, stages))
+    yield writer(START)
+    yield beat(START)
+
+
+def crashed() -> Iterable[Reading]:
+    at = START - 40
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a total capacity of 79.10 GiB"
+    finding = Finding(
+        "cuda.oom",
+        "fatal",
+        "cause",
+        100_200,
+        text,
+        rank=3,
+        at=at,
+        last_at=at,
+        hang="crash",
+        cause="A GPU ran out of memory: the batch, the sequence or the KV cache is larger than what is left.",
+        fixes=(
+            "Lower actor_rollout_ref.rollout.gpu_memory_utilization (0.6 leaves room for the actor).",
+            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True when much is reserved but not allocated.",
+        ),
+    )
+    victim = Finding(
+        "ray.actor_died",
+        "fatal",
+        "consequence",
+        100_400,
+        "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.",
+        at=at + 2,
+        hang="crash",
+        cause="An actor's process ended.",
+        fixes=("Look at the first error above it.",),
+    )
+    log = verl_log(START, silent_s=40.0)
+    lines = (
+        LogLine(0, 100_200, at, 3, "(WorkerDict pid=133953)", text, "error"),
+        LogLine(0, 100_400, at + 2, None, "", victim.text, "error"),
+    )
+    yield Reading(
+        "log", HOST, START, replace(log, findings=(finding, victim), tail=(*log.tail, *lines), last_line=lines[-1].text)
+    )
+    yield writer(START, alive=False, exit_code=1)
+    yield beat(START)
+
+
+def finished() -> Iterable[Reading]:
+    log = verl_log(START, silent_s=252.0)
+    stages = (*log.stages, StageEvent("finish", "finish", "verl", 0, 100_300, START - 252))
+    ranks = tuple(replace(rank, step=400) for rank in log.ranks)
+    yield Reading(
+        "log", HOST, START, replace(log, stages=stages, ranks=ranks, progress=replace(log.progress, step=400, eta_s=0.0))
+    )
+    yield writer(START, alive=False, exit_code=0)
+    yield beat(START)
+
+
+def many() -> Iterable[Reading]:
+    """256 ranks on 32 nodes, one log each: two are behind, node n08 has not said a word."""
+    behind = {155, 158}
+    ranks = tuple(
+        RankLog(
+            rank,
+            256,
+            rank % 8,
+            f"n{rank // 8:02d}",
+            80_000 + rank,
+            stage="train_loop",
+            step=8_409 if rank in behind else 8_412,
+            total=50_000,
+            step_s=6.02,
+            last_at=START - (206 if rank in behind else 192),
+            lines=60_000,
+        )
+        for rank in range(256)
+        if rank // 8 != 8
+    )
+    files = tuple(
+        LogFile(f"/runs/big/rank-{rank:03d}.log", size_bytes=7_900_000, scanned_bytes=7_900_000, rank=rank) for rank in range(256)
+    )
+    tail = tuple(
+        LogLine(
+            (7 * number) % 256,
+            1_000 + number,
+            START - 250 + number,
+            (7 * number) % 256,
+            "",
+            f"iteration {8_400 + number // 5}/ 50000 | consumed samples: {17_215_488 + 2_048 * number} | lm loss: 2.1184E+00",
+            "progress",
+        )
+        for number in range(59)
+    )
+    log = replace(
+        verl_log(START, silent_s=192.0),
+        files=files,
+        framework="megatron",
+        world=256,
+        ranks=ranks,
+        tail=tail,
+        progress=Progress(8_412, 50_000, 6.02, 250_358.0, "step", {"loss": 2.118}),
+        pace=Pace(8_000, 6.02, 6.4, 9.0),
+    )
+    yield Reading("log", "n00", START, log)
+    yield beat(START)
+
+
+def _before_training(log: LogReading, stages: tuple[StageEvent, ...] | None = None) -> LogReading:
+    ranks = tuple(replace(rank, step=None, total=None, step_s=None, metrics={}) for rank in log.ranks)
+    tail = tuple(line for line in log.tail if line.kind != "progress")
+    return replace(
+        log, ranks=ranks, tail=tail, progress=Progress(), pace=Pace(), stages=stages or log.stages, longest_silence_s=12.0
+    )
+
+
+SESSIONS = {f.__name__: f for f in (healthy, stalled, slow, startup, crashed, finished, many)}
+
+
+def main() -> None:
+    for name, session in SESSIONS.items():
+        spec = WatchSpec(
+            logs=("/runs/big/rank-*.log",) if name == "many" else ("/runs/gkd/train.log",), sources=("log", "procs", "gpu")
+        )
+        header = wire.encode(wire.Header(wire.SCHEMA, "0.1.0", START, spec))
+        (HERE / f"{name}.jsonl").write_bytes(header + b"".join(wire.encode(reading) for reading in session()))
+
+
+if __name__ == "__main__":
+    main()
