@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
+from hangtop.diagnosis.standing import Standing, standings
 from hangtop.model import RunState
 from hangtop.ranks import Rank, join
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
@@ -25,6 +26,25 @@ class Case(Struct, frozen=True):
     stage: StageEvent | None
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
+    standings: tuple[Standing, ...] = ()
+
+    @property
+    def quiet_s(self) -> float:
+        """The silence after which evidence is asked for. A stage's own ceiling explains silence only where there is none."""
+        if self.plan is None or self.plan.steady:
+            return self.limit.stalled_s
+        return self.spec.stall_s + max((file.slack_s for file in self.log.files), default=0.0)
+
+    @property
+    def is_quiet(self) -> bool:
+        return self.silence_s is not None and self.silence_s > self.quiet_s
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes whose stacks tell: the members, then the data workers below them."""
+        members = tuple(one.pid for one in self.standings if one.pid is not None and one.how != "gone")
+        workers = () if self.procs is None else tuple(one.pid for one in self.procs.processes if one.role == "data worker")
+        return tuple(dict.fromkeys(members + workers))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -54,4 +74,5 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     stage = current_stage(log)
     silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
     limit = limit_of(state, spec)
-    return Case(state, spec, now, log, limit, silence_s, stage, stage_plan(log, stage), join(state))
+    ranks = join(state)
+    return Case(state, spec, now, log, limit, silence_s, stage, stage_plan(log, stage), ranks, standings(state, ranks))

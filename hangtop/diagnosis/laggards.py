@@ -1,4 +1,4 @@
-"""Which ranks stay behind? Told by difference between ranks only, never by an absolute number (hang.md §2, lesson 2)."""
+"""Which ranks stay behind? Told by difference between ranks only, never by an absolute number."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def crashed(case: Case) -> Verdict | None:
 
 
 def first_cause(findings: list[Finding]) -> Finding:
-    """The earliest cause; a victim or a consequence only when nothing else is there (corpus.md §6)."""
+    """The earliest cause; a victim or a consequence only when nothing else is there (pytorch/pytorch#118369: the rank that prints is the one that waits)."""
     order = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
     return min(findings, key=lambda finding: (order[finding.role], finding.offset))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import feed, log, process
+from hangtop.diagnosis import feed, gone, log, process, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.model import RunState
 from hangtop.records.verdict import Verdict
@@ -19,6 +19,16 @@ RULES: tuple[Rule, ...] = (
     log.crashed,
     log.finished,
     process.writer_gone,
+    gone.dead,
+    gone.stopped,
+    gone.blocked,
+    waiting.rendezvous,
+    waiting.dataloader,
+    waiting.alive,
+    waiting.desync,
+    waiting.straggler,
+    waiting.all_wait,
+    waiting.standing_still,
     log.repeats_itself,
     log.stalled,
     log.slow,

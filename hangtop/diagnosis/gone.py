@@ -1,0 +1,78 @@
+"""Rules over members that cannot go on whatever the others do: gone, stopped, blocked in the kernel."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.standing import Standing
+from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
+from hangtop.text import clock, rank_ranges, some
+
+SOON_S = 10.0
+"""A launcher needs a moment to end the ranks that are left; after this it will not."""
+
+
+def dead(case: Case) -> Verdict | None:
+    """A rank is gone, or a zombie, while others live and wait: they will for ever."""
+    gone = [one for one in case.standings if one.how == "gone"]
+    left = [one for one in case.standings if one.how != "gone"]
+    if not gone or not left or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
+        return None
+    oom = case.state.machine.oom_at if case.state.machine is not None else None
+    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in gone[:2]]
+    if oom is not None:
+        evidence.append(Evidence("host", f"the kernel's out-of-memory killer struck at {clock(oom)}"))
+    why = "killed for want of memory" if oom is not None else gone[0].text
+    return _verdict(case, gone, "dead_process", f"{_names(gone)} died ({why}); {some(len(left), 'rank')} left alone.", evidence)
+
+
+def stopped(case: Case) -> Verdict | None:
+    """A member is stopped by a signal, or held by a debugger: nobody waits for its log."""
+    held = [one for one in case.standings if one.how == "stopped"]
+    if not held or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
+        return None
+    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in held[:3]]
+    return _verdict(case, held, "stopped", f"{_names(held)}: {held[0].text}.", evidence)
+
+
+def blocked(case: Case) -> Verdict | None:
+    """A member sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd)."""
+    stuck = [one for one in case.standings if one.how == "blocked"]
+    if not stuck or not case.is_quiet:
+        return None
+    place = stuck[0].process.wchan if stuck[0].process is not None else None
+    driver = place is not None and place.startswith(("nv", "uvm", "rm_", "os_"))
+    kind: Kind = "driver_hung" if driver else "io_blocked"
+    where = "in the GPU driver" if driver else "in the file system or its device"
+    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}, no byte moves") for one in stuck[:3]]
+    headline = f"{_names(stuck)} {'is' if len(stuck) == 1 else 'are'} blocked in the kernel ({place or 'unknown'}), {where}."
+    return _verdict(case, stuck, kind, headline, evidence)
+
+
+def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidence: list[Evidence]) -> Verdict:
+    ranks = rank_ranges(one.rank for one in odd if one.rank is not None)
+    refutes: dict[str, str] = {
+        "dead_process": f"a supervisor starts {'rank ' + ranks if ranks else 'it'} again",
+        "stopped": "it is continued (SIGCONT) and writes again",
+        "io_blocked": "bytes move again, or its state changes",
+        "driver_hung": "the driver answers again",
+    }
+    waiting = [one for one in case.standings if one.waits_for_peers]
+    if waiting:
+        evidence.append(Evidence("stacks", f"{some(len(waiting), 'rank')} wait in {waiting[0].call}"))
+    culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in odd)
+    return Verdict(
+        word="hung",
+        headline=headline,
+        refute=refutes[kind],
+        kind=kind,
+        confidence="certain",
+        culprits=culprits,
+        evidence=tuple(evidence),
+    )
+
+
+def _names(odd: list[Standing]) -> str:
+    ranks = [one.rank for one in odd if one.rank is not None]
+    if ranks:
+        return f"Rank{'s' if len(ranks) > 1 else ''} {rank_ranges(ranks)}"
+    return f"Process {odd[0].pid}"

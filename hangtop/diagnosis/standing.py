@@ -1,0 +1,177 @@
+"""How each member of the run stands: it works, it waits (for its peers, for data, for a lock …), it is stopped, blocked or gone.
+
+Told from its process and its stacks together, because neither is enough (measured on gloo and plain processes): /proc cannot tell
+a lock from a collective, and one look at a stack cannot tell work from an endless loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from hangtop.diagnosis.doing import Doing, doing
+from hangtop.model import RunState
+from hangtop.ranks import Rank
+from hangtop.records.process import Process, exit_words
+from hangtop.records.stack import Stack, StacksReading
+
+How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
+
+CPU_PERCENT = 10.0
+"""A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
+RUNNING_PART = 0.3
+"""Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
+IO_BYTES_S = 1_000_000.0
+"""Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
+BLOCKED_PART = 0.9
+BLOCKED_IO_BYTES_S = 1_000.0
+"""Uninterruptible in 9 of 10 looks, and no byte moved. D alone is no sign: a healthy big read was in D in 8 of 8 looks."""
+LOOP_LOOKS = 2
+LOOP_LINES = 2
+LOOP_SPAN_S = 1.5
+"""One function, at most two lines of it, over looks this far apart: a loop, or work that cannot be told from one."""
+
+
+class Standing(Struct, frozen=True):
+    """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks."""
+
+    how: How
+    text: str
+    rank: int | None = None
+    pid: int | None = None
+    host: str | None = None
+    call: str | None = None
+    doing: Doing | None = None
+    process: Process | None = None
+    moved: bool | None = None
+
+    @property
+    def waits_for_peers(self) -> bool:
+        return self.how in ("collective", "rendezvous")
+
+    @property
+    def alive(self) -> bool:
+        """Shows life of its own: who waits for a peer lives too, but proves nothing."""
+        return self.how == "works"
+
+    @property
+    def name(self) -> str:
+        return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
+
+
+def standings(state: RunState, ranks: tuple[Rank, ...]) -> tuple[Standing, ...]:
+    """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work."""
+    if state.procs is None:
+        return ()
+    processes = {process.pid: process for process in state.procs.processes}
+    looks = tuple(look for look in state.looks if look.stacks)
+    members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
+    seen = {rank.pid for rank, _ in members}
+    if not any(process for _, process in members):
+        lone = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in lone if process.pid not in seen]
+    standing = [_stand(rank, process, _stacks_of(process, looks)) for rank, process in members if process is not None]
+    ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
+    return (*ended, *standing)
+
+
+def _gone(process: Process) -> Standing:
+    how = "is gone" if process.exit_code is None else f"is gone, {exit_words(process.exit_code)}"
+    return Standing("gone", how, process.rank, process.pid, process=process)
+
+
+def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> tuple[tuple[float, Stack], ...]:
+    """The looks at this process, oldest first, each with the time when it was taken."""
+    if process is None:
+        return ()
+    found = [(look.started_at, stack) for look in looks for stack in look.stacks if stack.pid == process.pid and stack.threads]
+    return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
+
+
+def _stand(rank: Rank, process: Process, stacks: tuple[tuple[float, Stack], ...]) -> Standing:
+    known = doing(stacks[-1][1]) if stacks else None
+    how = _how(process, known, stacks)
+    text = known.text if known is not None and how not in ("gone", "stopped", "blocked") else process.doing
+    if known is not None and how in ("waits", "works", "loops"):
+        text = f"{text} ({known.where})"
+    return Standing(
+        how=how,
+        text=text,
+        rank=rank.rank if rank.rank >= 0 else None,
+        pid=process.pid,
+        host=rank.host,
+        call=known.call.name if known is not None else None,
+        doing=known,
+        process=process,
+        moved=_moved(stacks),
+    )
+
+
+def _how(process: Process, known: Doing | None, stacks: tuple[tuple[float, Stack], ...]) -> How:
+    by_state: Mapping[str, How] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
+    if process.state in by_state:
+        return by_state[process.state]
+    if is_blocked(process):
+        return "blocked"
+    if known is None:
+        return "works" if works(process) else "unknown"
+    if known.kind in ("collective", "rendezvous", "dataloader"):
+        return known.kind
+    if loops(process, known, stacks):
+        return "loops"
+    return "works" if works(process) or _moved(stacks) else "waits"
+
+
+def is_blocked(process: Process) -> bool:
+    """Uninterruptible for good: in one place in nearly every look, and no byte moves."""
+    recent = process.recent
+    if recent is None or recent.samples < 2:
+        return False
+    moved = (recent.io_b_s or 0.0) > BLOCKED_IO_BYTES_S
+    return recent.blocked_part >= BLOCKED_PART and recent.wchan is not None and not moved and (recent.cpu_percent or 0.0) < 1.0
+
+
+def works(process: Process) -> bool:
+    """Its subtree computes, or moves bytes: a launcher or the parent of a compiler is judged by its children."""
+    recent = process.recent
+    return (
+        (process.subtree_cpu_percent or process.cpu_percent or 0.0) > CPU_PERCENT
+        or (process.subtree_running_part or (recent.running_part if recent else 0.0)) > RUNNING_PART
+        or (process.subtree_io_b_s or (recent.io_b_s if recent and recent.io_b_s else 0.0)) > IO_BYTES_S
+    )
+
+
+def loops(process: Process, known: Doing, stacks: tuple[tuple[float, Stack], ...]) -> bool:
+    """Burns one core in a few lines of one Python function that no name explains.
+
+    More than a core, bytes moved, or a named phase (save, load, evaluate, compile …) is work. So is what only one look saw.
+    """
+    if known.phase is not None or known.kind != "user" or len(stacks) < LOOP_LOOKS:
+        return False
+    if stacks[-1][0] - stacks[0][0] < LOOP_SPAN_S:
+        return False
+    recent = process.recent
+    busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > (process.cpu_percent or 0.0) + CPU_PERCENT
+    moves_bytes = recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S
+    if busy_children or moves_bytes or (process.cpu_percent or 0.0) > 130.0:
+        return False
+    leaves = {frame for _, stack in stacks if (frame := _leaf(stack)) is not None}
+    functions = {(function, file) for function, file, _ in leaves}
+    return bool(leaves) and len(functions) == 1 and len(leaves) <= LOOP_LINES
+
+
+def _leaf(stack: Stack) -> tuple[str, str, int] | None:
+    known = doing(stack)
+    return None if known is None else (known.thread.frames[0].function, known.thread.frames[0].file, known.thread.frames[0].line)
+
+
+def _moved(stacks: tuple[tuple[float, Stack], ...]) -> bool | None:
+    """Whether its call path changed between the looks; `None` with one look."""
+    if len(stacks) < 2:
+        return None
+    paths = {
+        tuple((frame.function, frame.line) for frame in known.thread.frames) for _, stack in stacks if (known := doing(stack))
+    }
+    return len(paths) > 1

@@ -1,0 +1,290 @@
+"""Rules over a quiet run whose members live: who waits for whom, and does anybody work?
+
+Localised only by difference between ranks (as STAT, ByteRobust and Minder do). A rank that works comes before every hang, for its
+peers spin at 100 % GPU while it saves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.laggards import laggards
+from hangtop.diagnosis.standing import Standing, works
+from hangtop.records.process import Process
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
+from hangtop.text import clock, duration, rank_ranges, size, some
+
+GROWN_S = 30.0
+"""A checkpoint that grew this lately is being written."""
+BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}
+
+
+def rendezvous(case: Case) -> Verdict | None:
+    """Members wait to meet: who never came?"""
+    meeting = [one for one in case.standings if one.how == "rendezvous"]
+    if not case.is_quiet or not meeting:
+        return None
+    astray = [one for one in case.standings if one.how in ("waits", "loops", "unknown", "dataloader")]
+    if any(one.alive for one in case.standings):
+        return None
+    missing = _missing_ranks(case)
+    place = _meeting_place(case)
+    if astray:
+        culprits = tuple(_culprit(case, one) for one in astray)
+        headline = f"{_names(astray)} never joined the process group: {astray[0].text}; {some(len(meeting), 'rank')} wait."
+    elif missing:
+        culprits = tuple(Culprit(rank, None, None, "likely", ("no such process here, and it never joined",)) for rank in missing)
+        headline = f"{_rank_names(missing)} never came; {some(len(meeting), 'rank')} wait for the process group{place}."
+    else:
+        culprits = ()
+        headline = f"{some(len(meeting), 'rank')} wait for the process group and do not meet{place}."
+    evidence = (_stack_evidence(meeting), *_meeting_evidence(case), _silence(case))
+    return _hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
+
+
+def dataloader(case: Case) -> Verdict | None:
+    """The trainer waits for its data workers: are they at work?"""
+    waiting = [one for one in case.standings if one.how == "dataloader"]
+    if not case.is_quiet or not waiting or any(one.alive for one in case.standings):
+        return None
+    workers = {one.pid: _workers(case, one) for one in waiting}
+    everyone = [worker for below in workers.values() for worker in below]
+    if busy := [worker for worker in everyone if works(worker)]:
+        text = f"{some(len(busy), 'data worker')} of {len(everyone)} at work"
+        return _slow(case, f"{_names(waiting)} waits for data, and the loader works.", "dataloader", (Evidence("procs", text),))
+    idle = f"all {len(everyone)} data workers idle" if everyone else "no data worker is left"
+    what = "" if not everyone else _worker_place(case, everyone)
+    headline = f"{_names(waiting)} wait{'s' if len(waiting) == 1 else ''} for data that never comes: {idle}{what}."
+    culprits = tuple(_culprit(case, one) for one in waiting)
+    return _hung(
+        headline,
+        "dataloader",
+        culprits,
+        (_stack_evidence(waiting), Evidence("procs", idle), _silence(case)),
+        "a data worker uses CPU",
+    )
+
+
+def alive(case: Case) -> Verdict | None:
+    """Somebody who is not waiting works: slow, do not kill."""
+    if not case.is_quiet:
+        return None
+    working = [one for one in case.standings if one.alive]
+    growing = _growing(case)
+    if not working and growing is None:
+        return None
+    peers = [one for one in case.standings if one.waits_for_peers]
+    evidence = [Evidence("procs", f"{one.name}: {_life(one)}") for one in working[:2]]
+    if growing is not None:
+        evidence.insert(0, growing)
+    if peers:
+        evidence.append(_stack_evidence(peers))
+    who = f"{_names(working)} {_verb(working)}: {working[0].text}" if working else "A checkpoint is being written"
+    waiting = f"; {some(len(peers), 'rank')} wait for it" if peers else ""
+    return _slow(case, f"{who}{waiting}. Do not kill it.", None, tuple(evidence))
+
+
+def desync(case: Case) -> Verdict | None:
+    """All wait for their peers, but in different collectives: they took different ways."""
+    waiting = [one for one in case.standings if one.how == "collective"]
+    if not case.is_quiet or len(waiting) < 2 or len(waiting) < len(case.standings):
+        return None
+    calls = Counter(one.call for one in waiting)
+    if len(calls) < 2:
+        return None
+    common, _ = calls.most_common(1)[0]
+    odd = [one for one in waiting if one.call != common]
+    culprits = tuple(_culprit(case, one) for one in odd) if 2 * len(odd) < len(waiting) else ()
+    groups = " but ".join(
+        f"{_names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
+    )
+    evidence = (Evidence("stacks", groups), _silence(case))
+    return _hung(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
+
+
+def straggler(case: Case) -> Verdict | None:
+    """Peers wait for ranks that neither work nor come."""
+    peers = [one for one in case.standings if one.waits_for_peers]
+    odd = [one for one in case.standings if one.how in ("waits", "loops", "dataloader", "unknown")]
+    if not case.is_quiet or not peers or not odd or len(odd) > len(peers):
+        return None
+    looping = all(one.how == "loops" for one in odd)
+    kind: Kind = "python_loop" if looping else _waiting_kind(case)
+    culprits = tuple(_culprit(case, one) for one in odd)
+    headline = f"{_names(odd)} never entered {peers[0].call}: {odd[0].text}; {some(len(peers), 'rank')} wait."
+    evidence = (
+        _stack_evidence(peers),
+        *(Evidence("stacks", f"{one.name}: {one.text}{_still(one)}") for one in odd[:2]),
+        _silence(case),
+    )
+    refute = f"{_names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
+    return _hung(headline, kind, culprits, evidence, refute)
+
+
+def all_wait(case: Case) -> Verdict | None:
+    """All members that are here wait in one collective: for a rank elsewhere, or for a broken link."""
+    if not case.is_quiet or not case.standings or any(one.how != "collective" for one in case.standings):
+        return None
+    missing = _missing_ranks(case)
+    behind = laggards(case)
+    call = case.standings[0].call
+    if missing:
+        headline = (
+            f"All {len(case.standings)} ranks here wait in {call}; {_rank_names(missing).lower()} run elsewhere, or not at all."
+        )
+    else:
+        headline = f"All {len(case.standings)} ranks wait in {call} and none stands out."
+    evidence = (_stack_evidence(list(case.standings)), _silence(case))
+    return _hung(headline, _waiting_kind(case), behind, evidence, "one of them leaves the collective")
+
+
+def standing_still(case: Case) -> Verdict | None:
+    """No peers are known: everyone here stands still at one place, over two looks at least."""
+    members = [one for one in case.standings if one.how in ("waits", "loops")]
+    if not case.is_quiet or not members or len(members) < len(case.standings):
+        return None
+    if any(one.moved is not False and one.how != "loops" for one in members):
+        return None
+    looping = members[0].how == "loops"
+    kind: Kind = "python_loop" if looping else _stage_kind(case) or "unknown"
+    evidence = (*(Evidence("stacks", f"{one.name}: {one.text}{_still(one)}") for one in members[:2]), _silence(case))
+    culprits = tuple(_culprit(case, one) for one in members) if len(members) == 1 else ()
+    return _hung(
+        f"{_names(members)}: {members[0].text}, and nothing moves.", kind, culprits, evidence, "its stack moves, or it uses CPU"
+    )
+
+
+def _hung(headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tuple[Evidence, ...], refute: str) -> Verdict:
+    sure: Confidence = "likely" if any(one.confidence != "possible" for one in culprits) else "possible"
+    return Verdict(
+        word="hung",
+        headline=headline,
+        refute=refute,
+        kind=kind,
+        confidence=sure,
+        culprits=culprits,
+        evidence=evidence,
+        next=(("s", "stacks"), ("b", "bundle")),
+    )
+
+
+def _slow(case: Case, headline: str, kind: Kind | None, evidence: tuple[Evidence, ...]) -> Verdict:
+    return Verdict(
+        word="slow",
+        headline=headline,
+        refute="the work stops and nothing is written",
+        kind=kind,
+        confidence="likely" if len(evidence) > 1 else "possible",
+        evidence=(*evidence, _silence(case)),
+        next=(("s", "stacks"), ("f", "follow")),
+    )
+
+
+def _culprit(case: Case, one: Standing) -> Culprit:
+    """Two signals that agree make it likely: its stack, and that it did not move, or stays behind in the log."""
+    why = [one.text]
+    if one.moved is False:
+        why.append("its stack stands still")
+    why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
+    return Culprit(one.rank, one.pid, one.host, "likely" if len(why) > 1 else "possible", tuple(why))
+
+
+def _waiting_kind(case: Case) -> Kind:
+    """What the peers wait in: a stage that says so, else NCCL where the run has GPUs, else a collective on the CPU."""
+    on_gpu = any(node.reading.gpus for node in case.state.gpus.values())
+    return _stage_kind(case) or ("nccl" if on_gpu else "cpu_collective")
+
+
+def _stage_kind(case: Case) -> Kind | None:
+    return None if case.stage is None else BY_STAGE.get(case.stage.id)
+
+
+def _missing_ranks(case: Case) -> list[int]:
+    """Ranks of the world that no process here has."""
+    worlds = [one.process.world for one in case.standings if one.process is not None and one.process.world]
+    here = {one.rank for one in case.standings}
+    return [rank for rank in range(max(worlds, default=0)) if rank not in here]
+
+
+def _meeting_place(case: Case) -> str:
+    where = None if case.procs is None else case.procs.rendezvous
+    return "" if where is None else f" at {where.address}:{where.port}"
+
+
+def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
+    where = None if case.procs is None else case.procs.rendezvous
+    if where is None:
+        return ()
+    listening = {True: "somebody listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]
+    joined = "" if where.established is None else f", {some(where.established, 'connection')}"
+    world = "" if where.world is None else f" of world size {where.world}"
+    return (Evidence("procs", f"{where.address}:{where.port}: {listening}{joined}{world}"),)
+
+
+def _workers(case: Case, trainer: Standing) -> list[Process]:
+    processes = () if case.procs is None else case.procs.processes
+    return [one for one in processes if one.role == "data worker" and one.ppid == trainer.pid]
+
+
+def _worker_place(case: Case, workers: list[Process]) -> str:
+    """Where the workers stand, when their stacks are known."""
+    pids = {worker.pid for worker in workers}
+    for look in reversed(case.state.looks):
+        for stack in look.stacks:
+            if stack.pid in pids and (known := doing(stack)) is not None and known.kind != "loader_worker":
+                return f", pid {stack.pid} {known.text} ({known.where})"
+    return ""
+
+
+def _growing(case: Case) -> Evidence | None:
+    saved = case.state.checkpoints
+    if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
+        return None
+    return Evidence("disk", f"{saved.newest or saved.directory} grows by {size(int(saved.growth_b_s))}/s")
+
+
+def _life(one: Standing) -> str:
+    process = one.process
+    if process is None:
+        return one.text
+    cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
+    io = process.subtree_io_b_s or 0.0
+    moved = ", its stack moves" if one.moved else ""
+    rate = f", {size(int(io))}/s to or from disk" if io > 1_000_000 else ""
+    return f"{cpu:.0f} % CPU{rate}{moved}: {one.text}"
+
+
+def _stack_evidence(waiting: list[Standing]) -> Evidence:
+    calls = Counter(one.call or one.how for one in waiting)
+    return Evidence(
+        "stacks", ", ".join(f"{_names([one for one in waiting if (one.call or one.how) == call])} in {call}" for call in calls)
+    )
+
+
+def _silence(case: Case) -> Evidence:
+    return Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.quiet_s)}")
+
+
+def _still(one: Standing) -> str:
+    return ", still there at the next look" if one.moved is False else ""
+
+
+def _verb(members: list[Standing]) -> str:
+    return "works" if len(members) == 1 else "work"
+
+
+def _names(members: list[Standing]) -> str:
+    ranks = [one.rank for one in members if one.rank is not None]
+    return (
+        _rank_names(ranks)
+        if ranks
+        else f"Process {members[0].pid}"
+        if len(members) == 1
+        else some(len(members), "process").capitalize()
+    )
+
+
+def _rank_names(ranks: list[int]) -> str:
+    return f"Rank{'s' if len(ranks) > 1 else ''} {rank_ranges(ranks)}"

@@ -1,0 +1,27 @@
+"""What should be looked at next? Stacks, when a run is quiet for so long that a verdict may be needed. Pure; the edges ask."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.records.ask import StacksAsk
+
+AT_PART = 0.5
+"""The first look comes at this part of the limit, so that the verdict is there when the limit is."""
+SECOND_LOOK_S = 2.0
+"""A second look this much later tells moved from still."""
+AGAIN_S = 20.0
+"""While the run stays quiet."""
+MOST_PIDS = 64
+
+
+def wish(case: Case) -> StacksAsk | None:
+    """The stacks to ask for now, or none. Dumps never stop the run, and cost some 40 ms of one core a process."""
+    if case.silence_s is None or case.silence_s < AT_PART * case.quiet_s or not case.pids:
+        return None
+    looks = case.state.looks
+    if looks and looks[-1].started_at > 0:
+        fresh = [look for look in looks if look.started_at >= case.now - case.silence_s]
+        pause_s = SECOND_LOOK_S if len(fresh) < 2 else AGAIN_S
+        if case.now - looks[-1].started_at < pause_s:
+            return None
+    return StacksAsk(ask=int(case.now * 1000), pids=case.pids[:MOST_PIDS])
