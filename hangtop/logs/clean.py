@@ -1,0 +1,46 @@
+"""Foreign text made harmless: nothing that a log or a command line holds may reach a terminal raw."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
+
+LONGEST_LINE = 8_192
+"""Bytes of one line that are decoded and matched; the rest of a longer one is looked at only around a hit."""
+
+_BOMS: dict[bytes, Encoding] = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+# ECMA-48: CSI, then OSC/DCS/SOS/PM/APC strings up to BEL or ST, then two-byte escapes. 8-bit forms included.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\r\n]*(?:\x07|\x1b\\|\x9c|$)"
+    r"|\x1b[ -/]*[0-~]?"
+)
+# C0 without tab, DEL, C1, line separators, byte order mark, and the marks that turn the writing direction round.
+_CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def without_escapes(text: str) -> str:
+    """The text without escape sequences and control codes; tabs stay, since some prefixes are told by them."""
+    if text.isprintable():
+        return text
+    if "\x1b" in text or not text.isascii():
+        text = _ESCAPES.sub("", text)
+    return _CONTROLS.sub("", text)
+
+
+def clean_text(text: str) -> str:
+    """Foreign text as it may be shown: one line, no escape sequence, no control code, tabs as blanks."""
+    return without_escapes(text).replace("\t", "    ")
+
+
+def decode(raw: bytes, encoding: Encoding = "utf-8") -> str:
+    """Text of a line of a log, never longer than `LONGEST_LINE` bytes of it; what is no text becomes U+FFFD."""
+    return raw[:LONGEST_LINE].decode(encoding, "replace")
+
+
+def encoding_of(start: bytes) -> Encoding:
+    """The encoding of a file by its first bytes (PowerShell's `tee` writes UTF-16 with a byte order mark)."""
+    return _BOMS.get(start[:2], "utf-8")

@@ -1,0 +1,260 @@
+"""One log file, digested: bytes in as they come, facts out. The same facts however the bytes were cut."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+from msgspec import Struct
+
+from hangtop.logs.catalog import Catalog
+from hangtop.logs.classify import shown_line
+from hangtop.logs.clean import clean_text
+from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.frameworks import Frameworks
+from hangtop.logs.freetext import FreeTexts
+from hangtop.logs.index import Index, Wants
+from hangtop.logs.lines import Line, Lines, Span, Writer
+from hangtop.logs.messages import Messages
+from hangtop.logs.notices import Notices
+from hangtop.logs.pace import PaceMeter
+from hangtop.logs.pick import pick
+from hangtop.logs.progress import Sighting, read
+from hangtop.logs.ranks import RankTable
+from hangtop.logs.recent import Recent
+from hangtop.logs.scan import Hit
+from hangtop.logs.signature import compiled
+from hangtop.logs.split import Block, Blocks
+from hangtop.logs.stages import Marks
+from hangtop.logs.stamps import LogClock
+from hangtop.records.log import LogLine
+
+_NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
+
+_NAME_WITHIN = 160  # bytes from a line's start in which its writer is named
+_BETWEEN = 500  # lines that are read to see whether a silence was one
+
+
+class _Writer(Struct):
+    sightings: dict[Kind, Sighting]
+    last_at: float | None = None
+    last_offset: int = -1
+    lines: int = 0
+
+
+class Digest:
+    """Everything known of one file of a run. `index` (or a catalog) is shared between files and only read.
+
+    `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
+    `offset`: where in the file the first byte stands that is fed, a line start.
+    """
+
+    def __init__(
+        self, catalog: Catalog | Index, file: int, *, clock_shift_s: float | None = None, rank: int | None = None, offset: int = 0
+    ) -> None:
+        self._index = catalog if isinstance(catalog, Index) else Index(catalog)
+        self._file = file
+        self._blocks = Blocks(offset)
+        self._clock = LogClock(clock_shift_s)
+        self._free = FreeTexts()
+        self._frameworks = Frameworks(self._index.catalog.profiles)
+        self._marks = Marks()
+        self._messages = Messages(self._steps)
+        self._notices = Notices()
+        self._ranks = RankTable(rank)
+        self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
+        self._totals: dict[Kind, float] = {}
+        self._writers: dict[Writer, _Writer] = {}
+        self._recent = Recent(self._clock)
+        self._swept = -1
+        self._heard: tuple[int, float] | None = None
+        self.bytes = 0
+
+    @property
+    def last_log_time(self) -> float | None:
+        """The clock time of the newest line that has one, as it stands there, as if it were UTC."""
+        return self._clock.last_log_time
+
+    def feed(self, data: bytes, at: float | None = None) -> None:
+        """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read."""
+        self.bytes += len(data)
+        self._clock.arrived(at if data else None)
+        for block in self._blocks.feed(data):
+            self._digest(block)
+
+    def reopened(self) -> None:
+        """The file begins anew (rotated or truncated) but the run goes on: what is known stays."""
+        self._flush()
+        self._blocks = Blocks()
+        self._recent, self._swept = Recent(self._clock), -1
+
+    def facts(self) -> FileFacts:
+        """All that is known now."""
+        self._flush()
+        self._sweep()
+        progress = {
+            name: max((each.offset for each in writer.sightings.values()), default=-1) for name, writer in self._writers.items()
+        }
+        findings, survived = self._messages.findings(self._ranks, self._file, progress)
+        return FileFacts(
+            file=self._file,
+            bytes=self.bytes,
+            rank=self._ranks.file_rank,
+            scores=self._frameworks.scores(),
+            marks=self._marks.all(),
+            findings=findings,
+            survived=survived,
+            writers=tuple(self._writer_facts()),
+            paces={kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()},
+            totals=dict(self._totals),
+            ranks=self._ranks.all(),
+            world=self._ranks.world,
+            workers=self._notices.workers,
+            announced_until=self._notices.announced_until(),
+            checkpoint_dir=self._notices.checkpoint_dir,
+            longest_silence_s=self._clock.longest_silence_s,
+            last_line=self._last_line(),
+        )
+
+    def tail(self, count: int) -> tuple[LogLine, ...]:
+        """The newest lines, oldest first, as they may be shown."""
+        self._flush()
+        rows = [lines.parse(span) for lines, span in islice(self._recent.rows(), count)]
+        return tuple(shown_line(line, self._file, self._index, self._ranks.rank_of(line.writer)) for line in reversed(rows))
+
+    def _last_line(self) -> str | None:
+        texts = (clean_text(lines.parse(span).text).strip() for lines, span in self._recent.rows())
+        return next(filter(None, texts), None)
+
+    def _flush(self) -> None:
+        for block in self._blocks.flush():
+            self._digest(block)
+
+    def _digest(self, block: Block) -> None:
+        lines = Lines(block, self._clock)
+        self._messages.resume(lines, lines.first())
+        picked = pick(self._hits(block), lines, self._index)
+        done = -1
+        for index in picked.at:
+            if index >= done:
+                span = lines.span(index)
+                self._line(lines, span, index)
+                done = span.end
+        self._messages.skipped(picked.skipped, self._index.signatures)
+        if not block.open:
+            self._free.end_block(block.data)
+        self._recent.keep(lines)
+
+    def _hits(self, block: Block) -> list[Hit]:
+        """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
+        hits = self._index.scanner.hits(block.data)
+        known = {number for number, detects in enumerate(self._index.only_detects) if detects and self._frameworks.knows(detects)}
+        if block.seen or known:
+            return [hit for hit in hits if hit[2] > block.seen and hit[0] not in known]
+        return hits
+
+    def _line(self, lines: Lines, span: Span, index: int) -> None:
+        line = lines.parse(span, index)
+        numbers = frozenset(number for number, _, _ in self._index.scanner.hits(lines.block.data[span.start : span.end]))
+        wants = self._index.wants(numbers)
+        for profile, detect in wants.detects:
+            self._frameworks.saw(profile, detect, line)
+        begins = [text for profile, text in wants.free_text if profile.base or self._frameworks.seen.get(profile.name)]
+        if self._free.covers(line, span.start, lines.block.data, begins):
+            return
+        self._listen(line, lines, span)
+        self._ranks.learn(line)
+        self._read(wants, line, lines, span)
+
+    def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
+        writer = self._writer(line)
+        if wants.rank:
+            self._ranks.learn_text(line)
+        for total in wants.totals:
+            if found := compiled(total.progress.total_from or "").search(line.text):
+                self._totals[total.profile.name, total.progress.id] = float(found["total"])
+        for each in wants.stages:
+            if each.marker.regex is None or compiled(each.marker.regex).search(line.text):
+                self._marks.saw(each.profile, each.stage, line, each.done)
+        for profile, progress in wants.progress:
+            if sighting := read(profile, progress, line):
+                self._progress(sighting, line, writer)
+                break
+        for signature in wants.signatures:
+            self._messages.try_on(signature, line, lines, span)
+        if wants.notice:
+            self._notices.read(line)
+
+    def _progress(self, sighting: Sighting, line: Line, writer: _Writer) -> None:
+        kind = (sighting.profile, sighting.kind)
+        writer.sightings[kind] = sighting
+        profile = self._index.catalog.profiles[sighting.profile]
+        stage_id = next(progress.stage for progress in profile.progress if progress.id == sighting.kind)
+        stage = next((stage for stage in profile.stage if stage.id == stage_id), None)
+        if stage is not None:
+            self._marks.saw(profile, stage, line)
+        if sighting.counts:
+            self._paces[kind].saw(sighting)
+            for name, signature_id in _NOT_FINITE.items():
+                signature = self._index.catalog.signatures.get(signature_id)
+                if signature is not None and not math.isfinite(sighting.metrics.get(name, 0.0)):
+                    self._messages.saw(signature, line, {})
+
+    def _writer(self, line: Line) -> _Writer:
+        writer = self._writers.get(line.writer)
+        if writer is None:
+            writer = self._writers[line.writer] = _Writer({})
+        if line.offset > writer.last_offset:
+            writer.lines += 1
+            writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
+        return writer
+
+    def _steps(self) -> int:
+        return max((meter.steps for meter in self._paces.values()), default=0)
+
+    def _writer_facts(self) -> Iterator[WriterFacts]:
+        for name, writer in self._writers.items():
+            marks = self._marks.latest.get(name, {})
+            yield WriterFacts(
+                name, self._ranks.rank_of(name), tuple(writer.sightings.values()), dict(marks), writer.last_at, writer.lines
+            )
+
+    def _listen(self, line: Line, lines: Lines, span: Span) -> None:
+        """Keeps the time. A silence between two lines that were read counts only when the lines between them bear it out."""
+        if line.stamp is None:
+            return
+        self._clock.last_log_time = line.stamp
+        before, self._heard = self._heard, (line.offset, line.stamp)
+        if before is None or line.stamp - before[1] <= (self._clock.longest_silence_s or 0.0):
+            return
+        stamps = [before[1]]
+        between = lines.after(before[0])
+        for _ in range(_BETWEEN):
+            if between is None or between.start >= span.start:
+                stamps.append(line.stamp)
+                self._clock.silence(max(b - a for a, b in pairwise(stamps)))
+                return
+            stamp = lines.parse(between).stamp
+            if stamp is not None:
+                stamps.append(stamp)
+            between = lines.next(between)
+
+    def _sweep(self) -> None:
+        """Every writer of the last lines is heard, whether its line holds a known text or not."""
+        names: set[object] = set()
+        newest: Line | None = None
+        for lines, span in self._recent.rows(self._swept):
+            name = lines.name(span.start, span.start + _NAME_WITHIN)
+            if name in names:
+                continue
+            names.add(name)
+            line = lines.parse(span)
+            newest = newest or line
+            self._ranks.learn(line)
+            self._writer(line)
+            if len(names) == 1 and line.stamp is not None:
+                self._clock.last_log_time = line.stamp
+        if newest is not None:
+            self._swept = newest.end

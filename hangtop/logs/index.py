@@ -1,0 +1,122 @@
+"""Who wants which literal: everything a catalog knows, turned round so that one scan serves all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from hangtop.logs import notices, ranks
+from hangtop.logs.catalog import Catalog
+from hangtop.logs.profile import Detect, FreeText, Marker, Profile, ProgressLine, Stage
+from hangtop.logs.scan import Scanner
+from hangtop.logs.signature import Signature
+
+
+class StageMarker(Struct, frozen=True):
+    """A marker with the stage that it proves, or ends."""
+
+    profile: Profile
+    stage: Stage
+    marker: Marker
+    done: bool = False
+
+
+class Total(Struct, frozen=True):
+    """A line that tells the total of a progress line's steps."""
+
+    profile: Profile
+    progress: ProgressLine
+
+
+class Wants(Struct, frozen=True):
+    """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
+
+    progress: tuple[tuple[Profile, ProgressLine], ...] = ()
+    totals: tuple[Total, ...] = ()
+    stages: tuple[StageMarker, ...] = ()
+    signatures: tuple[Signature, ...] = ()
+    detects: tuple[tuple[Profile, Detect], ...] = ()
+    free_text: tuple[tuple[Profile, FreeText], ...] = ()
+    ends_free_text: bool = False
+    rank: bool = False
+    notice: bool = False
+
+
+_RANK = "rank"
+_NOTICE = "notice"
+_END = "end"
+
+
+class Index:
+    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run; it never changes."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        wanted: dict[str, list[Any]] = {}
+        for literals, owner in _owners(catalog):
+            for literal in literals:
+                wanted.setdefault(literal, []).append(owner)
+        self.scanner = Scanner(wanted)
+        self._wants: dict[frozenset[int], Wants] = {}
+        each = [_wants([owners]) for owners in self.scanner.owners]
+        self.is_progress = [bool(wants.progress) for wants in each]
+        self.is_block = [wants.ends_free_text or any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
+        self.signatures = [wants.signatures for wants in each]
+        self.only_detects = [
+            wants.detects if len(wants.detects) == len(owners) else ()
+            for wants, owners in zip(each, self.scanner.owners, strict=True)
+        ]
+
+    def wants(self, numbers: frozenset[int]) -> Wants:
+        """What a line may mean that holds these literals."""
+        known = self._wants.get(numbers)
+        if known is None:
+            known = self._wants[numbers] = _wants([self.scanner.owners[number] for number in sorted(numbers)])
+        return known
+
+
+def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
+    for profile in sorted(catalog.profiles.values(), key=lambda profile: profile.base):
+        for progress in profile.progress:
+            yield progress.literal, (profile, progress)
+            if progress.total_literal is not None:
+                yield (progress.total_literal,), Total(profile, progress)
+        for stage in profile.stage:
+            for marker in stage.enter:
+                yield marker.literal, StageMarker(profile, stage, marker)
+            for marker in stage.done:
+                yield marker.literal, StageMarker(profile, stage, marker, done=True)
+        for detect in profile.detect:
+            yield (detect.literal,), (profile, detect)
+        for text in profile.free_text:
+            yield text.begin.literal, (profile, text)
+            for marker in text.until:
+                yield marker.literal, _END
+    for signature in catalog.signatures.values():
+        yield signature.literal, signature
+    yield ranks.LITERALS, _RANK
+    yield notices.LITERALS, _NOTICE
+
+
+def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
+    found: list[Any] = list({id(owner): owner for each in owners for owner in each}.values())
+    pairs = [owner for owner in found if isinstance(owner, tuple)]
+    progress = [pair for pair in pairs if isinstance(pair[1], ProgressLine)]
+    return Wants(
+        progress=tuple(sorted(progress, key=_place_in_profile)),
+        totals=tuple(owner for owner in found if isinstance(owner, Total)),
+        stages=tuple(owner for owner in found if isinstance(owner, StageMarker)),
+        signatures=tuple(owner for owner in found if isinstance(owner, Signature)),
+        detects=tuple(pair for pair in pairs if isinstance(pair[1], Detect)),
+        free_text=tuple(pair for pair in pairs if isinstance(pair[1], FreeText)),
+        ends_free_text=_END in found,
+        rank=_RANK in found,
+        notice=_NOTICE in found,
+    )
+
+
+def _place_in_profile(pair: tuple[Profile, ProgressLine]) -> tuple[bool, str, int]:
+    profile, progress = pair
+    return (profile.base, profile.name, profile.progress.index(progress))

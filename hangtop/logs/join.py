@@ -1,0 +1,264 @@
+"""Several files of one run become one reading: one framework, one course of stages, all ranks in one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.logs.catalog import Catalog
+from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.frameworks import active, leading
+from hangtop.logs.profile import Profile
+from hangtop.logs.progress import Sighting
+from hangtop.logs.stages import Course, StageMachine, plan_of, stage_of
+from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
+
+_ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
+
+
+def join(
+    facts: Sequence[FileFacts],
+    files: Sequence[LogFile],
+    catalog: Catalog,
+    *,
+    profile: str | None = None,
+    last_output_at: float | None = None,
+    caught_up: bool = True,
+    known: Mapping[int, RankLog] | None = None,
+    tail: tuple[LogLine, ...] = (),
+    fresh: bool = False,
+) -> LogReading:
+    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed."""
+    scores: dict[str, int] = {}
+    for each in facts:
+        for name, score in each.scores.items():
+            scores[name] = max(score, scores.get(name, 0))
+    profiles = active(catalog.profiles, scores, profile)
+    courses = {each.file: _course(each, profiles) for each in facts}
+    lead = max(facts, key=lambda each: _weight(each, courses), default=None)
+    course = courses[lead.file] if lead else Course()
+    attempts = {each.file: courses[each.file].restarts for each in facts}
+    ranks = _ranks(facts, attempts, profiles)
+    progress, kind = _progress(facts, attempts, profiles)
+    paces = [each.paces[kind] for each in facts if kind in each.paces] if kind else []
+    pace = max(paces, key=lambda each: each.pace.steps, default=PaceFacts(Pace(), {})).pace
+    known = known or {}
+    scanned, size = sum(file.scanned_bytes for file in files), sum(file.size_bytes for file in files)
+    lines = [file.lines for file in files]
+    return LogReading(
+        files=tuple(files),
+        bytes=scanned,
+        lines=sum(count for count in lines if count is not None) if None not in lines else None,
+        caught_up=caught_up,
+        scanned_part=scanned / size if size else 1.0,
+        last_output_at=last_output_at,
+        last_line=_last_line(facts, files),
+        framework=leading(profiles),
+        profiles=tuple(each.name for each in profiles),
+        attempt=len(course.restarts) + 1,
+        world=max((each.world for each in facts if each.world), default=None),
+        workers=next((each.workers for each in facts if each.workers), None),
+        stages=course.events,
+        plan=plan_of(profiles, course.events),
+        progress=_with_pace(progress, pace, _history(facts, profiles)),
+        pace=pace,
+        findings=_findings(facts, attempts, catalog, profiles),
+        longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
+        announced_until=max((each.announced_until for each in facts if each.announced_until), default=None),
+        checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),
+        ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
+        tail=tail,
+        fresh=fresh,
+    )
+
+
+def _course(facts: FileFacts, profiles: Sequence[Profile]) -> Course:
+    fatal_at = [finding.offset for finding in facts.findings if finding.severity == "fatal"]
+    return StageMachine(profiles, facts.file, fatal_at).run(facts.marks)
+
+
+def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, int]:
+    """The file that tells most of the course of the run: rank 0's, or the driver's."""
+    return (sum(facts.scores.values()), len(courses[facts.file].events), -facts.file)
+
+
+def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | None:
+    """The last line of the file that was written to last."""
+    written = {number: file.modified_at or 0.0 for number, file in enumerate(files)}
+    spoken = [each for each in facts if each.last_line]
+    newest = max(spoken, key=lambda each: written.get(each.file, 0.0), default=None)
+    return newest.last_line if newest else None
+
+
+def _since(each: FileFacts, attempts: Mapping[int, tuple[int, ...]]) -> int:
+    """Where the present attempt begins in a file."""
+    return attempts[each.file][-1] if attempts[each.file] else 0
+
+
+def _best(sightings: Sequence[Sighting], since: int, profiles: Sequence[Profile]) -> Sighting | None:
+    """The step line that counts: of this attempt, by the most specific profile that has one, the newest."""
+    place = {profile.name: (not profile.base) for profile in profiles}
+    steps = [
+        each for each in sightings if each.counts and each.step is not None and each.offset >= since and each.profile in place
+    ]
+    return max(steps, key=lambda each: (place[each.profile], each.offset), default=None)
+
+
+def _metrics(sightings: Sequence[Sighting], since: int) -> dict[str, float | None]:
+    """The newest value of each metric; `None` for one that is not finite."""
+    merged: dict[str, float | None] = {}
+    for each in sorted(sightings, key=lambda each: each.offset):
+        if each.counts and each.offset >= since:
+            merged.update((name, value if math.isfinite(value) else None) for name, value in each.metrics.items())
+    return merged
+
+
+def _progress(
+    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]
+) -> tuple[Progress, Kind | None]:
+    """The run's step is that of its furthest writer; and the kind of line that tells it."""
+    place = {profile.name: (not profile.base) for profile in profiles}
+    found: list[tuple[bool, float, Sighting, FileFacts]] = []
+    for each in facts:
+        for writer in each.writers:
+            best = _best(writer.sightings, _since(each, attempts), profiles)
+            found += [(place[best.profile], best.step or 0.0, best, each)] if best else []
+    metrics = _run_metrics(facts, attempts)
+    if not found:
+        return Progress(metrics=metrics), None
+    _, _, best, where = max(found, key=lambda item: item[:2])
+    return Progress(
+        step=int(best.step or 0),
+        total=_total(best, where),
+        step_s=best.step_s,
+        eta_s=best.eta_s,
+        unit="step",
+        metrics=metrics,
+    ), (best.profile, best.kind)
+
+
+def _total(best: Sighting, where: FileFacts) -> int | None:
+    """The total that the line tells, else another line for it (`Total training steps: 870`), else another bar at this step."""
+    total = best.total if best.total is not None else where.totals.get((best.profile, best.kind))
+    if total is None:
+        bars = (each for writer in where.writers if writer.writer == best.writer for each in writer.sightings)
+        total = next((each.total for each in bars if each.counts and each.total and each.step == best.step), None)
+    return None if total is None else int(total)
+
+
+def _run_metrics(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]]) -> dict[str, float | None]:
+    merged: dict[str, float | None] = {}
+    for each in facts:
+        everyone = [sighting for writer in each.writers for sighting in writer.sightings]
+        merged = _metrics(everyone, _since(each, attempts)) | merged
+    return merged
+
+
+def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[str, tuple[float | None, ...]]:
+    names = {profile.name for profile in profiles}
+    longest: dict[str, tuple[float | None, ...]] = {}
+    for each in facts:
+        for (profile, _), pace in each.paces.items():
+            for name, values in pace.history.items():
+                if profile in names and len(values) > len(longest.get(name, ())):
+                    longest[name] = values
+    return longest
+
+
+def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | None, ...]]) -> Progress:
+    """Seconds a step and time to go: as learned, else as the line itself tells."""
+    step_s = pace.p50_s or progress.step_s
+    eta_s = progress.eta_s
+    if step_s and progress.total is not None and progress.step is not None:
+        eta_s = max(0.0, (progress.total - progress.step) * step_s)
+    return replace(progress, step_s=step_s, eta_s=eta_s, history=history)
+
+
+def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]) -> list[RankLog]:
+    """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
+    table: dict[int, RankLog] = {}
+    for each in facts:
+        since = _since(each, attempts)
+        by_rank: dict[int, list[WriterFacts]] = {}
+        for writer in each.writers:
+            if writer.rank is not None:
+                by_rank.setdefault(writer.rank, []).append(writer)
+        told = {known.rank: known for known in each.ranks}
+        for number in sorted(by_rank.keys() | told.keys()):
+            rank = _rank(number, by_rank.get(number, []), since, profiles)
+            if (known := told.get(number)) is not None:
+                rank = replace(
+                    rank,
+                    local_rank=known.local_rank,
+                    host=known.host,
+                    pid=known.pid,
+                    actor=known.actor,
+                    world=known.world or each.world,
+                )
+            table[number] = _newer(table[number], rank) if number in table else rank
+    return [table[number] for number in sorted(table)]
+
+
+def _rank(number: int, writers: Sequence[WriterFacts], since: int, profiles: Sequence[Profile]) -> RankLog:
+    sightings = [each for writer in writers for each in writer.sightings]
+    best = _best(sightings, since, profiles)
+    marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
+    return RankLog(
+        rank=number,
+        stage=stage_of(marks, profiles, since),
+        step=int(best.step) if best and best.step is not None else None,
+        total=int(best.total) if best and best.total is not None else None,
+        step_at=best.at if best else None,
+        step_s=best.step_s if best else None,
+        last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
+        lines=sum(writer.lines for writer in writers),
+        metrics=_metrics(sightings, since),
+    )
+
+
+def _newer(one: RankLog, other: RankLog) -> RankLog:
+    newer, older = (
+        (one, other) if (one.step_at or 0.0, one.step or -1) > (other.step_at or 0.0, other.step or -1) else (other, one)
+    )
+    filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
+    last = [at for at in (one.last_at, other.last_at) if at is not None]
+    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": one.lines + other.lines})
+
+
+def _findings(
+    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], catalog: Catalog, profiles: Sequence[Profile]
+) -> tuple[Finding, ...]:
+    """Earliest cause first, then victims, consequences, summaries; what the run survived is a hint."""
+    found: dict[tuple[str, int], Finding] = {}
+    for each in facts:
+        restarts = attempts[each.file]
+        for finding in each.findings:
+            attempt = 1 + sum(offset <= finding.offset for offset in restarts)
+            severity = "hint" if finding.id in each.survived else finding.severity
+            fixes = _fixes(finding.id, catalog, profiles)
+            one = replace(finding, attempt=attempt, severity=severity, fixes=fixes)
+            key = (finding.id, attempt)
+            found[key] = _together(found[key], one) if key in found else one
+    return tuple(sorted(found.values(), key=_finding_order))
+
+
+def _finding_order(finding: Finding) -> tuple[int, bool, int, float, int, int]:
+    at = finding.at if finding.at is not None else math.inf
+    return (-finding.attempt, finding.severity == "hint", _ROLE_ORDER[finding.role], at, finding.file, finding.offset)
+
+
+def _together(one: Finding, other: Finding) -> Finding:
+    """The same message in two files: the earlier sighting leads."""
+    first = min(one, other, key=_finding_order)
+    ranks = tuple(sorted({*one.ranks, *other.ranks}))
+    return replace(first, count=one.count + other.count, ranks=ranks)
+
+
+def _fixes(signature_id: str, catalog: Catalog, profiles: Sequence[Profile]) -> tuple[str, ...]:
+    signature = catalog.signatures.get(signature_id)
+    names = {profile.name for profile in profiles}
+    if signature is None:
+        return ()
+    return tuple(fix.text for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))

@@ -1,0 +1,180 @@
+"""The lines of one block: found around a hit, and parsed when somebody wants to know what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from hangtop.logs.clean import decode, without_escapes
+from hangtop.logs.prefixes import Prefix, strip, strip_head
+from hangtop.logs.split import HEAD, Block
+from hangtop.logs.stamps import LogClock
+
+Writer = tuple[str | int, ...]
+"""Who wrote a line, as far as its prefix tells: `("rank", 3)`, `("pid", "10.0.0.2", 4711)`, `()` for nobody in particular."""
+
+_WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
+
+# What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
+_NAMES = re.compile(
+    rb"\[?\b[Rr](?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]|,\d+\]<|"
+    rb"\bTP\d+|^[\w.-]+:\d+:\d+ |^\s*\d{1,5}: "
+)
+
+
+class Line(Struct, frozen=True):
+    """One line: `text` is its message without prefixes and escapes. `at`: unix time, as far as it is known.
+
+    `stamp`: what its own clock says, as if it were UTC. `whole`: its end has been seen.
+    """
+
+    offset: int
+    end: int
+    prefix: Prefix
+    text: str
+    at: float | None = None
+    stamp: float | None = None
+    writer: Writer = ()
+    whole: bool = True
+
+
+class Span(Struct, frozen=True):
+    """Where a line stands in the block: `[start, end)` without its end mark; `row` is where its `\\n`-line begins."""
+
+    start: int
+    end: int
+    row: int
+
+
+class Lines:
+    """Access to the lines of one block by byte index."""
+
+    def __init__(self, block: Block, clock: LogClock) -> None:
+        self.block = block
+        self._data = block.data
+        self._bars = b"\r" in block.data
+        self._clock = clock
+        self._parsed: dict[int, Line] = {}
+
+    def start(self, index: int) -> int:
+        """The first byte of the line that holds byte `index`."""
+        start = self._data.rfind(b"\n", 0, index) + 1
+        if self._bars:
+            start = max(start, self._data.rfind(b"\r", start, index) + 1)
+        return start
+
+    def span(self, index: int) -> Span:
+        """The line that holds byte `index`."""
+        row = self._data.rfind(b"\n", 0, index) + 1
+        start = self._data.rfind(b"\r", row, index) + 1 if self._bars else row
+        end = self._data.find(b"\n", index)
+        if end < 0:
+            end = len(self._data)
+        if self._bars:
+            bar = self._data.find(b"\r", index, end)
+            end = bar if bar >= 0 else end
+        return Span(max(start, row), end, row)
+
+    def first(self) -> Span | None:
+        """The first line of the block that is not empty; `None` when there is none."""
+        return self._from(0)
+
+    def next(self, span: Span) -> Span | None:
+        """The line after this one, empty ones left out; `None` at the end of the block."""
+        return self._from(span.end)
+
+    def after(self, offset: int) -> Span | None:
+        """The first line of the block that begins after this offset in the file."""
+        return (
+            self._from(0)
+            if offset < self.block.offset
+            else self.next(self.span(min(offset - self.block.offset, len(self._data))))
+        )
+
+    def rows_back(self) -> Iterator[Span]:
+        """From the end on, the last piece of each `\\n`-line that is not empty: what a terminal would show of it."""
+        end = len(self._data)
+        while end > 0:
+            row = self._data.rfind(b"\n", 0, end) + 1
+            stop = end
+            while stop > row and self._data[stop - 1] in b"\r ":
+                stop -= 1
+            if stop > row:
+                yield Span(max(row, self._data.rfind(b"\r", row, stop) + 1), stop, row)
+            end = row - 1
+
+    def _from(self, index: int) -> Span | None:
+        while index < len(self._data) and self._data[index] in b"\r\n":
+            index += 1
+        return self.span(index) if index < len(self._data) else None
+
+    def name(self, start: int, hit: int) -> tuple[bytes, ...]:
+        """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
+        return tuple(_NAMES.findall(self._data, start, min(hit, start + HEAD)))
+
+    def parse(self, span: Span, hit: int | None = None) -> Line:
+        """What the line says. Of a very long one, its start and what stands around the hit."""
+        line = self._parsed.get(span.start)
+        if line is None or (hit is not None and hit > span.start + _WINDOW):
+            line = self._parsed[span.start] = self._parse(span, hit)
+        return line
+
+    def _parse(self, span: Span, hit: int | None) -> Line:
+        if hit is None or hit <= span.start + _WINDOW:
+            raw = self._data[span.start : min(span.end, span.start + 2 * _WINDOW)]
+        else:
+            around = self._data[max(span.start + HEAD, hit - _WINDOW // 2) : min(span.end, hit + _WINDOW)]
+            raw = self._data[span.start : span.start + HEAD] + b" \xe2\x80\xa6 " + around
+        prefix, text = strip(without_escapes(decode(raw)))
+        if not (prefix.rank is not None or prefix.pid or prefix.local_rank is not None):
+            prefix = self._row_prefix(span, prefix)
+        if prefix.partial:
+            text += self._rest_of(span, prefix)
+        stamp = self._clock.read(prefix.time) if prefix.time else None
+        return Line(
+            offset=self.block.at(span.start),
+            end=self.block.at(span.end),
+            prefix=prefix,
+            text=text,
+            at=self._clock.at(stamp),
+            stamp=stamp,
+            writer=writer_of(prefix),
+            whole=not (self.block.open and span.end == len(self._data)),
+        )
+
+    def _row_prefix(self, span: Span, own: Prefix) -> Prefix:
+        """A bar draws itself anew after `\\r`; who draws it stands once, at the start of the `\\n`-line."""
+        goes_on = span.row == 0 and self.block.head
+        if span.start == span.row and not goes_on:
+            return own
+        head = self.block.head if goes_on else self._data[span.row : min(span.row + HEAD, span.start)]
+        return strip_head(without_escapes(decode(head.partition(b"\r")[0]))) if not own.text else own
+
+    def _rest_of(self, span: Span, prefix: Prefix) -> str:
+        """Kubernetes cuts lines at 16 kB: the pieces that follow on the same stream, up to what may be parsed at all."""
+        text, next_span = "", self.next(span)
+        while next_span is not None and len(text) < _WINDOW:
+            more, piece = strip(without_escapes(decode(self._data[next_span.start : next_span.end])))
+            if more.stream == prefix.stream:
+                text += piece
+                if not more.partial:
+                    break
+            next_span = self.next(next_span)
+        return text
+
+
+def writer_of(prefix: Prefix) -> Writer:
+    """Who wrote a line with this prefix. A rank is told by its number even when its process is known."""
+    if prefix.rank is not None:
+        return ("rank", prefix.rank)
+    if prefix.pid is not None and prefix.pid < 1 << 22:
+        return ("pid", prefix.host or "", prefix.pid)
+    if prefix.local_rank is not None:
+        return ("local", "" if prefix.task is None else str(prefix.task), prefix.local_rank)
+    if prefix.part is not None:
+        return ("part", prefix.part)
+    if prefix.task is not None:
+        return ("task", prefix.task)
+    return ("actor", prefix.actor) if prefix.actor else ()

@@ -1,0 +1,221 @@
+"""Known messages: which were found, how often, on which ranks first, and what became of the run after them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from hangtop.logs.clean import clean_text
+from hangtop.logs.lines import Line, Lines, Span, Writer
+from hangtop.logs.ranks import RankTable
+from hangtop.logs.signature import Signature, compiled
+from hangtop.records.log import Finding
+
+HEALTHY_STEPS = 3
+"""So many steps after an error, and the run has survived it."""
+
+TRACEBACK = "py.traceback"
+_TRACEBACK_LINES = 200
+_KEPT_WRITERS = 4_096
+_SHOWN_CHARS = 400
+
+_EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
+_BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
+
+# A message may name another process than the one that prints it.
+_SAYS_RANK = (
+    re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
+    re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
+    re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
+)
+_SAYS_LOCAL = re.compile(r"\blocal_rank: (?P<local>\d+)(?: \(pid: (?P<pid>\d+)\))?")
+_SAYS_PID = re.compile(r"\bWorker PID: (?P<pid>\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(?P<pid2>\d+)|^\s*pid: (?P<pid3>\d+)$")
+_SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
+_ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
+
+
+class Said(Struct, frozen=True):
+    """The process that a message speaks of, as far as it names one."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    pid: int | None = None
+
+
+class Tally(Struct):
+    """One signature's sightings. `steps`: how many steps the run had made at the last one."""
+
+    signature: Signature
+    first: Line
+    text: str
+    groups: dict[str, str]
+    last_offset: int
+    last_at: float | None
+    steps: int
+    said: Said | None = None
+    count: int = 1
+    writers: dict[Writer, int] = field(default_factory=dict)
+
+
+class Messages:
+    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand."""
+
+    def __init__(self, steps: Callable[[], int]) -> None:
+        self.tallies: dict[str, Tally] = {}
+        self._steps = steps
+        self._tracebacks: dict[Writer, tuple[Tally, int]] = {}
+
+    def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        """Whether this line is such a message; then it is counted."""
+        found = compiled(signature.regex).search(line.text)
+        if found is None or _is_quoted(line.text):
+            return False
+        tally = self.saw(signature, line, {name: value for name, value in found.groupdict().items() if value})
+        if tally.first is line:
+            tally.said = _said(line, lines, span)
+        if signature.id == TRACEBACK:
+            self._follow(tally, line.writer, _TRACEBACK_LINES, lines, lines.next(span))
+        return True
+
+    def saw(self, signature: Signature, line: Line, groups: dict[str, str]) -> Tally:
+        """Counts a sighting. An error that comes back after the run went on well is a new one: the older ones were survived."""
+        tally = self.tallies.get(signature.id)
+        steps = self._steps()
+        if tally is None or (_is_error(signature) and steps - tally.steps >= HEALTHY_STEPS and line.offset > tally.last_offset):
+            tally = self.tallies[signature.id] = Tally(
+                signature, line, clean_text(line.text)[:_SHOWN_CHARS], groups, line.offset, line.at, steps
+            )
+        elif line.offset > tally.last_offset:
+            tally.count += 1
+            tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
+        elif line.offset == tally.first.offset:
+            tally.first, tally.text = line, clean_text(line.text)[:_SHOWN_CHARS]
+        if len(tally.writers) < _KEPT_WRITERS:
+            tally.writers.setdefault(line.writer, line.offset)
+        return tally
+
+    def resume(self, lines: Lines, first: Span | None) -> None:
+        """Goes on with the tracebacks that were open at the end of the block before."""
+        waiting, self._tracebacks = self._tracebacks, {}
+        for writer, (tally, left) in waiting.items():
+            self._follow(tally, writer, left, lines, first)
+
+    def _follow(self, tally: Tally, writer: Writer, left: int, lines: Lines, span: Span | None) -> None:
+        """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
+        while span is not None and left > 0:
+            line = lines.parse(span)
+            left -= 1
+            if line.writer == writer and not _BETWEEN.match(line.text):
+                if found := _EXCEPTION.match(line.text):
+                    if tally.first.writer == writer and "exception" not in tally.groups:
+                        tally.text = clean_text(line.text)[:_SHOWN_CHARS]
+                        tally.groups = {**tally.groups, "exception": found["exception"]}
+                    return
+                return
+            span = lines.next(span)
+        if left > 0:
+            self._tracebacks[writer] = (tally, left)
+
+    def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
+        """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
+        for number, count in counts.items():
+            for signature in owners[number]:
+                if (tally := self.tallies.get(signature.id)) is not None:
+                    tally.count += count
+
+    def findings(self, ranks: RankTable, file: int, progress: Mapping[Writer, int]) -> tuple[tuple[Finding, ...], frozenset[str]]:
+        """What was found, earliest first, and which of it the run survived. `progress`: offset of each writer's newest step."""
+        tallies = sorted(self.tallies.values(), key=lambda tally: tally.first.offset)
+        survived = frozenset(tally.signature.id for tally in tallies if self._survived(tally, progress))
+        return tuple(_finding(tally, ranks, file) for tally in tallies), survived
+
+    def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
+        """Whether the run, and the writer of the message if it writes steps, went on well after it."""
+        if not _is_error(tally.signature) or self._steps() - tally.steps < HEALTHY_STEPS:
+            return False
+        last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
+        return progress.get(last, -1) < 0 or progress[last] > tally.last_offset
+
+
+def _finding(tally: Tally, ranks: RankTable, file: int) -> Finding:
+    signature = tally.signature
+    written = {ranks.rank_of(writer) for writer in tally.writers}
+    return Finding(
+        id=signature.id,
+        severity=signature.severity,
+        role=signature.role,
+        offset=tally.first.offset,
+        text=tally.text,
+        file=file,
+        rank=_rank(tally, ranks),
+        at=tally.first.at,
+        last_offset=tally.last_offset,
+        last_at=tally.last_at,
+        count=tally.count,
+        ranks=tuple(sorted(rank for rank in written if rank is not None)),
+        groups=tally.groups,
+        hang=signature.hang,
+        cause=signature.cause,
+    )
+
+
+def _rank(tally: Tally, ranks: RankTable) -> int | None:
+    """The rank that the message is about: the one it names, else the one that wrote it."""
+    said = tally.said
+    if said is not None:
+        if said.rank is not None:
+            return said.rank
+        by_pid = ranks.rank_of_pid(said.pid) if said.pid is not None else None
+        return by_pid if said.local_rank is None else ranks.rank_of(("local", "", said.local_rank))
+    return ranks.rank_of(tally.first.writer)
+
+
+def _is_error(signature: Signature) -> bool:
+    return signature.severity == "fatal"
+
+
+def _is_quoted(text: str) -> bool:
+    """A log that is quoted inside the log: `> 2026-01-11 … Error`, `| Traceback …`."""
+    return text[:2] in ("> ", "| ", ">>") and text[2:].lstrip()[:1] in tuple("0123456789[(T")
+
+
+def _said(line: Line, lines: Lines, span: Span) -> Said | None:
+    """The process that the message is about: named in it, above it (torchrun's table) or below it (Ray's details)."""
+    for pattern in _SAYS_RANK:
+        if found := pattern.search(line.text):
+            return Said(rank=int(found["rank"]))
+    if found := _SAYS_LOCAL.search(line.text):
+        return Said(local_rank=int(found["local"]), pid=int(found["pid"]) if found["pid"] else None)
+    if found := _SAYS_PID.search(line.text):
+        return Said(pid=int(found[1] or found[2] or found[3]))
+    if "exitcode" in line.text:
+        return _above(lines, span)
+    return _below(lines, span) if "ctor" in line.text else None
+
+
+def _above(lines: Lines, span: Span) -> Said | None:
+    start = span.start
+    for _ in range(5):
+        if start <= 0:
+            break
+        above = lines.span(start - 1)
+        if found := _SUMMARY_RANK.match(lines.parse(above).text):
+            return Said(rank=int(found["rank"]))
+        start = above.start
+    return None
+
+
+def _below(lines: Lines, span: Span) -> Said | None:
+    pid, below = None, lines.next(span)
+    for _ in range(8):
+        if below is None:
+            break
+        text = lines.parse(below).text
+        if found := _ACTOR_NAME.match(text):
+            return Said(rank=int(found["rank"]))
+        if found := _SAYS_PID.search(text):
+            pid = int(found[1] or found[2] or found[3])
+        below = lines.next(below)
+    return Said(pid=pid) if pid else None

@@ -1,0 +1,76 @@
+"""How fast the run goes, learned from its own steps: gaps between the first sight of each step, and the losses on the way."""
+
+from __future__ import annotations
+
+from collections import deque
+from math import isfinite
+from statistics import quantiles
+
+from hangtop.logs.lines import Writer
+from hangtop.logs.progress import Sighting
+from hangtop.records.log import Pace
+
+_GAPS = 256
+_HISTORY = 120
+_SHOWN = ("loss", "grad_norm", "reward")
+
+
+class PaceMeter:
+    """The pace of one kind of progress line. With many writers, the one that is furthest sets it."""
+
+    def __init__(self) -> None:
+        self._gaps: deque[float] = deque(maxlen=_GAPS)
+        self._longest: float | None = None
+        self._top: Sighting | None = None
+        self._clock: dict[Writer, float] = {}
+        self.steps = 0
+        self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
+
+    def saw(self, sighting: Sighting) -> None:
+        """Takes in one progress line; lines come in file order."""
+        top, step = self._top, sighting.step
+        if step is None:
+            self._remember(sighting)
+        elif top is None or top.step is None or step > top.step:
+            if top is not None and top.step is not None:
+                self._gap(top, sighting, step - top.step)
+            self._top = sighting
+            self._remember(sighting)
+        elif step < top.step and sighting.writer == top.writer:
+            self._top = sighting  # a new epoch or a new attempt counts from its beginning
+
+    def pace(self) -> Pace:
+        """The pace up to now; empty as long as nothing tells the time."""
+        if not self._gaps:
+            return Pace(steps=self.steps)
+        gaps = sorted(self._gaps)
+        cuts = quantiles(gaps, n=20, method="inclusive") if len(gaps) > 1 else [gaps[0]] * 19
+        return Pace(steps=self.steps, p50_s=cuts[9], p95_s=cuts[18], longest_s=self._longest)
+
+    def values(self) -> dict[str, tuple[float | None, ...]]:
+        """The last values of each metric, oldest first; `None` for one that was not finite."""
+        return {
+            name: tuple(value if isfinite(value) else None for value in values) for name, values in self.history.items() if values
+        }
+
+    def _gap(self, before: Sighting, after: Sighting, steps: float) -> None:
+        self.steps += int(steps)
+        gap = _between(before, after)
+        if gap is None or gap < 0 or steps <= 0:
+            return
+        self._gaps.append(gap / steps)
+        self._longest = max(self._longest or 0.0, gap / steps)
+
+    def _remember(self, sighting: Sighting) -> None:
+        for name, values in self.history.items():
+            if name in sighting.metrics:
+                values.append(sighting.metrics[name])
+
+
+def _between(before: Sighting, after: Sighting) -> float | None:
+    """Seconds between two steps: by the clock of the log, else by the bar's own, else by the step time it tells."""
+    if before.at is not None and after.at is not None:
+        return after.at - before.at
+    if before.elapsed_s is not None and after.elapsed_s is not None and before.writer == after.writer:
+        return after.elapsed_s - before.elapsed_s
+    return after.step_s

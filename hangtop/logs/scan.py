@@ -1,0 +1,85 @@
+"""One pass over the bytes for all literals at once: which of them occur, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hangtop.logs.split import OVERLAP
+
+try:
+    import ahocorasick_rs
+except ImportError:  # no wheel for this machine: slower, and said so (`Scanner.slow`)
+    ahocorasick_rs = None  # type: ignore[assignment]
+
+Hit = tuple[int, int, int]
+"""Number of the literal, first byte, end."""
+
+
+class Scanner:
+    """Finds all occurrences of a set of literals, overlapping ones included, and knows who wants each.
+
+    `owners[i]`: what was given for literal number `i`. `slow`: the fast library is missing; about ten times slower.
+    """
+
+    def __init__(self, wanted: Mapping[str, Sequence[Any]]) -> None:
+        self.literals = tuple(literal.encode() for literal in wanted)
+        self.owners: tuple[tuple[Any, ...], ...] = tuple(tuple(owners) for owners in wanted.values())
+        self.slow = ahocorasick_rs is None
+        self._find = self._fast() if not self.slow else _PlainScan(self.literals).find
+
+    def _fast(self) -> Any:
+        # A DFA takes more memory (some MB) than the default and finds twice as fast with hundreds of literals.
+        automaton = ahocorasick_rs.BytesAhoCorasick(list(self.literals), implementation=ahocorasick_rs.Implementation.DFA)
+        return lambda data: automaton.find_matches_as_indexes(data, overlapping=True)
+
+    def hits(self, data: bytes) -> list[Hit]:
+        """All occurrences, in the order of their ends."""
+        found: list[Hit] = self._find(data) if self.literals else []
+        return found
+
+
+class _PlainScan:
+    """The same with what Python brings: a regex that tries, at each byte, a tree of the literals' common beginnings."""
+
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self._numbers = {literal: number for number, literal in enumerate(literals)}
+        lengths = sorted({len(literal) for literal in literals})
+        # `(?=…)` finds the longest literal at each byte; the shorter ones that it begins with are added here.
+        self._nested = {
+            literal: tuple(self._numbers[literal[:length]] for length in lengths if literal[:length] in self._numbers)
+            for literal in literals
+        }
+        self._pattern = re.compile(b"(?=(" + _tree(literals) + b"))") if literals else None
+
+    def find(self, data: bytes) -> list[Hit]:
+        if self._pattern is None:
+            return []
+        lengths = {number: len(literal) for literal, number in self._numbers.items()}
+        found = [
+            (number, match.start(), match.start() + lengths[number])
+            for match in self._pattern.finditer(data)
+            for number in self._nested[match[1]]
+        ]
+        return sorted(found, key=lambda hit: hit[2])
+
+
+def _tree(literals: Iterable[bytes]) -> bytes:
+    """A regex for any of the literals that shares their common beginnings; the longest one is tried first."""
+    groups: dict[bytes, list[bytes]] = {}
+    ends = False
+    for literal in literals:
+        if literal:
+            groups.setdefault(literal[:1], []).append(literal[1:])
+        else:
+            ends = True
+    branches = b"|".join(re.escape(first) + _tree(tails) for first, tails in groups.items())
+    if not branches:
+        return b""
+    return b"(?:" + branches + (b"|)" if ends else b")")
+
+
+def too_long(literals: Iterable[str]) -> list[str]:
+    """Literals that a forced cut could tear apart."""
+    return [literal for literal in literals if len(literal.encode()) > OVERLAP]

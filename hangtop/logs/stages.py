@@ -1,0 +1,220 @@
+"""The stage machine: markers seen in the log become an ordered list of stages, through skips, nesting and restarts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.lines import Line, Writer
+from hangtop.logs.profile import STAGE_IDS, Profile, Stage
+from hangtop.records.log import StageEvent, StagePlan
+
+_KEPT_RECURRING = 256
+_KEPT_ONCE = 2_048
+_SHOWN = 64
+_ORDER = {stage: number for number, stage in enumerate(STAGE_IDS)}
+TRAINING = "train_loop"
+
+
+class Mark(Struct, frozen=True):
+    """A stage marker that was seen. `done`: it ends the stage."""
+
+    profile: str
+    stage: str
+    offset: int
+    at: float | None
+    writer: Writer
+    done: bool = False
+    late: bool = False
+
+
+class Marks:
+    """All marks of one file, of every profile: which of them count is known only when the framework is."""
+
+    def __init__(self) -> None:
+        self._once: list[Mark] = []
+        self._recurring: deque[Mark] = deque(maxlen=_KEPT_RECURRING)
+        self._stage: tuple[str, bool] = ("", False)
+        self._profiles: set[str] = set()
+        self.latest: dict[Writer, dict[str, Mark]] = {}
+
+    def saw(self, profile: Profile, stage: Stage, line: Line, done: bool = False) -> None:
+        """A marker was found. Marks that only repeat the latest one are not kept."""
+        mark = Mark(profile.name, stage.id, line.offset, line.at, line.writer, done, line.prefix.repeated > 0)
+        if not done:
+            self.latest.setdefault(line.writer, {})[profile.name] = mark
+        if self._stage != (stage.id, done):
+            self._stage = (stage.id, done)
+            self._profiles = set()
+        elif profile.name in self._profiles:
+            return
+        self._profiles.add(profile.name)
+        if stage.recurs or stage.id == TRAINING:
+            self._recurring.append(mark)
+        elif len(self._once) < _KEPT_ONCE:
+            self._once.append(mark)
+
+    def all(self) -> tuple[Mark, ...]:
+        """The marks in the order of the file."""
+        return tuple(sorted((*self._once, *self._recurring), key=lambda mark: mark.offset))
+
+
+class Course(Struct, frozen=True):
+    """The way of a run through its stages. `restarts`: offsets where a new attempt begins in the same file."""
+
+    events: tuple[StageEvent, ...] = ()
+    restarts: tuple[int, ...] = ()
+
+
+class StageMachine:
+    """Puts the marks of the active profiles in order. `profiles`: as `frameworks.active` gives them, the leading one first."""
+
+    def __init__(self, profiles: Sequence[Profile], file: int, fatal_at: Sequence[int] = ()) -> None:
+        self._stages = {(profile.name, stage.id): stage for profile in profiles for stage in profile.stage}
+        self._profiles = {profile.name: profile for profile in profiles}
+        self._leader = profiles[0] if profiles else None
+        self._own = {stage.id: number for number, stage in enumerate(self._leader.stage)} if self._leader else {}
+        self._file = file
+        self._fatal_at = sorted(fatal_at)
+        self.events: list[StageEvent] = []
+        self.restarts: list[int] = []
+        self._writer: Writer = ()
+        self._passed: set[tuple[Writer, str]] = set()
+        self._training = False
+
+    def run(self, marks: Iterable[Mark]) -> Course:
+        """The course of the run, from its marks in file order."""
+        for mark in marks:
+            stage = self._stages.get((mark.profile, mark.stage))
+            if stage is not None:
+                self._done(mark, stage) if mark.done else self._enter(mark, stage)
+        return Course(tuple(_newest(self.events)), tuple(self.restarts))
+
+    def _enter(self, mark: Mark, stage: Stage) -> None:
+        if self._begins_again(mark, stage):
+            self.restarts.append(mark.offset)
+            self._training, self._passed = False, set()
+        elif not self._counts(mark, stage):
+            return
+        self._passed.add((mark.writer, stage.id))
+        self._training = self._training or stage.id == TRAINING
+        current = self.events[-1] if self.events else None
+        if current is not None and current.id == stage.id and current.attempt == self._attempt and current.done_at is None:
+            return
+        self._append(mark, stage)
+
+    def _done(self, mark: Mark, stage: Stage) -> None:
+        current = self.events[-1] if self.events else None
+        if current is not None and current.id == stage.id:
+            if current.done_at is None:
+                self.events[-1] = replace(current, done_at=mark.at)
+        elif not self._counts(mark, stage) or (self._training and not stage.recurs):
+            return
+        follow = self._stages.get((mark.profile, stage.after_done or ""))
+        if follow is not None:
+            self._enter(replace(mark, stage=follow.id, done=False), follow)
+        elif current is None or current.id != stage.id:
+            self._append(mark, stage)
+            self.events[-1] = replace(self.events[-1], done_at=mark.at)
+
+    def _append(self, mark: Mark, stage: Stage) -> None:
+        if self.events and self.events[-1].done_at is None:
+            self.events[-1] = replace(self.events[-1], done_at=mark.at)
+        self._writer = mark.writer
+        title, attempt = stage.title, self._attempt
+        self.events.append(StageEvent(stage.id, title, mark.profile, self._file, mark.offset, mark.at, attempt=attempt))
+
+    @property
+    def _attempt(self) -> int:
+        return len(self.restarts) + 1
+
+    def _counts(self, mark: Mark, stage: Stage) -> bool:
+        """Whether this mark moves the run: forwards, back by the same writer, or by a stage that recurs."""
+        if not self.events or self.events[-1].attempt != self._attempt:
+            return True
+        if self._training:
+            return stage.recurs or stage.id == TRAINING or stage.ends_run
+        return self._forward(mark.profile, stage.id) or (mark.writer == self._writer and not mark.late)
+
+    def _forward(self, profile: str, stage: str) -> bool:
+        current = self.events[-1]
+        return self._order(profile, stage) >= self._order(current.profile, current.id)
+
+    def _order(self, profile: str, stage: str) -> tuple[float, int]:
+        """Where a stage stands: in the leading profile's own order; engines inside the stage that holds them."""
+        nests_in = self._profiles[profile].nests_in
+        if self._leader is not None and profile != self._leader.name and nests_in in self._own and stage not in self._own:
+            return (self._own[nests_in], 1 + _ORDER.get(stage, 0))
+        if stage in self._own:
+            return (self._own[stage], 0)
+        later = [number for known, number in self._own.items() if _ORDER.get(known, 0) > _ORDER.get(stage, 0)]
+        return (min(later, default=len(self._own)) - 0.5, _ORDER.get(stage, 0))
+
+    def _begins_again(self, mark: Mark, stage: Stage) -> bool:
+        """A start-up stage after training, or after a crash by a writer that had passed it: a new attempt in the same file."""
+        if not stage.restarts or mark.late or not self.events or self._forward(mark.profile, stage.id):
+            return False
+        begun = self.restarts[-1] if self.restarts else -1
+        crashed = any(begun < offset < mark.offset for offset in self._fatal_at)
+        return self._training or (crashed and (mark.writer, stage.id) in self._passed)
+
+
+def _newest(events: list[StageEvent]) -> list[StageEvent]:
+    """All stages but the oldest rounds of a long training: the first of each stage and attempt stays."""
+    if len(events) <= _SHOWN:
+        return events
+    first = {(event.attempt, event.id): event for event in reversed(events)}
+    kept = [event for event in events[: -_SHOWN // 2] if first[event.attempt, event.id] is event]
+    return [*kept, *events[-_SHOWN // 2 :]]
+
+
+def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[StagePlan, ...]:
+    """The stages of the leading framework in order; engine stages that were seen stand behind the stage that holds them."""
+    if not profiles:
+        return ()
+    by_name = {profile.name: profile for profile in profiles}
+    own = {stage.id for stage in profiles[0].stage}
+    rows: list[StagePlan] = [_plan(stage) for stage in profiles[0].stage]
+    seen = dict.fromkeys((event.profile, event.id) for event in events if event.id not in own)
+    for name, stage_id in seen:
+        profile = by_name.get(name)
+        if profile is None or any(row.id == stage_id for row in rows):
+            continue
+        stage = next(stage for stage in profile.stage if stage.id == stage_id)
+        rows.insert(_place(rows, profile, stage_id), _plan(stage))
+    return tuple(rows)
+
+
+def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
+    order = _ORDER.get(stage_id, 0)
+    inside = [i for i, row in enumerate(rows) if row.id == profile.nests_in]
+    if inside:
+        place = inside[0] + 1
+        while place < len(rows) and rows[place].id.startswith("engine_") and _ORDER.get(rows[place].id, 0) < order:
+            place += 1
+        return place
+    return next((i for i, row in enumerate(rows) if _ORDER.get(row.id, 0) > order), len(rows))
+
+
+def _plan(stage: Stage) -> StagePlan:
+    return StagePlan(
+        id=stage.id,
+        title=stage.title,
+        typical_s=stage.typical_s,
+        slow_after_s=stage.slow_after_s,
+        stalled_after_s=stage.stalled_after_s,
+        steady=stage.steady,
+        recurs=stage.recurs,
+        causes=stage.causes,
+        fixes=stage.fixes,
+    )
+
+
+def stage_of(marks: Mapping[str, Mark], profiles: Sequence[Profile], since: int) -> str | None:
+    """The stage of one writer: its newest mark of an active profile in this attempt."""
+    names = {profile.name for profile in profiles}
+    counted = [mark for name, mark in marks.items() if name in names and mark.offset >= since]
+    return max(counted, key=lambda mark: mark.offset).stage if counted else None

@@ -1,0 +1,109 @@
+"""Clock times as logs write them, as seconds. Naive: what stands in the log, as if it were UTC; the source knows the shift."""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+
+_DAY_S = 86_400.0
+_LEAP_YEAR = 2024  # any date exists in it
+
+STAMP = (
+    r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?"
+    r"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?"
+)
+"""A date with a clock time, without groups, for use inside a prefix."""
+
+_DATED = re.compile(
+    r"(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<m2>\d\d)/(?P<d2>\d\d)/(?P<y2>\d{4})|(?P<m3>\d\d)[-/](?P<d3>\d\d)"
+    r"|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
+    r"[T _](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
+)
+_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+
+
+class Stamps:
+    """Reads the times of one log. A date without a year gets the year of the log's other dates."""
+
+    def __init__(self) -> None:
+        self.year: int | None = None
+
+    def read(self, text: str) -> float | None:
+        """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` when it is no date. A zone is taken off."""
+        found = _DATED.match(text)
+        if found is None:
+            return None
+        year = found["y"] or found["y2"]
+        if year:
+            self.year = int(year)
+        month, day = _month_and_day(found)
+        if not (1 <= month <= 12 and 1 <= day <= 31):
+            return None
+        clock = int(found["H"]) * 3600 + int(found["M"]) * 60 + int(found["S"])
+        date = timegm((int(year) if year else self.year or _LEAP_YEAR, month, day, 0, 0, 0))
+        zone = 0
+        if found["sign"]:
+            zone = (int(found["oh"]) * 3600 + int(found["om"]) * 60) * (1 if found["sign"] == "+" else -1)
+        fraction = float("0." + found["frac"][1:]) if found["frac"] else 0.0
+        return date + clock + fraction - zone
+
+
+def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
+    """glog's C++ form writes the month without its zero: `117` is January 17; only `1131` and the like need two digits."""
+    if mmdd := found["mmdd"]:
+        return int(mmdd[:-2]), int(mmdd[-2:])
+    if mon := found["mon"]:
+        return _MONTHS.get(mon, 0), int(found["d4"])
+    return int(found["m"] or found["m2"] or found["m3"]), int(found["d"] or found["d2"] or found["d3"])
+
+
+def seconds(text: str) -> float | None:
+    """Seconds of a duration as bars write it: `05:06`, `1:22:33`, `2 days, 01:02:03`, `12.5s`; `None` for `?` and others."""
+    days, _, clock = text.rpartition(" day")
+    total = float(days) * _DAY_S if days.isdigit() else 0.0
+    clock = clock.lstrip("s, ")
+    try:
+        parts = [float(part) for part in clock.rstrip("s").split(":")]
+    except ValueError:
+        return None
+    for part, unit in zip(reversed(parts), (1.0, 60.0, 3600.0, _DAY_S), strict=False):
+        total += part * unit
+    return total
+
+
+class LogClock(Stamps):
+    """When things happened, in unix time: by the log's own clock and `shift_s`, or by the arrival of the bytes when live.
+
+    A log clock that disagrees with the arrival (it jumped, or the line is old) is not believed.
+    """
+
+    BELIEVED_S = 5.0
+
+    def __init__(self, shift_s: float | None = None) -> None:
+        super().__init__()
+        self._shift_s = shift_s or 0.0
+        self._arrival: float | None = None
+        self._heard: float | None = None
+        self.last_log_time: float | None = None
+        self.longest_silence_s: float | None = None
+
+    def arrived(self, at: float | None) -> None:
+        """The bytes that follow arrived at this unix time; `None`: they are history."""
+        if at is not None and self._heard is not None:
+            self.silence(at - self._heard)
+        self._arrival = at
+        self._heard = at if at is not None else self._heard
+
+    def at(self, stamp: float | None) -> float | None:
+        """Unix time of a line with this stamp."""
+        told = None if stamp is None else stamp + self._shift_s
+        if self._arrival is None or (told is not None and abs(told - self._arrival) < self.BELIEVED_S):
+            return told
+        return self._arrival
+
+    def silence(self, gap_s: float) -> None:
+        """So long nothing was heard; a clock that jumped back says nothing."""
+        if gap_s > 0:
+            self.longest_silence_s = max(self.longest_silence_s or 0.0, gap_s)
