@@ -107,7 +107,7 @@ def doing(stack: Stack) -> Doing | None:
     if peers := [other for other in others if other.waits_for_peers and other.kind == "collective"]:
         return peers[0]
     if ours is None or ours.kind in ("idle", "join"):
-        return _busiest(others) or ours
+        return _busiest(others) or ours or next(iter(others), None)
     return ours
 
 

@@ -36,22 +36,22 @@ DoingKind = Literal[
 ]
 """What a thread does; down to `lock` the strongest explanation first. `user` works in its own code, `waits` in an unknown way."""
 Phase = Literal["checkpoint", "load", "eval", "compile", "generate", "data"]
-Owner = Literal["user", "package", "framework", "plumbing", "python"]
-"""Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library."""
+Owner = Literal["user", "package", "framework", "plumbing", "python", "native"]
+"""Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library, C."""
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A frame in one of `files` says `kind`, if its function is one of `functions` (none: any)."""
+    """A frame in one of `files` (none: any) says `kind`, if its function is one of `functions` (none: any)."""
 
     kind: DoingKind
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     functions: frozenset[str] = frozenset()
 
     def says(self, frame: Frame) -> bool:
         if self.functions and frame.name not in self.functions and frame.function not in self.functions:
             return False
         path = "/" + frame.file
-        return any(f"/{end}" in path if end.endswith("/") else path.endswith(f"/{end}") for end in self.files)
+        return not self.files or any(f"/{end}" in path if end.endswith("/") else path.endswith(f"/{end}") for end in self.files)
 
 
 class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,11 +85,14 @@ def table() -> Table:
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
+_NATIVE = re.compile(r"\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$")
 
 
 @lru_cache(maxsize=4096)
 def owner(file: str) -> Owner:
     """Whose code a file holds."""
+    if _NATIVE.search(file):
+        return "native"
     if package := _PACKAGE.search(file):
         name = package[1].removesuffix(".py")
         known = table().packages

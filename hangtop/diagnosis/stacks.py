@@ -70,7 +70,12 @@ def path(known: Doing) -> tuple[Step, ...]:
 def _steps(known: Doing, *, lines: bool) -> tuple[Step, ...]:
     places = frozenset(own(known.thread.frames)) if lines else frozenset()
     frames = enumerate(known.thread.frames)
-    return tuple((frame.function, frame.file, frame.line if place in places else 0) for place, frame in frames)[::-1]
+    return tuple((_named(frame), frame.file, frame.line if place in places else 0) for place, frame in frames)[::-1]
+
+
+def _named(frame: Frame) -> str:
+    """Native functions without a symbol are addresses, which differ from process to process."""
+    return "?" if frame.function.startswith("0x") else frame.function
 
 
 def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
@@ -135,6 +140,34 @@ def motion(before: Stack, now: Stack) -> Motion | None:
     if [frame.function for frame in old] != [frame.function for frame in new]:
         return "moved"
     return "still" if [frame.line for frame in old] == [frame.line for frame in new] else "within"
+
+
+def stands_out(one: StackClass, among: Iterable[StackClass]) -> bool:
+    """Whether this class is one to look at: it waits for nobody's sake while others wait for their peers."""
+    waiting = any(other.doing.waits_for_peers for other in among)
+    return waiting and not one.doing.waits_for_peers and one.doing.kind not in ("idle", "loader_worker")
+
+
+def only(
+    stacks: Iterable[Stack], ranks: frozenset[int] | None = None, thread: str | None = None, function: str | None = None
+) -> tuple[Stack, ...]:
+    """The stacks of these ranks, with the threads whose name holds `thread` and that have a frame whose name holds `function`."""
+    kept = []
+    for stack in stacks:
+        if ranks is not None and stack.rank not in ranks:
+            continue
+        named = [one for one in stack.threads if thread is None or thread.lower() in one.name.lower()]
+        found = [
+            one for one in named if function is None or any(function.lower() in frame.function.lower() for frame in one.frames)
+        ]
+        if found or (stack.problem and not thread and not function):
+            kept.append(replace(stack, threads=tuple(found)))
+    return tuple(kept)
+
+
+def each_thread(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
+    """Every thread as a stack of its own, so that `classes` folds all of them."""
+    return tuple(replace(stack, threads=(thread,)) for stack in stacks for thread in stack.threads)
 
 
 def excerpt_of(frame: Frame, excerpts: Iterable[Excerpt]) -> Excerpt | None:

@@ -1,0 +1,175 @@
+"""`hangtop stacks`: all ranks' stacks, folded into classes, the odd ones first."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import psutil
+from msgspec import Struct
+
+from hangtop import clock
+from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
+from hangtop.panes.stack_rows import StackView, rows, summary
+from hangtop.records.stack import Excerpt, Stack, StacksReading, add_look
+from hangtop.sources.stacks import take
+
+SCHEMA = 1
+
+
+class Wanted(Struct, frozen=True):
+    """What to show. `again_s`: take a second look that many seconds later, and say what moved. Filters: see `only`."""
+
+    native: bool = False
+    with_locals: bool = False
+    again_s: float | None = None
+    all_threads: bool = False
+    ranks: frozenset[int] | None = None
+    thread: str | None = None
+    function: str | None = None
+
+
+def run(
+    pids_by_rank: Mapping[int, int],
+    others: Iterable[int] = (),
+    *,
+    wanted: Wanted | None = None,
+    as_json: bool = False,
+    echo: Callable[[str], None] = print,
+) -> int:
+    """Dump and print. `others` are processes of the run that are no ranks. Exit codes: 0 some stack was read, 4 none."""
+    wanted = wanted or Wanted()
+    pids = (*pids_by_rank.values(), *others)
+    looks = _look((), pids, wanted)
+    if wanted.again_s is not None and not looks[-1].problem:
+        time.sleep(wanted.again_s)
+        looks = _look(looks, pids, wanted)
+    stacks = only(number(looks[-1].stacks, pids_by_rank), wanted.ranks, wanted.thread, wanted.function)
+    view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
+    echo(_json(view) if as_json else _text(view))
+    return 0 if any(stack.threads for stack in stacks) else 4
+
+
+def find(pids: Iterable[int]) -> tuple[dict[int, int], tuple[int, ...]]:
+    """These processes and all below them: pids by the RANK of their environment, and those without one.
+
+    A rank's own children (data loader workers) inherit its RANK: the oldest process of a rank is the rank.
+    """
+    ranks: dict[int, int] = {}
+    others: list[int] = []
+    for pid in _family(pids):
+        rank = _rank(pid)
+        if rank is None or rank in ranks:
+            others.append(pid)
+        else:
+            ranks[rank] = pid
+    return ranks, tuple(others)
+
+
+def _look(looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted) -> tuple[StacksReading, ...]:
+    for part in take(pids, clock.now(), native=wanted.native, with_locals=wanted.with_locals):
+        looks = add_look(looks, part)
+    return looks
+
+
+def _family(pids: Iterable[int]) -> list[int]:
+    """The processes and all below them, oldest first. A pid that no process has stays in: the look says that it is gone."""
+    gone: list[int] = []
+    found: dict[int, float] = {}
+    for pid in pids:
+        try:
+            root = psutil.Process(pid)
+            found.update({process.pid: process.create_time() for process in (root, *root.children(recursive=True))})
+        except psutil.NoSuchProcess:
+            gone.append(pid)
+    return sorted(found, key=lambda pid: (found[pid], pid)) + [pid for pid in gone if pid not in found]
+
+
+def _rank(pid: int) -> int | None:
+    try:
+        given = psutil.Process(pid).environ().get("RANK", "")
+    except (psutil.Error, OSError):  # gone, or no right to see it: then it is no known rank
+        return None
+    return int(given) if given.isdecimal() else None
+
+
+def _text(view: StackView) -> str:
+    width = max(80, shutil.get_terminal_size((120, 40)).columns)
+    lines = ["".join(words for words, _ in row).rstrip() for row in rows(view, width)]
+    return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
+
+
+def _json(view: StackView) -> str:
+    look = view.look
+    ranked = [stack for stack in view.stacks if stack.rank is not None]
+    others = [stack for stack in view.stacks if stack.rank is None]
+    answer = {
+        "schema": SCHEMA,
+        "at": look.started_at,
+        "took_s": look.took_s,
+        "stopped": look.native,
+        "problem": look.problem,
+        "mend": look.mend,
+        "classes": [_class(one, view) for one in classes(ranked)],
+        "others": [_class(one, view) for one in classes(others)],
+        "unread": [
+            {"rank": stack.rank, "pid": stack.pid, "state": stack.state, "problem": stack.problem, "mend": stack.mend}
+            for stack in view.stacks
+            if stack.problem
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
+
+
+def _class(one: StackClass, view: StackView) -> dict[str, Any]:
+    first, known = one.members[0], one.doing
+    before = view.before.get(first.pid)
+    return {
+        "ranks": one.ranks,
+        "pids": one.pids,
+        "doing": {
+            "kind": known.kind,
+            "text": known.text,
+            "function": known.function,
+            "phase": known.phase,
+            "file": known.file,
+            "line": known.line,
+        },
+        "motion": motion(before, first) if before else None,
+        "thread": {
+            "name": known.thread.name,
+            "state": known.thread.state,
+            "wait": known.thread.wait,
+            "wchan": known.thread.wchan,
+        },
+        "other_threads": [_thread_line(first, name) for name in _other_threads(first, known.thread.name)],
+        "frames": [_frame(one, place, view.look.excerpts) for place in range(len(one.frames))],
+    }
+
+
+def _other_threads(stack: Stack, speaking: str) -> list[str]:
+    return [thread.name for thread in stack.threads if thread.name != speaking]
+
+
+def _thread_line(stack: Stack, name: str) -> dict[str, Any]:
+    alone = only((stack,), thread=name)
+    known = doing(alone[0]) if alone else None
+    return {"name": name, "doing": known.text if known else None, "where": known.where if known else None}
+
+
+def _frame(one: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:
+    frame = one.frames[place]
+    excerpt = excerpt_of(frame, excerpts)
+    return {
+        "function": frame.function,
+        "file": frame.file,
+        "line": frame.line,
+        "own": place in one.own,
+        "parts": place == one.parts_at,
+        "source": excerpt.lines[frame.line - excerpt.first].strip() if excerpt else None,
+        "locals": dict(frame.locals),
+    }
