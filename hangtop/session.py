@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
 from hangtop.records.reading import Reading
@@ -43,6 +45,19 @@ async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
     finally:
         task.cancel()
         feed.close()
+
+
+class Curiosity:
+    """Asks the feed for what the verdict still needs, and not twice for the same."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._asked_at = -SECOND_LOOK_S
+
+    def follow(self, case: Case) -> None:
+        if case.now - self._asked_at >= SECOND_LOOK_S and (ask := wish(case)) is not None:
+            self._asked_at = case.now
+            self._feed.ask(ask)
 
 
 def settled(state: RunState) -> bool:

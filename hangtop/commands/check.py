@@ -9,13 +9,14 @@ from typing import TextIO
 import msgspec
 
 from hangtop import clock
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.case import Case, look
+from hangtop.diagnosis.verdict import judge
+from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import report
-from hangtop.session import settled, states
+from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
 from hangtop.text import duration
 
@@ -26,26 +27,29 @@ AT_MOST_S = 5.0
 """A log that is still being read after this is judged by what is known, and the report says how much was read."""
 
 
-async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[RunState, Verdict]:
+async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Case, Verdict]:
     """Watch until the sources have looked, or for `wait_s` seconds; a run that has plainly ended or hangs ends the wait early."""
     started = time.monotonic()
-    state = RunState()
-    verdict = diagnose(state, spec, clock.now())
+    curiosity = Curiosity(feed)
+    case = look(RunState(), spec, clock.now())
+    verdict = judge(case)
     async for state in states(feed, LOOK_AGAIN_S):
-        verdict = diagnose(state, spec, clock.now())
+        case = look(state, spec, clock.now())
+        verdict = judge(case)
+        curiosity.follow(case)
         watched_s = time.monotonic() - started
         ended = verdict.word not in ("running", "slow", "blind")
-        if settled(state) and watched_s >= AT_LEAST_S and (ended or watched_s >= (wait_s or 0.0)):
+        enough = settled(state) and satisfied(case) and watched_s >= AT_LEAST_S
+        if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
         if watched_s >= max(wait_s or 0.0, AT_MOST_S):
             break
-    return state, verdict
+    return case, verdict
 
 
 def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:
-    """Print the verdict and give the exit code of design §4."""
-    state, verdict = asyncio.run(look_once(feed, spec, wait_s))
-    case = look(state, spec, clock.now())
+    """Print the verdict and give the exit code of the contract."""
+    case, verdict = asyncio.run(look_once(feed, spec, wait_s))
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:

@@ -9,11 +9,13 @@ from typing import TextIO
 from msgspec import Struct
 
 from hangtop.commands.check import text
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.verdict import judge
+from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.verdict import EXIT_CODES, Verdict, VerdictWord
-from hangtop.session import settled, states
+from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
 from hangtop.text import clock, duration
 
@@ -66,15 +68,18 @@ async def watch(
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, or the feed ends."""
     said = Said()
-    verdict = diagnose(RunState(), spec, now())
+    curiosity = Curiosity(feed)
+    verdict = judge(look(RunState(), spec, now()))
     async for state in states(feed, LOOK_AGAIN_S):
-        verdict = diagnose(state, spec, now())
+        case = look(state, spec, now())
+        verdict = judge(case)
+        curiosity.follow(case)
         if not settled(state) and verdict.word != "blind":
             continue
         for line in changes(said, state, verdict, now()):
             out.write(line + "\n")
         out.flush()
-        if verdict.word in until:
+        if verdict.word in until and satisfied(case):
             break
     out.write("\n".join(text(verdict)) + "\n")
     out.flush()

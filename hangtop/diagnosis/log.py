@@ -41,7 +41,8 @@ def crashed(case: Case) -> Verdict | None:
 
 
 def first_cause(findings: list[Finding]) -> Finding:
-    """The earliest cause; a victim or a consequence only when nothing else is there (pytorch/pytorch#118369: the rank that prints is the one that waits)."""
+    """The earliest cause; a victim or a consequence only when nothing else is there: who prints a timeout is who waited
+    (pytorch/pytorch#118369)."""
     order = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
     return min(findings, key=lambda finding: (order[finding.role], finding.offset))
 

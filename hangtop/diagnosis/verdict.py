@@ -35,8 +35,12 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:
-    """The verdict at this moment: the first rule that holds, or running."""
-    case = look(state, spec, now)
+def judge(case: Case) -> Verdict:
+    """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
     return replace(verdict, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+
+
+def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:
+    """The verdict at this moment."""
+    return judge(look(state, spec, now))

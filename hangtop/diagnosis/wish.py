@@ -14,14 +14,26 @@ AGAIN_S = 20.0
 MOST_PIDS = 64
 
 
+def looks_in_this_silence(case: Case) -> int:
+    """Finished looks since the last output: older ones tell of another moment."""
+    since = case.now - (case.silence_s or 0.0)
+    return sum(1 for look in case.state.looks if look.done and look.started_at >= since)
+
+
+def satisfied(case: Case) -> bool:
+    """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
+    stacks = case.state.health.get("stacks")
+    impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
+    return not case.is_quiet or not case.pids or impossible or looks_in_this_silence(case) >= 2
+
+
 def wish(case: Case) -> StacksAsk | None:
     """The stacks to ask for now, or none. Dumps never stop the run, and cost some 40 ms of one core a process."""
     if case.silence_s is None or case.silence_s < AT_PART * case.quiet_s or not case.pids:
         return None
     looks = case.state.looks
     if looks and looks[-1].started_at > 0:
-        fresh = [look for look in looks if look.started_at >= case.now - case.silence_s]
-        pause_s = SECOND_LOOK_S if len(fresh) < 2 else AGAIN_S
+        pause_s = SECOND_LOOK_S if looks_in_this_silence(case) < 2 else AGAIN_S
         if case.now - looks[-1].started_at < pause_s:
             return None
     return StacksAsk(ask=int(case.now * 1000), pids=case.pids[:MOST_PIDS])
