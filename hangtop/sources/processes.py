@@ -1,29 +1,32 @@
-"""The source "procs": who writes the watched logs, and whether they live."""
+"""The source "procs": who writes the watched logs, the run's processes, and the machine they run on."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable
-
-from msgspec.structs import replace
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 from hangtop.records.ask import Ask
-from hangtop.records.process import ProcessReading, Writer
+from hangtop.records.process import Process, ProcessReading, Rendezvous
 from hangtop.records.reading import Value
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
-from hangtop.sources.proc.wanted import Wanted
-from hangtop.sources.proc.words import clean, command_line
-from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
+from hangtop.sources.proc.host import Host
+from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
+from hangtop.sources.proc.openfiles import OpenFiles
+from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
+from hangtop.sources.proc.run import RunTree
+from hangtop.sources.proc.table import OpenFile, ProcessTable
+from hangtop.sources.proc.writers import Machine
+from hangtop.sources.proc.writing import Writing
 from hangtop.spec import WatchSpec
 
-RESOLVE_EVERY = 15
-"""Looks between two resolutions of the log paths."""
-MAX_GONE = 64
-"""So many writers that are gone are remembered, the latest."""
+SELDOM = 5
+"""Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
+MAX_LEFTOVERS = 64
+
+Files = Mapping[int, tuple[OpenFile, ...]]
 
 
 def open_table() -> ProcessTable:
@@ -48,108 +51,99 @@ class ProcessSource:
         self._spec = spec
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
-        self._wanted = Wanted(spec.logs, spec.stdin_fd)
-        self._owners: frozenset[int] = frozenset()
-        self._paths: Guard[str, frozenset[int]] = Guard()
-        self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._exits = Exits()
-        self._writers: dict[Identity, Writer] = {}
+        self._writing = Writing(spec, self._table, self._exits)
+        self._run = RunTree(spec, self._table, self._exits)
+        self._host = Host()
+        self._nets: Guard[int, list[Connection]] = Guard()
+        self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
+        self._rendezvous: Rendezvous | None = None
+        self._orphans: tuple[Process, ...] = ()
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
-        """The writers of the logs. `now` is unix time."""
-        watched = {identity.pid for identity, writer in self._writers.items() if writer.alive}
-        self._table.refresh(watched)
-        self._files.refresh(now, watched)
-        if self._looks % RESOLVE_EVERY == 0:
-            self._resolve()
+        """The processes as they are at `now` (unix time), and every few looks the machine."""
+        seldom = self._looks % SELDOM == 0
         self._looks += 1
-        machine = Machine.of(self._table.stats, self._files.by_pid())
-        feeders = self._feeders(machine)
-        for feeder in feeders:
-            self._meet(machine.stats[feeder.pid], feeder, now)
-        self._forget_relays({feeder.pid for feeder in feeders})
-        for identity, writer in self._writers.items():
-            self._writers[identity] = self._as_it_is(identity, writer, now)
-        self._forget_old()
+        writing = self._writing.alive()
+        self._table.refresh(writing | self._run.members)
+        self._files.refresh(now, writing)
+        files = self._files.by_pid()
+        self._writing.look(Machine.of(self._table.stats, files), now)
+        processes = self._run.look(self._writing.alive(), files, now)
+        if seldom:
+            self._rendezvous = self._meet(processes)
+            self._orphans = self._find_orphans(files, now)
         hidden = self._hidden()
-        yield ProcessReading(tuple(self._writers.values()), hidden, self._note(hidden))
+        yield ProcessReading(
+            writers=self._writing.writers,
+            hidden=hidden,
+            note=self._writing.note(hidden),
+            processes=processes,
+            orphans=self._orphans,
+            zombies=self._find_zombies(files, now),
+            ended=self._run.ended,
+            rendezvous=self._rendezvous,
+            missing_right=next((process.missing_right for process in processes if process.missing_right), None),
+        )
+        if seldom:
+            yield self._host.look(processes[0].pid if processes else None, self._disks(), now)
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """Nothing is asked of this source."""
         return ()
 
-    def _resolve(self) -> None:
-        def look() -> frozenset[int]:
-            self._wanted.resolve()
-            return self._wanted.owners()
+    def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
+        """The sockets to MASTER_PORT, where the ranks' environment names one."""
+        ranks = [process for process in processes if process.role == "rank" and process.state not in "ZX"]
+        environs = {pid: facts.environ for pid, facts in self._run.book.known(process.pid for process in ranks).items()}
+        first = next((pid for pid, environ in environs.items() if environ.get("MASTER_PORT", "").isdecimal()), None)
+        if first is None:
+            return None
+        connections = self._nets.ask({first: partial(read_connections, first)}).get(first)
+        if not isinstance(connections, list):
+            return None
+        held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in ranks})
+        sockets = {process.rank: socket_inodes(held.get(process.pid)) for process in ranks if process.rank is not None}
+        environ = environs[first]
+        return meeting(environ.get("MASTER_ADDR", "?"), int(environ["MASTER_PORT"]), ranks[0].world, connections, sockets)
 
-        answer = self._paths.ask({"logs": look}).get("logs")
-        self._owners = answer if isinstance(answer, frozenset) else self._owners
+    def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
+        lost = adopted(self._table.stats, self._run.members)
+        facts = self._run.book.look(lost, now)
+        mine = self._writing.owners or {os.geteuid()}
+        orphans = [
+            pid
+            for pid in lost
+            if pid in facts
+            and self._table.owner(pid) in mine
+            and is_orphan(self._table.stats[pid], facts[pid], files.get(pid, ()))
+        ]
+        return self._describe(orphans, files, now)
 
-    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
-        if self._spec.pids:
-            return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
-        paths = sorted(filter(self._wanted.matches, machine.holders))
-        return find_feeders(machine, paths, ignored=(os.getpid(), os.getppid()))
+    def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
+        zombies = unreaped(self._table.stats, self._run.members)
+        for pid in zombies:
+            self._exits.watch(self._table.stats[pid])
+        return self._describe(zombies, files, now)
 
-    def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:
-        """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
-        self._exits.watch(stat)
-        started_at = self._table.started_at(stat.start_ticks)
-        known = self._writers.get(stat.identity)
-        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S:
-            known = Writer(stat.pid, started_at, clean(stat.name), self._command(stat), stat.start_ticks)
-        self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean, feeder.paths))), via=feeder.via)
-
-    def _command(self, stat: Stat) -> str:
-        words = self._commands.ask({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
-        return command_line(words) if isinstance(words, tuple) and words else f"[{clean(stat.name)}]"
-
-    def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
-        """The writer as the present table shows it: a pid with another start time is another process."""
-        stat = self._table.stats.get(identity.pid)
-        lives = stat is not None and stat.identity == identity and stat.state not in "ZX"
-        if lives:
-            return writer
-        if stat is not None and stat.identity == identity:
-            self._exits.watch(stat)
-        gone_at = now if writer.gone_at is None else writer.gone_at
-        code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
-        return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
-
-    def _forget_relays(self, feeding: Collection[int]) -> None:
-        """A relay stood for itself only until someone fed it."""
-        for identity, writer in list(self._writers.items()):
-            stat = self._table.stats.get(identity.pid)
-            if (
-                stat is not None
-                and stat.identity == identity
-                and stat.name in RELAYS
-                and writer.alive
-                and stat.pid not in feeding
-            ):
-                del self._writers[identity]
-
-    def _forget_old(self) -> None:
-        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
-        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
-            del self._writers[identity]
-        for identity in gone:
-            if identity.pid not in self._table.stats:
-                self._exits.forget(identity)
+    def _describe(self, pids: list[int], files: Files, now: float) -> tuple[Process, ...]:
+        found = (self._run.one(pid, files.get(pid, ()), now) for pid in pids[:MAX_LEFTOVERS])
+        return tuple(process for process in found if process is not None)
 
     def _hidden(self) -> int:
         """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""
-        return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._owners)
+        return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.owners)
 
-    def _note(self, hidden: int) -> str | None:
-        """What is missing, while no writer is known to live."""
-        if any(writer.alive for writer in self._writers.values()):
-            return None
-        if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self._writers.values()}]:
-            return f"--pid {absent[0]}: no such process on this machine"
-        if not hidden:
-            return None
-        way = "run hangtop outside this container" if os.geteuid() == 0 else "run hangtop as that user, or: sudo hangtop"
-        return f"{hidden} of the log owner's processes may not be looked into, one may be the writer: {way}"
+    def _disks(self) -> list[str]:
+        """One path on each file system that the run may fill."""
+        logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
+        own = [path for path in (self._spec.checkpoint_dir, *logs[:1]) if path]
+        return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]
+
+
+def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int] | None:
+    """The inodes of the sockets among these files; `None` when the files may not be seen."""
+    if not isinstance(files, tuple):
+        return None
+    return frozenset(int(file.target[8:-1]) for file in files if file.target.startswith("socket:["))

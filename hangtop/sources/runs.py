@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
@@ -17,6 +16,8 @@ from hangtop.sources.proc.frameworks import RANK_NAMES, framework_of, looks_like
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import OpenFiles
 from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
@@ -48,6 +49,7 @@ class RunsSource:
         self._files = OpenFiles(self._table)
         self._members: Guard[Hashable, Member] = Guard()
         self._sizes: Guard[Hashable, tuple[int, float]] = Guard()
+        self._users = Users()
         self._known: dict[Hashable, Member] = {}
 
     def read(self, now: float) -> Iterable[Value]:
@@ -55,7 +57,7 @@ class RunsSource:
         self._table.refresh(())
         self._files.refresh(now)
         machine = Machine.of(self._table.stats, self._files.by_pid())
-        children = machine.children()
+        children = children_of(machine.stats)
         found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
 
@@ -86,7 +88,7 @@ class RunsSource:
             start_ticks=stat.start_ticks,
             command=command_line(members[feeder.pid].command) if feeder.pid in members else f"[{clean(stat.name)}]",
             framework=framework_of(" ".join(member.command) for member in members.values()) or "generic",
-            user=user_name(self._table.owner(feeder.pid)),
+            user=self._users.name(self._table.owner(feeder.pid)),
             via=feeder.via,
             logs=len(feeder.paths),
             ranks=len({rank for member in members.values() if (rank := member.environ.get("RANK")) is not None}),
@@ -125,24 +127,6 @@ class RunsSource:
         if not hidden or os.geteuid() == 0:
             return None
         return f"{hidden} processes of other users are not shown: sudo hangtop shows the runs of all users"
-
-
-def descendants(children: Mapping[int, list[int]], pid: int) -> list[int]:
-    """The process and all below it, parents first."""
-    line = [pid]
-    for parent in line:
-        line.extend(child for child in children.get(parent, ()) if child not in line)
-    return line
-
-
-def user_name(uid: int | None) -> str | None:
-    """The login name of a user id, or its number where the machine has no name for it."""
-    if uid is None:
-        return None
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def _to_watch(machine: Machine, feeder: Feeder) -> str:

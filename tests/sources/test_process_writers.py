@@ -196,6 +196,8 @@ def test_a_log_that_nobody_writes_has_no_writer_and_nothing_is_hidden_from_its_o
 class OneProcess:
     """A table of one process, whose start time a test may change."""
 
+    ticks_per_s = 100
+
     def __init__(self, log: Path, start_ticks: int) -> None:
         self.log, self.start_ticks = log, start_ticks
 

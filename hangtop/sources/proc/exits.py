@@ -18,26 +18,21 @@ PIDFD_GET_INFO = 0xC040_FF0B
 INFO_EXIT = 1 << 3
 INFO = struct.Struct("=QQ11Ii")
 """mask, cgroupid, eleven ids, exit_code."""
-MAX_HANDLES = 512
-
-
-def exit_code(status: int) -> int:
-    """The code as a shell's parent sees it: 0…255, or minus the signal that ended it. `status` as `wait` gives it."""
-    return os.waitstatus_to_exitcode(status)
+MAX_HANDLES = 256
 
 
 class Exits:
-    """Holds a handle on each process of interest, so that its end can be told."""
+    """Holds a handle on each process of interest, so that its end can be told. A code once known is kept."""
 
     def __init__(self) -> None:
         self._handles: dict[Identity, int] = {}
-        self._zombies: dict[Identity, int] = {}
+        self._codes: dict[Identity, int] = {}
 
     def watch(self, stat: Stat) -> None:
-        """Remember this process, once. Handles are kept for at most `MAX_HANDLES` processes."""
-        if stat.exit_status is not None and stat.state == "Z" and (stat.exit_status or os.geteuid() == 0):
-            self._zombies[stat.identity] = stat.exit_status
-        if stat.identity in self._handles or len(self._handles) >= MAX_HANDLES or not sys.platform.startswith("linux"):
+        """Remember this process, once; of a zombie take down its code. At most `MAX_HANDLES` handles are held."""
+        if stat.exit_status is not None and (stat.exit_status or os.geteuid() == 0):
+            self._codes[stat.identity] = os.waitstatus_to_exitcode(stat.exit_status)
+        if stat.identity in self._handles or len(self._handles) >= MAX_HANDLES or sys.platform != "linux":
             return
         try:
             self._handles[stat.identity] = os.pidfd_open(stat.pid)
@@ -45,20 +40,17 @@ class Exits:
             return
 
     def code(self, identity: Identity) -> int | None:
-        """Its exit code once it has ended; `None` while it lives, and when the kernel does not tell."""
-        status = _exit_status(self._handles[identity]) if identity in self._handles else None
-        if status is None:
-            status = self._zombies.get(identity)
-        return None if status is None else exit_code(status)
-
-    def forget(self, identity: Identity) -> None:
-        self._zombies.pop(identity, None)
-        handle = self._handles.pop(identity, None)
-        if handle is not None:
-            os.close(handle)
+        """0…255, or minus the signal that ended it; `None` while it lives, and when the kernel does not tell."""
+        if identity in self._handles and identity not in self._codes:
+            status = _exit_status(self._handles[identity])
+            if status is not None:
+                self._codes[identity] = os.waitstatus_to_exitcode(status)
+                os.close(self._handles.pop(identity))
+        return self._codes.get(identity)
 
 
 def _exit_status(handle: int) -> int | None:
+    """As `wait` gives it, once the process has been reaped."""
     import fcntl
 
     asked = bytearray(INFO.pack(INFO_EXIT, *[0] * 13))

@@ -40,6 +40,8 @@ def parse_stat(line: bytes) -> Stat:
 class LinuxTable:
     """`/proc` of this machine (or container)."""
 
+    ticks_per_s = TICKS_PER_S
+
     def __init__(self) -> None:
         self._stats: dict[int, Stat] = {}
         self._boot_at = _boot_at()
@@ -87,13 +89,11 @@ class LinuxTable:
         io = _optional(f"/proc/{pid}/io")
         counters = _status(io or b"")
         schedstat = (_optional(f"/proc/{pid}/schedstat") or b"").split()
-        where = (_optional(f"/proc/{pid}/syscall") or b"").split()
         wchan = (_optional(f"/proc/{pid}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
             uid=int(status["Uid"].split()[1]),
             tracer_pid=int(status.get("TracerPid", "0")) or None,
             wchan=None if wchan in ("0", "") else wchan,
-            syscall=int(where[0]) if where and where[0].lstrip(b"-").isdigit() else None,
             read_bytes=_number(counters, "read_bytes"),
             write_bytes=_number(counters, "write_bytes"),
             passed_bytes=int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,

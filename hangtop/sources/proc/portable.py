@@ -25,6 +25,8 @@ LETTERS = {
 class PortableTable:
     """Processes as psutil sees them. Which end of a pipe they hold it cannot tell, so nothing is seen behind `tee`."""
 
+    ticks_per_s = TICKS_PER_S
+
     def __init__(self) -> None:
         self._stats: dict[int, Stat] = {}
 

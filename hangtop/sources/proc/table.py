@@ -58,7 +58,6 @@ class Details(Struct, frozen=True):
     uid: int | None = None
     tracer_pid: int | None = None
     wchan: str | None = None
-    syscall: int | None = None
     read_bytes: int | None = None
     write_bytes: int | None = None
     passed_bytes: int | None = None
@@ -69,6 +68,9 @@ class Details(Struct, frozen=True):
 
 class ProcessTable(Protocol):
     """The processes of this machine."""
+
+    ticks_per_s: int
+    """Of start times and CPU times."""
 
     @property
     def stats(self) -> Mapping[int, Stat]:

@@ -9,6 +9,8 @@ MAX_COMMAND = 2_000
 
 def clean(text: str) -> str:
     """`text` on one line, every character that a terminal does not simply show replaced."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else " " if char.isspace() else "�" for char in text)
 
 

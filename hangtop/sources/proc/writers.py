@@ -40,12 +40,6 @@ class Machine(Struct, frozen=True):
                 holders.setdefault(target, []).append(pid)
         return cls(stats, files, holders)
 
-    def children(self) -> dict[int, list[int]]:
-        tree: dict[int, list[int]] = {}
-        for stat in self.stats.values():
-            tree.setdefault(stat.ppid, []).append(stat.pid)
-        return tree
-
 
 def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[Feeder, ...]:
     """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
@@ -86,7 +80,7 @@ def _upstream(machine: Machine, pid: int, seen: set[int]) -> dict[int, str | Non
     """What feeds this relay: the other end of the pipe on its standard input, or its children on a terminal of its own."""
     name = machine.stats[pid].name
     if name in TERMINAL_RELAYS:
-        return dict.fromkeys(machine.children().get(pid, ()), name)
+        return dict.fromkeys((stat.pid for stat in machine.stats.values() if stat.ppid == pid), name)
     stdin = next((file for file in machine.files.get(pid, ()) if file.fd == 0), None)
     if stdin is None or not stdin.target.startswith("pipe:"):
         return {}

@@ -1,0 +1,83 @@
+"""What is asked of a process seldom: its command line and the part of its environment that tells a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from hangtop.records.process import ProcessRole
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.openfiles import YOUNG_S
+from hangtop.sources.proc.roles import LOCAL_RANKS, RANKS, WORLDS, role_by_name
+from hangtop.sources.proc.table import Identity, ProcessTable, Stat
+from hangtop.sources.proc.words import clean, command_line
+
+KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
+"""Nothing else of an environment is kept: it can hold secrets."""
+TITLES = ("ray::", "VLLM::", "sglang::")
+"""Programs that rewrite their command line to say what they do: it is read again each time."""
+
+
+class Facts(Struct, frozen=True):
+    """`name` is that of the table when they were asked: another one means that the process became another program.
+
+    `line`: the command as it may be shown. `role`: the part that name and command tell alone.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    environ: Mapping[str, str] = {}
+    denied: bool = False
+    line: str = ""
+    role: ProcessRole | None = None
+
+    @classmethod
+    def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> Facts:
+        kept = {variable: environ[variable] for variable in KEPT if variable in environ}
+        return cls(name, command, kept, denied, command_line(command) or f"[{clean(name)}]", role_by_name(name, command))
+
+
+class FactBook:
+    """Facts by process, each asked once, and again while a process is young or writes its title anew."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._facts: dict[Identity, Facts] = {}
+        self._guard: Guard[Hashable, Facts] = Guard()
+
+    def look(self, pids: Iterable[int], now: float) -> dict[int, Facts]:
+        """What is known of these processes now. One that never answered has only its name."""
+        stats = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None]
+        due = [stat for stat in stats if stat.state not in "ZX" and self._is_due(stat, now)]
+        for identity, answer in self._guard.ask({stat.identity: partial(self._ask, stat) for stat in due}).items():
+            if isinstance(identity, Identity) and isinstance(answer, Facts):
+                self._facts[identity] = answer
+        return {stat.pid: self._facts.get(stat.identity) or Facts.of(stat.name, (), {}) for stat in stats}
+
+    def known(self, pids: Iterable[int]) -> dict[int, Facts]:
+        """What is known of these processes, without asking anyone."""
+        stats = (stat for pid in pids if (stat := self._table.stats.get(pid)) is not None)
+        return {stat.pid: self._facts[stat.identity] for stat in stats if stat.identity in self._facts}
+
+    def forget_gone(self) -> None:
+        """Facts of processes that are no more are dropped."""
+        alive = {stat.identity for stat in self._table.stats.values()}
+        self._facts = {identity: facts for identity, facts in self._facts.items() if identity in alive}
+
+    def _is_due(self, stat: Stat, now: float) -> bool:
+        known = self._facts.get(stat.identity)
+        if known is None or known.name != stat.name or now - self._table.started_at(stat.start_ticks) < YOUNG_S:
+            return True
+        return bool(known.command) and known.command[0].startswith(TITLES)
+
+    def _ask(self, stat: Stat) -> Facts:
+        command = self._table.command(stat.pid)
+        known = self._facts.get(stat.identity)
+        if known is not None and known.environ and known.name == stat.name and known.command[:1] != command[:1]:
+            return Facts.of(stat.name, command, known.environ)  # a new title, the same program
+        try:
+            return Facts.of(stat.name, command, self._table.environ(stat.pid))
+        except PermissionError:
+            return Facts.of(stat.name, command, {}, denied=True)

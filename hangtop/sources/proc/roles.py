@@ -1,0 +1,58 @@
+"""What part a process plays in a run, by its name, command line and environment. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hangtop.records.process import ProcessRole
+
+LAUNCHERS = re.compile(
+    r"(?:^|[/ ])(?:torchrun|deepspeed|accelerate|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|prted|orted|horovodrun|srun)(?: |$)"
+    r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd: |(?:^|[/ ])ray job submit"
+)
+COMPILERS = frozenset(
+    "nvcc ptxas cicc cudafe++ fatbinary nvlink cc1 cc1plus gcc g++ c++ cc clang clang++ ld ld.lld lld as ninja cmake triton "
+    "hipcc".split()
+)
+COMPILE_WORKER = re.compile(r"torch/_inductor/compile_worker|torch\._inductor\.compile_worker")
+ENGINE = re.compile(r"^(?:VLLM::|sglang::|sglang\.)|EngineCore")
+RAY_DAEMON = re.compile(
+    r"^ray::(?:DashboardAgent|RuntimeEnvAgent)|^ray-dashboard|/raylet/raylet |/gcs/gcs_server |/ray/dashboard/|/ray/autoscaler/|"
+    r"/ray/_private/(?:log_monitor|monitor)\.py"
+)
+RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
+SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
+"""They start the program and wait: the rank is what they started."""
+FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver|resource_tracker)")
+
+RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
+"""Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
+LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+WORLDS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+
+
+def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
+    """The part that name and command line tell alone; `None` when they do not."""
+    line = " ".join(command)
+    if name.startswith("pt_data_"):
+        return "data worker"
+    if name in COMPILERS or COMPILE_WORKER.search(line):
+        return "compiler"
+    if name in RAY_DAEMON_NAMES or RAY_DAEMON.search(line):
+        return "ray daemon"
+    if line.startswith("ray::"):
+        return "ray worker"
+    if ENGINE.search(line):
+        return "engine core"
+    return "launcher" if name not in SHELLS and LAUNCHERS.search(line) else None
+
+
+def number(environ: Mapping[str, str], names: Sequence[str]) -> int | None:
+    """The first of these variables that holds a number."""
+    return next((int(environ[name]) for name in names if environ.get(name, "").isdecimal()), None)
+
+
+def rank_variable(environs: Sequence[Mapping[str, str]]) -> str | None:
+    """The variable that numbers the ranks of this run: the innermost that any of its processes has."""
+    return next((name for name in RANKS if any(name in environ for environ in environs)), None)

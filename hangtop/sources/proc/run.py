@@ -1,0 +1,260 @@
+"""The run's own processes: found from those that write its log, then followed for as long as they live."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.records.process import Process, ProcessRole
+from hangtop.sources.proc.exits import Exits
+from hangtop.sources.proc.facts import FactBook, Facts
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.raysession import ray_workers
+from hangtop.sources.proc.roles import FORKED, LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
+from hangtop.sources.proc.samples import History, Sample
+from hangtop.sources.proc.slurm import step_daemons, steps_of
+from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
+from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers
+from hangtop.sources.proc.users import Users
+from hangtop.sources.proc.words import clean
+from hangtop.sources.proc.writers import ancestors
+from hangtop.sources.rights import refusal, standing
+from hangtop.spec import WatchSpec
+
+DETAILS_EVERY = 5
+"""Looks between two questions for details of a process that is no rank and not in trouble."""
+MAX_ENDED = 256
+WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
+
+
+class Placed(Struct, frozen=True):
+    """A process's part in the run."""
+
+    role: ProcessRole
+    rank: int | None
+    local_rank: int | None
+    world: int | None
+
+
+class RunTree:
+    """The processes of one run. `look` once per refresh of the table."""
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
+        self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
+        self._rights: dict[int | None, str] = {}
+        self._table = table
+        self._exits = exits
+        self._users = Users()
+        self.book = FactBook(table)
+        self._details: Guard[Identity, Details] = Guard()
+        self._histories: dict[Identity, History] = {}
+        self._placed: dict[Identity, Placed] = {}
+        self._last: dict[Identity, Process] = {}
+        self._ended: dict[Identity, Process] = {}
+        self._looks = 0
+
+    @property
+    def members(self) -> set[int]:
+        """The pids of the run as of the last look."""
+        return {identity.pid for identity in self._last}
+
+    @property
+    def ended(self) -> tuple[Process, ...]:
+        """Ranks that were seen and are gone, but for those that were started again."""
+        alive = {process.rank for process in self._last.values() if process.role == "rank" and process.state not in "ZX"}
+        return tuple(process for process in self._ended.values() if process.rank not in alive)
+
+    def look(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
+        """The run as a tree read from top to bottom. `writers`: pids it grows from. `now`: unix time."""
+        self._looks += 1
+        stats = self._table.stats
+        children = children_of(stats)
+        members = preorder(children, self._find(writers, files, children, now), stats)
+        facts = self.book.look(members, now)
+        self._place(members, facts, children)
+        self._sample(members, now)
+        found = {pid: self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in members}
+        processes = tuple(_with_subtree(found, children, pid) for pid in members)
+        self._settle(processes, now)
+        return processes
+
+    def one(self, pid: int, files: tuple[OpenFile, ...], now: float) -> Process | None:
+        """A process outside the run, described alike but without rates."""
+        stat = self._table.stats.get(pid)
+        if stat is None:
+            return None
+        return self._process(stat, self.book.look([pid], now)[pid], files)
+
+    def _find(
+        self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], children: Children, now: float
+    ) -> set[int]:
+        stats = self._table.stats
+        above = {pid for writer in writers for pid in ancestors(stats, writer)}
+        facts = self.book.look(above, now)
+        own = _own(stats)
+
+        def is_launcher(pid: int) -> bool:
+            return pid in facts and pid not in own and facts[pid].role == "launcher"
+
+        roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher)
+        roots += left_behind(stats, roots)
+        roots += [identity.pid for identity in self._last if identity.pid in stats and stats[identity.pid].identity == identity]
+        found = {pid for root in roots for pid in descendants(children, root)}
+        daemons = step_daemons(stats)
+        facts = self.book.look({*found, *daemons}, now) if daemons else {}
+        found |= {pid for daemon in steps_of(facts, daemons, found) for pid in descendants(children, daemon)}
+        found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
+        return {pid for pid in found if pid not in own and pid > 1}
+
+    def _place(self, members: list[int], facts: Mapping[int, Facts], children: Children) -> None:
+        variable = rank_variable([facts[pid].environ for pid in members])
+        for pid in members:
+            stat = self._table.stats[pid]
+            if stat.state in "ZX" and stat.identity in self._placed:
+                continue  # a zombie has no environment any more
+            self._placed[stat.identity] = self._place_one(stat, facts, variable)
+        self._name_launchers(members, children)
+
+    def _place_one(self, stat: Stat, facts: Mapping[int, Facts], variable: str | None) -> Placed:
+        own = facts[stat.pid]
+        parent = self._parent(stat)
+        rank = number(own.environ, (variable,)) if variable else None
+        placed = Placed("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
+        if rank is None:
+            placed = (
+                Placed("other", parent.rank, parent.local_rank, parent.world) if parent else Placed("other", None, None, None)
+            )
+        role = own.role
+        if role is None or role == "ray worker":
+            below = parent is not None and parent.rank == rank and parent.role not in ("launcher", "ray daemon")
+            if rank is not None and not below and stat.name not in SHELLS:
+                role = "rank"
+            elif parent is not None and parent.role == "rank" and _is_fork(own, facts.get(stat.ppid)):
+                role = "data worker"
+        return replace(placed, role=role or ("launcher" if rank is not None and stat.name in SHELLS else "other"))
+
+    def _parent(self, stat: Stat) -> Placed | None:
+        parent = self._table.stats.get(stat.ppid)
+        return None if parent is None else self._placed.get(parent.identity)
+
+    def _name_launchers(self, members: list[int], children: Children) -> None:
+        """Whoever has ranks below it and no part of its own is a launcher."""
+        stats = self._table.stats
+        ranks = {pid for pid in members if self._placed[stats[pid].identity].role == "rank"}
+        above = {parent for pid in ranks for parent in ancestors(stats, pid)}
+        for pid in above.intersection(members):
+            placed = self._placed[stats[pid].identity]
+            if placed.role == "other":
+                self._placed[stats[pid].identity] = replace(placed, role="launcher")
+
+    def _sample(self, members: list[int], now: float) -> None:
+        stats = [self._table.stats[pid] for pid in members]
+        due = [stat for stat in stats if stat.state not in "ZX" and self._wants_details(stat)]
+        answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in due})
+        for stat in stats:
+            details = answers.get(stat.identity)
+            history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s))
+            history.add(Sample(now, stat, details if isinstance(details, Details) else None))
+
+    def _wants_details(self, stat: Stat) -> bool:
+        if stat.identity not in self._histories or stat.state in "DTt":
+            return True
+        return self._placed[stat.identity].role in WATCHED_ROLES or stat.pid % DETAILS_EVERY == self._looks % DETAILS_EVERY
+
+    def _process(self, stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> Process:
+        """One process as it is known now; its subtree is added later."""
+        placed = self._placed.get(stat.identity) or Placed("other", None, None, None)
+        history = self._histories.get(stat.identity) or History(self._table.ticks_per_s)
+        details = history.details or Details()
+        uid = details.uid if details.uid is not None else self._table.owner(stat.pid)
+        waits = stat.state not in "RZX"
+        return Process(
+            pid=stat.pid,
+            started_at=self._table.started_at(stat.start_ticks),
+            start_ticks=stat.start_ticks,
+            ppid=stat.ppid,
+            name=clean(stat.name),
+            command=facts.line,
+            state=stat.state,
+            role=placed.role,
+            rank=placed.rank,
+            local_rank=placed.local_rank,
+            world=placed.world,
+            uid=uid,
+            user=self._users.name(uid),
+            state_since=history.state_since,
+            wchan=details.wchan if waits else None,
+            tracer_pid=details.tracer_pid,
+            exit_code=self._exits.code(stat.identity) if stat.state in "ZX" else None,
+            threads=stat.threads,
+            rss_bytes=stat.rss_bytes,
+            cpu_percent=history.cpu_percent,
+            read_b_s=history.rate(lambda details: details.read_bytes),
+            write_b_s=history.rate(lambda details: details.write_bytes),
+            recent=history.recent(),
+            devices=gpu_numbers(files),
+            visible_devices=facts.environ.get("CUDA_VISIBLE_DEVICES"),
+            missing_right=self._right(stat.pid, uid) if details.denied or facts.denied else None,
+        )
+
+    def _right(self, pid: int, uid: int | None) -> str:
+        """What would let us see this user's processes."""
+        if uid not in self._rights:
+            self._rights[uid] = refusal(standing(pid), self._command)[1]
+        return self._rights[uid]
+
+    def _settle(self, processes: tuple[Process, ...], now: float) -> None:
+        """Who is gone since the last look is told apart from who is there."""
+        stats = self._table.stats
+        present = {stats[process.pid].identity: process for process in processes}
+        for process in processes:
+            if process.role in WATCHED_ROLES or process.state == "Z":
+                self._exits.watch(stats[process.pid])
+        for identity, process in self._last.items():
+            if identity not in present and process.role == "rank":
+                self._ended[identity] = replace(process, state="X", state_since=now, wchan=None, recent=None)
+        for identity, process in self._ended.items():
+            if process.exit_code is None:
+                self._ended[identity] = replace(process, exit_code=self._exits.code(identity))
+        self._ended = dict(list(self._ended.items())[-MAX_ENDED:])
+        self._last = present
+        self.book.forget_gone()
+        self._histories = {identity: self._histories[identity] for identity in present}
+        self._placed = {identity: self._placed[identity] for identity in present}
+
+
+def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
+    """The numbers of the `/dev/nvidiaN` among these files."""
+    numbers = {file.target.removeprefix("/dev/nvidia") for file in files if file.target.startswith("/dev/nvidia")}
+    return tuple(sorted(int(text) for text in numbers if text.isdecimal()))
+
+
+def _own(stats: Mapping[int, Stat]) -> set[int]:
+    """hangtop itself and what started it: never part of a run."""
+    return {os.getpid(), *ancestors(stats, os.getpid())}
+
+
+def _is_fork(own: Facts, parent: Facts | None) -> bool:
+    """A copy of its parent that never became another program, or one that multiprocessing started."""
+    if FORKED.search(" ".join(own.command)):
+        return "resource_tracker" not in " ".join(own.command)
+    return parent is not None and own.command == parent.command and bool(own.command)
+
+
+def _with_subtree(found: Mapping[int, Process], children: Children, pid: int) -> Process:
+    """The process with the sums over itself and its descendants."""
+    family = [found[member] for member in descendants(children, pid) if member in found]
+    cpu = [member.cpu_percent for member in family if member.cpu_percent is not None]
+    io = [rate for member in family for rate in (member.read_b_s, member.write_b_s) if rate is not None]
+    running = [member.recent.running_part for member in family if member.recent is not None]
+    return replace(
+        found[pid],
+        subtree_size=len(family),
+        subtree_cpu_percent=round(sum(cpu), 1) if cpu else None,
+        subtree_io_b_s=round(sum(io), 1) if io else None,
+        subtree_running_part=max(running, default=None),
+    )

@@ -1,0 +1,56 @@
+"""Which processes belong to a run, and who is whose parent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from hangtop.sources.proc.table import Stat
+from hangtop.sources.proc.writers import ancestors
+
+Children = Mapping[int, list[int]]
+
+
+def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
+    """Pids by parent, in the order in which they started."""
+    tree: dict[int, list[int]] = {}
+    for stat in sorted(stats.values(), key=lambda stat: (stat.start_ticks, stat.pid)):
+        if not stat.kernel:
+            tree.setdefault(stat.ppid, []).append(stat.pid)
+    return tree
+
+
+def descendants(children: Children, pid: int) -> list[int]:
+    """The process and all below it, parents before children, depth first."""
+    line: list[int] = []
+    stack = [pid]
+    while stack:
+        line.append(stack.pop())
+        stack.extend(reversed(children.get(line[-1], ())))
+    return line
+
+
+def with_launchers(stats: Mapping[int, Stat], pids: Iterable[int], is_launcher: Callable[[int], bool]) -> list[int]:
+    """Each pid, or the highest launcher above it: a rank that writes its own log belongs to torchrun with its silent siblings."""
+    roots: list[int] = []
+    for pid in pids:
+        highest = next((above for above in reversed(ancestors(stats, pid)) if above > 1 and is_launcher(above)), pid)
+        if highest not in roots:
+            roots.append(highest)
+    return roots
+
+
+def left_behind(stats: Mapping[int, Stat], roots: Collection[int]) -> list[int]:
+    """Processes of a root's own group or session that lost their parent: children of a root that went through a middleman."""
+    led = {pid for pid in roots if pid in stats}
+    return [
+        stat.pid
+        for stat in stats.values()
+        if stat.pid not in led and (stat.group in led or stat.session in led) and (stat.ppid <= 1 or stat.ppid not in stats)
+    ]
+
+
+def preorder(children: Children, members: Collection[int], stats: Mapping[int, Stat]) -> list[int]:
+    """The members as a tree read from top to bottom; those whose parent is no member stand at its top, oldest first."""
+    wanted = set(members)
+    tops = sorted((pid for pid in wanted if stats[pid].ppid not in wanted), key=lambda pid: (stats[pid].start_ticks, pid))
+    return [pid for top in tops for pid in descendants(children, top) if pid in wanted]

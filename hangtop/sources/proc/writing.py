@@ -1,0 +1,127 @@
+"""Follows who writes the watched logs: from when a writer is first seen until after its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+
+from msgspec.structs import replace
+
+from hangtop.records.process import Writer
+from hangtop.sources.proc.exits import Exits
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.openfiles import YOUNG_S
+from hangtop.sources.proc.table import Identity, ProcessTable, Stat
+from hangtop.sources.proc.wanted import Wanted
+from hangtop.sources.proc.words import clean, command_line
+from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
+from hangtop.spec import WatchSpec
+
+RESOLVE_EVERY = 15
+"""Looks between two resolutions of the log paths."""
+MAX_GONE = 64
+"""So many writers that are gone are remembered, the latest."""
+
+
+class Writing:
+    """The writers of the logs of a spec. `look` once per refresh of the table; the rest tells what was seen."""
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
+        self._spec = spec
+        self._table = table
+        self._exits = exits
+        self._wanted = Wanted(spec.logs, spec.stdin_fd)
+        self._paths: Guard[str, frozenset[int]] = Guard()
+        self._commands: Guard[Identity, tuple[str, ...]] = Guard()
+        self._writers: dict[Identity, Writer] = {}
+        self._looks = 0
+        self.owners: frozenset[int] = frozenset()
+        """The users that own the logs."""
+
+    @property
+    def writers(self) -> tuple[Writer, ...]:
+        return tuple(self._writers.values())
+
+    def alive(self) -> set[int]:
+        return {writer.pid for writer in self._writers.values() if writer.alive}
+
+    def look(self, machine: Machine, now: float) -> None:
+        """Who writes at this moment. `now` is unix time."""
+        if self._looks % RESOLVE_EVERY == 0:
+            self._resolve()
+        self._looks += 1
+        feeders = self._feeders(machine)
+        for feeder in feeders:
+            self._meet(machine.stats[feeder.pid], feeder, now)
+        self._forget_relays({feeder.pid for feeder in feeders})
+        for identity, writer in self._writers.items():
+            self._writers[identity] = self._as_it_is(identity, writer, now)
+        self._forget_old()
+
+    def note(self, hidden: int) -> str | None:
+        """What is missing, while no writer is known to live. `hidden`: processes that may not be looked into."""
+        if self.alive():
+            return None
+        if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self.writers}]:
+            return f"--pid {absent[0]}: no such process on this machine"
+        if not hidden:
+            return None
+        way = "run hangtop outside this container" if os.geteuid() == 0 else "run hangtop as that user, or: sudo hangtop"
+        return f"{hidden} of the log owner's processes may not be looked into, one may be the writer: {way}"
+
+    def _resolve(self) -> None:
+        def look() -> frozenset[int]:
+            self._wanted.resolve()
+            return self._wanted.owners()
+
+        answer = self._paths.ask({"logs": look}).get("logs")
+        self.owners = answer if isinstance(answer, frozenset) else self.owners
+
+    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
+        if self._spec.pids:
+            return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
+        paths = sorted(filter(self._wanted.matches, machine.holders))
+        return find_feeders(machine, paths, ignored=(os.getpid(), os.getppid()))
+
+    def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:
+        """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
+        self._exits.watch(stat)
+        started_at = self._table.started_at(stat.start_ticks)
+        known = self._writers.get(stat.identity)
+        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S:
+            known = Writer(stat.pid, started_at, clean(stat.name), self._command(stat), stat.start_ticks)
+        self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean, feeder.paths))), via=feeder.via)
+
+    def _command(self, stat: Stat) -> str:
+        words = self._commands.ask({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
+        return command_line(words) if isinstance(words, tuple) and words else f"[{clean(stat.name)}]"
+
+    def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
+        """The writer as the present table shows it: a pid with another start time is another process."""
+        stat = self._table.stats.get(identity.pid)
+        same = stat is not None and stat.identity == identity
+        if stat is not None and same and stat.state not in "ZX":
+            return writer
+        if stat is not None and same:
+            self._exits.watch(stat)
+        gone_at = now if writer.gone_at is None else writer.gone_at
+        code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
+        return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
+
+    def _forget_relays(self, feeding: Collection[int]) -> None:
+        """A relay stood for itself only until someone fed it."""
+        for identity, writer in list(self._writers.items()):
+            stat = self._table.stats.get(identity.pid)
+            if (
+                stat is not None
+                and stat.identity == identity
+                and stat.name in RELAYS
+                and writer.alive
+                and stat.pid not in feeding
+            ):
+                del self._writers[identity]
+
+    def _forget_old(self) -> None:
+        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
+        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
+            del self._writers[identity]
