@@ -120,14 +120,14 @@ def bar(part: float, width: int) -> tuple[str, str]:
     return filled, "─" * (width - len(filled))
 
 
-def spark(values: Sequence[float | None], width: int, *, floor: float | None = None) -> str:
-    """The last `width` values as blocks, from `floor` (or the least) to the greatest. What is no number leaves a gap."""
+def spark(values: Sequence[float | None], width: int, *, floor: float | None = None, ceiling: float = -math.inf) -> str:
+    """The last `width` values as blocks, from `floor` (or the least) to the greatest or `ceiling`. No number leaves a gap."""
     shown = list(values)[-width:] if width > 0 else []
     numbers = [v for v in shown if v is not None and math.isfinite(v)]
     if not numbers:
         return ""
     low = min(numbers) if floor is None else min(floor, *numbers)
-    span = max(numbers) - low
+    span = max(ceiling, *numbers) - low
     top = len(SPARKS) - 1
 
     def block(value: float | None) -> str:
