@@ -146,6 +146,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `fresh` starts over: ranks and tail known before are forgotten (a new probe, or a file replaced).
     `caught_up` is false while older parts of a big file are still being read: stages and findings may still be missing.
     `last_output_at` is the unix time of the last byte of any file, network slack not included.
+    `problem`: a profile of the person's that cannot be used; what is said here holds without it.
     """
 
     files: tuple[LogFile, ...]
@@ -171,10 +172,14 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     ranks: tuple[RankLog, ...] = ()
     tail: tuple[LogLine, ...] = ()
     fresh: bool = False
+    problem: str | None = None
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):
-    """The answer to a `PageAsk`: lines in file order, and whether the file goes on before and after them."""
+    """The answer to a `PageAsk`: lines in file order, and whether the file goes on before and after them.
+
+    A long search answers in parts, each with all `found` lines so far; the last part has `scanned_part` 1 or a `problem`.
+    """
 
     ask: int
     lines: tuple[LogLine, ...] = ()

@@ -1,0 +1,56 @@
+"""Whether something changed in folders: new rank files, edited profiles. Only a hint that it is time to look again.
+
+inotify does not see what other clients of a network file system do, and may be used up (`fs.inotify.max_user_watches`): who asks
+here must look again by itself every few seconds as well.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+
+import watchfiles
+
+
+class Changes:
+    """Folders under watch, in a thread of its own; not what lies below them."""
+
+    def __init__(self) -> None:
+        self._folders: frozenset[str] = frozenset()
+        self._seen = threading.Event()
+        self._stop = threading.Event()
+
+    def watch(self, folders: Iterable[str]) -> None:
+        """Watch these from now on, instead of those before."""
+        wanted = frozenset(folder for folder in folders if os.path.isdir(folder))
+        if wanted == self._folders:
+            return
+        self.close()
+        self._folders, self._stop = wanted, threading.Event()
+        if wanted:
+            threading.Thread(target=self._run, args=(wanted, self._stop), name="changes", daemon=True).start()
+
+    def seen(self) -> bool:
+        """Something changed since the last call."""
+        changed = self._seen.is_set()
+        self._seen.clear()
+        return changed
+
+    def close(self) -> None:
+        self._stop.set()
+
+    def _run(self, folders: frozenset[str], stop: threading.Event) -> None:
+        try:
+            changes = watchfiles.watch(
+                *folders, watch_filter=_appeared, debounce=200, rust_timeout=1000, stop_event=stop, recursive=False
+            )
+            for _ in changes:
+                self._seen.set()
+        except OSError:
+            return  # no watches left, or the folder went away: the slow look finds what there is to find
+
+
+def _appeared(change: watchfiles.Change, path: str) -> bool:
+    """Growth of the logs themselves is not news. An edited profile may be written in place."""
+    return change != watchfiles.Change.modified or path.endswith(".toml")

@@ -1,0 +1,195 @@
+"""One log of the run: its end is digested at once, what it says from then on as it comes, and its past in the background."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from hangtop.logs.digest import Digest
+from hangtop.logs.facts import FileFacts
+from hangtop.logs.index import Index
+from hangtop.records.log import LogFile, LogLine
+from hangtop.sources.discover import FoundLog
+from hangtop.sources.faults import shown
+from hangtop.sources.filesystem import FileSystem
+from hangtop.sources.spool import FollowedPipe
+from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
+
+MOST_ARRIVALS = 10_000
+
+
+class LineCount:
+    """How many lines end at `\\n` from the first byte to byte `to`: what `wc -l` says."""
+
+    def __init__(self) -> None:
+        self.to = 0
+        self.lines = 0
+
+    def add(self, offset: int, data: bytes) -> None:
+        """Counts these bytes, if they go on where the count stands."""
+        if offset == self.to:
+            self.lines += data.count(b"\n")
+            self.to += len(data)
+
+
+class DigestedLog:
+    """Two digests: one that began near the end, for the screen at once; and one from the first byte on, which takes its place
+    when it has caught up. `restarts` grows when what was told of the file holds no more."""
+
+    def __init__(self, number: int, found: FoundLog, followed: Followed | FollowedPipe, index: Index, where: FileSystem) -> None:
+        self.number = number
+        self.found = found
+        self.followed = followed
+        self.where = where
+        self.restarts = 0
+        self.last_output_at: float | None = None
+        self._index = index
+        self._shift_s: float | None = None
+        self._digest = self._new_digest(0)
+        self._begin = 0
+        self._tail: list[bytes] = []
+        self._past: Digest | None = None
+        self._past_to = 0
+        self._past_at: float | None = None
+        self._arrivals: deque[tuple[int, float]] = deque(maxlen=MOST_ARRIVALS)
+        self._count = LineCount()
+        self._facts: FileFacts | None = None
+
+    @property
+    def facts(self) -> FileFacts:
+        if self._facts is None:
+            self._facts = self._digest.facts()
+        return self._facts
+
+    @property
+    def caught_up(self) -> bool:
+        return self._past is None
+
+    @property
+    def scanned_bytes(self) -> int:
+        return self.followed.offset if self._past is None else self._past_to
+
+    @property
+    def lines(self) -> int | None:
+        """`None` until all are counted."""
+        return self._count.lines if self._count.to >= self.followed.offset else None
+
+    def poll(self, now: float) -> bool:
+        """Takes in what is new; true when there was anything."""
+        news = False
+        for event in self.followed.poll(now):
+            news = True
+            match event:
+                case Opened(why=why, start=start):
+                    self._start_over(why, start)
+                case Appended():
+                    self._take(event, now)
+        self._settle_tail()
+        return news
+
+    def catch_up(self) -> bool:
+        """Reads on one chunk of the past; false when there is none left, or it cannot be read just now."""
+        if self._past is None:
+            return False
+        end, at = self._next_arrival()
+        data = self._read(self._past_to, end)
+        if data:
+            self._past.feed(data, at)
+            self._past_to += len(data)
+        if self._past_to >= self.followed.offset:
+            self._digest, self._past, self._facts = self._past, None, None
+        return bool(data)
+
+    def count_on(self) -> bool:
+        """Counts the lines of one chunk of the past; false when there is none left, or it cannot be read just now."""
+        data = self._read(self._count.to, self.followed.offset)
+        self._count.add(self._count.to, data)
+        return bool(data)
+
+    def learn(self, index: Index, found: FoundLog) -> None:
+        """Other profiles, or another rank by the file's name: all of it is read again, in the background."""
+        self._index, self.found = index, found
+        self._begin_past()
+
+    def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
+        """The newest lines, oldest first; only those that end after byte `since`."""
+        return self._digest.tail(most, since)
+
+    def record(self) -> LogFile:
+        followed = self.followed
+        return LogFile(
+            path=shown(followed.path),
+            status=followed.status,
+            size_bytes=followed.size_bytes,
+            scanned_bytes=self.scanned_bytes,
+            lines=self.lines,
+            modified_at=followed.modified_at,
+            rank=self.found.rank,
+            problem=followed.problem,
+            network=self.where.network,
+            slack_s=self.where.slack_s,
+        )
+
+    def _new_digest(self, offset: int) -> Digest:
+        return Digest(self._index, self.number, clock_shift_s=self._shift_s, rank=self.found.rank, offset=offset)
+
+    def _start_over(self, why: Why, start: int) -> None:
+        """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
+        self.restarts += why != "first"
+        if why == "rotated" and start == 0:
+            self._digest.reopened()
+        else:
+            self._shift_s = None
+            self._digest = self._new_digest(start)
+        self._begin, self._tail, self._past, self._facts = start, [], None, None
+        self._arrivals.clear()
+        self._count = LineCount()
+        self.last_output_at = self.followed.modified_at
+        if start:
+            self._begin_past()
+
+    def _begin_past(self) -> None:
+        self._past = None
+        self._past = self._new_digest(0)
+        self._past_to, self._past_at = 0, None
+
+    def _take(self, event: Appended, now: float) -> None:
+        self._count.add(event.offset, event.data)
+        self._facts = None
+        if not event.live:
+            self._tail.append(event.data)
+            return
+        self._settle_tail()
+        self._digest.feed(event.data, now)
+        self._arrivals.append((event.offset, now))
+        self.last_output_at = now
+
+    def _settle_tail(self) -> None:
+        """What was there when we came. The log's own clock is set by it: its newest line was written when the file was."""
+        if not self._tail:
+            return
+        tail, self._tail = self._tail, []
+        if self._shift_s is None and self.followed.modified_at is not None:
+            last_log_time = self._fed(tail).last_log_time
+            self._shift_s = None if last_log_time is None else self.followed.modified_at - last_log_time
+        self._digest = self._fed(tail)
+        if self._past is not None:
+            self._begin_past()
+
+    def _fed(self, tail: list[bytes]) -> Digest:
+        digest = self._new_digest(self._begin)
+        for data in tail:
+            digest.feed(data)
+        digest.facts()
+        return digest
+
+    def _read(self, begin: int, end: int) -> bytes:
+        try:
+            return self.followed.pread(min(CHUNK_BYTES, end - begin), begin) if begin < end else b""
+        except OSError:
+            return b""  # the next poll meets the same error and puts it in words
+
+    def _next_arrival(self) -> tuple[int, float | None]:
+        """Up to where the past was written at one time, and when: bytes that came while we watched keep their time."""
+        while self._arrivals and self._arrivals[0][0] <= self._past_to:
+            self._past_at = self._arrivals.popleft()[1]
+        return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_at

@@ -1,0 +1,116 @@
+"""From what a person typed after `--log` to the files to watch: paths, globs, directories of rank logs, `-`."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from hangtop.sources.faults import Fault, in_words, shown
+from hangtop.sources.newest import newest_only
+from hangtop.sources.ranks_in_names import ranks_of
+
+STDIN = "-"
+DEEPEST = 6
+MOST_FOLDERS = 2_000
+MOST_FILES = 4_096
+_ENDINGS = (".log", ".out", ".err", ".stdout", ".stderr")
+_NAMED_LOG = re.compile(r"(?i)(^|[._-])(log|logs|rank|std|stdout|stderr|output|console|nohup)([._-]|\d|$)")
+_OTHER_ENDING = re.compile(r"(?i)\.(?!txt$)[a-z]\w{0,7}$")
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+class FoundLog(Struct, frozen=True):
+    """A file to watch. With a `fault` it only stands for a directory or a glob in which there is nothing yet."""
+
+    path: str
+    rank: int | None = None
+    fault: Fault | None = None
+
+
+class Discovery(Struct, frozen=True):
+    """The files, and the folders in which new ones may appear."""
+
+    logs: tuple[FoundLog, ...]
+    folders: tuple[str, ...] = ()
+
+
+def discover(asked: Sequence[str]) -> Discovery:
+    """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only."""
+    paths: dict[str, Fault | None] = {}
+    folders: dict[str, None] = {}
+    for pattern in asked:
+        found, seen = _expand(pattern)
+        folders.update(dict.fromkeys(seen))
+        known = {os.path.realpath(path) for path in paths}
+        paths.update((path, fault) for path, fault in found if path not in paths and os.path.realpath(path) not in known)
+    ranks = ranks_of([path for path, fault in paths.items() if fault is None])
+    numbered = iter(ranks)
+    logs = tuple(FoundLog(path, None if fault else next(numbered), fault) for path, fault in paths.items())
+    return Discovery(logs[:MOST_FILES], tuple(folders))
+
+
+def _expand(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+    if pattern == STDIN:
+        return [(STDIN, None)], []
+    if os.path.isdir(pattern):
+        return _in_directory(pattern)
+    if glob.has_magic(pattern) and not os.path.lexists(pattern):
+        return _in_glob(pattern)
+    return [(pattern, None)], []
+
+
+def _in_directory(top: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+    folders: list[str] = []
+    files: list[str] = []
+    errors: list[OSError] = []
+    for folder, names in _walk(top, errors):
+        folders.append(folder)
+        files += [os.path.join(folder, name) for name in names if _is_log_name(name)]
+    if files:
+        return [(path, None) for path in sorted(newest_only(files), key=_natural)], folders
+    if errors and len(folders) <= 1:
+        return [(top, in_words(top, errors[0]))], folders
+    words = (
+        f"{shown(top)}: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R {shown(shlex.quote(top))}"
+    )
+    return [(top, Fault("directory", words))], folders
+
+
+def _in_glob(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+    matches = [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
+    fixed = glob.escape(pattern).split("[", 1)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
+    folders = list(dict.fromkeys([fixed, *(os.path.dirname(path) or "." for path in matches)]))
+    folders = [folder for folder in folders if os.path.isdir(folder)]
+    if matches:
+        return [(path, None) for path in sorted(newest_only(matches), key=_natural)], folders
+    words = f"{shown(pattern)}: no file matches, waiting for one: ls -l {shown(shlex.quote(fixed))}"
+    return [(pattern, Fault("waiting", words))], folders
+
+
+def _walk(top: str, errors: list[OSError]) -> Iterator[tuple[str, list[str]]]:
+    """Folders and their file names, not too deep and not too many: somebody may well say `--log .` in a home directory."""
+    depth = top.rstrip("/").count("/") + DEEPEST
+    for count, (folder, below, names) in enumerate(os.walk(top, onerror=errors.append)):
+        if count >= MOST_FOLDERS:
+            return
+        below[:] = sorted(name for name in below if not name.startswith(".") and name not in _SKIPPED)
+        if folder.count("/") >= depth:
+            below.clear()
+        yield folder, names
+
+
+def _is_log_name(name: str) -> bool:
+    lower = name.lower()
+    if name.startswith("."):
+        return False
+    return lower.endswith(_ENDINGS) or (_NAMED_LOG.search(lower) is not None and not _OTHER_ENDING.search(lower))
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """rank_2 before rank_10."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path)]

@@ -1,0 +1,121 @@
+"""All logs of the run: which files there are, with numbers that stay, and new ones as they appear."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from hangtop.logs.index import Index
+from hangtop.records.log import LogFile
+from hangtop.sources.changes import Changes
+from hangtop.sources.digested import DigestedLog
+from hangtop.sources.discover import STDIN, FoundLog, discover
+from hangtop.sources.faults import Fault, shown
+from hangtop.sources.filesystem import FileSystem, file_system_of
+from hangtop.sources.spool import FollowedPipe, Spool
+from hangtop.sources.tail import Followed
+from hangtop.sources.watched import WatchedFile
+from hangtop.spec import WatchSpec
+
+LOOK_AGAIN_S = 5.0
+
+
+class LogSet:
+    """The logs that `spec` asks for. A file keeps its number; a newer attempt of the run starts the numbers over."""
+
+    def __init__(self, spec: WatchSpec, index: Index, changes: Changes) -> None:
+        self._spec = spec
+        self.index = index
+        self.logs: tuple[DigestedLog, ...] = ()
+        self.gaps: tuple[LogFile, ...] = ()
+        self.generation = 0
+        self._changes = changes
+        self._looked_at = float("-inf")
+        self._pipes: dict[str, FollowedPipe] = {}
+        self._systems: dict[str, FileSystem] = {}
+
+    @property
+    def restarts(self) -> int:
+        """Grows when anything of what was told before holds no more."""
+        return self.generation + sum(log.restarts for log in self.logs)
+
+    @property
+    def files(self) -> tuple[WatchedFile, ...]:
+        """For who wants to read pages of them, by number."""
+        return tuple(WatchedFile(log.followed.path, log.found.rank, _spool(log.followed)) for log in self.logs)
+
+    def is_time_to_look(self, now: float) -> bool:
+        return now - self._looked_at >= LOOK_AGAIN_S
+
+    def look(self, now: float, *, at_once: bool) -> bool:
+        """Looks for files that came or were left behind, if it is time to; true when there are others than before."""
+        if not at_once and not self.is_time_to_look(now):
+            return False
+        self._looked_at = now
+        discovery = discover(self._spec.logs)
+        self._changes.watch(discovery.folders)
+        found = {log.path: log for log in discovery.logs if log.fault is None}
+        before = (self.logs, self.gaps)
+        if any(log.followed.path not in found and os.path.lexists(log.followed.path) for log in self.logs):
+            self._start_over()
+        known = {log.followed.path: log for log in self.logs}
+        for path, log in known.items():
+            if path in found and found[path].rank != log.found.rank:
+                log.learn(self.index, found[path])
+        new = [each for path, each in found.items() if path not in known]
+        self.logs += tuple(self._opened(number, each) for number, each in enumerate(new, len(self.logs)))
+        self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
+        return before != (self.logs, self.gaps)
+
+    def learn(self, index: Index) -> None:
+        """Other profiles: everything is read again with it."""
+        self.index = index
+        for log in self.logs:
+            log.learn(index, log.found)
+
+    def close(self) -> None:
+        for log in self.logs:
+            log.followed.close()
+
+    def _start_over(self) -> None:
+        self.generation += 1 + self.restarts
+        for log in self.logs:
+            if not isinstance(log.followed, FollowedPipe):
+                log.followed.close()
+        self.logs = ()
+
+    def _opened(self, number: int, found: FoundLog) -> DigestedLog:
+        where = FileSystem() if found.path == STDIN else self._system(found.path)
+        return DigestedLog(number, found, self._follow(found.path, where), self.index, where)
+
+    def _follow(self, path: str, where: FileSystem) -> Followed | FollowedPipe:
+        if path in self._pipes:
+            return self._pipes[path]
+        if path == STDIN and self._spec.stdin_fd is not None:
+            self._pipes[path] = FollowedPipe(path, Spool(self._spec.stdin_fd))
+            return self._pipes[path]
+        if _is_fifo(path):
+            self._pipes[path] = FollowedPipe(path, Spool(os.open(path, os.O_RDONLY | os.O_NONBLOCK), forever=True))
+            return self._pipes[path]
+        return Followed(path, network=where.network is not None)
+
+    def _system(self, path: str) -> FileSystem:
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder not in self._systems:
+            self._systems[folder] = file_system_of(folder)
+        return self._systems[folder]
+
+
+def _is_fifo(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
+    except OSError:
+        return False  # who follows it says what is wrong with it
+
+
+def _spool(followed: Followed | FollowedPipe) -> Spool | None:
+    return followed.spool if isinstance(followed, FollowedPipe) else None
+
+
+def _gap(path: str, fault: Fault) -> LogFile:
+    return LogFile(path=shown(path), status=fault.status, problem=fault.problem, lines=0)

@@ -1,0 +1,67 @@
+"""What is known of frameworks and messages, read again when a person edits a profile. A broken file only says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from hangtop.logs.catalog import CatalogError, load, parse_profile
+from hangtop.logs.index import Index
+from hangtop.sources.faults import shown
+from hangtop.spec import WatchSpec
+
+
+class ProfileFiles:
+    """What `spec` knows by. `problem`: why a file of the person's is not used. `chosen`: the profile that a person named."""
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self._user_dir = Path(spec.config_dir) if spec.config_dir else None
+        named = spec.profile if spec.profile and ("/" in spec.profile or spec.profile.endswith(".toml")) else None
+        self._extra = Path(named) if named else None
+        self.chosen = None if named else spec.profile
+        self.problem: str | None = None
+        self._stamp: tuple[tuple[str, int, int], ...] | None = None
+        self.index: Index = self._first()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where such files lie or may appear."""
+        below = (self._user_dir, self._user_dir / "profiles", self._user_dir / "signatures") if self._user_dir else ()
+        return tuple(str(folder) for folder in (*below, *([self._extra.parent] if self._extra else [])))
+
+    def reload(self) -> bool:
+        """Reads the files again if one of them changed; true when there is more or other knowledge."""
+        stamp = tuple(self._stamps())
+        if stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        try:
+            self.index, self.problem = self._load(), None
+        except CatalogError as error:
+            self.problem = f"{shown(str(error))}; the profiles before stay in use"
+            return False
+        return True
+
+    def _first(self) -> Index:
+        self._stamp = tuple(self._stamps())
+        try:
+            return self._load()
+        except CatalogError as error:
+            self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
+            return Index(load())
+
+    def _load(self) -> Index:
+        index = Index(load(self._user_dir, self._extra))
+        if self._extra is not None:
+            self.chosen = parse_profile(self._extra.read_text("utf-8"), str(self._extra)).name
+        return index
+
+    def _stamps(self) -> Iterator[tuple[str, int, int]]:
+        files = [file for folder in self.folders for file in sorted(Path(folder).glob("*.toml"))] if self._user_dir else []
+        for file in (*files, *([self._extra] if self._extra else [])):
+            try:
+                found = file.stat()
+            except OSError:
+                yield str(file), 0, 0  # gone: that, too, is a change
+            else:
+                yield str(file), found.st_mtime_ns, found.st_size

@@ -1,0 +1,49 @@
+"""Which rank a log file belongs to, from its name alone: a number after "rank", torchrun's tree, or the number that varies
+between files that are otherwise named alike."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+_SAID = re.compile(r"(?i)(?<![a-z])(?:global[_-]?)?rank[_\-=.]?(\d+)")
+_SAID_LOCAL = re.compile(r"(?i)local[_-]?rank[_\-=.]?\d+")
+_TORCHRUN = re.compile(r"/attempt_\d+/(\d+)/[^/]+$")
+_DATE = re.compile(r"(?<!\d)20\d\d[-_.]?\d\d[-_.]?\d\d(?:[-_.T]?\d\d[-_.:]?\d\d(?:[-_.:]?\d\d)?)?(?!\d)")
+_NUMBER = re.compile(r"\d+")
+
+
+def ranks_of(paths: Sequence[str]) -> list[int | None]:
+    """The rank of each path, `None` where its name tells none. Two files of one kind never get the same rank: then both have none
+    (trees of several nodes with local ranks), and the lines must tell."""
+    said = [_said(path) for path in paths]
+    varying = _varying(paths)
+    ranks = [varying.get(path) if rank is None else rank for path, rank in zip(paths, said, strict=True)]
+    kinds = [_NUMBER.sub("#", path.rpartition("/")[2]) for path in paths]
+    seen = Counter(zip(kinds, ranks, strict=True))
+    return [rank if seen[kind, rank] == 1 else None for kind, rank in zip(kinds, ranks, strict=True)]
+
+
+def _said(path: str) -> int | None:
+    """Said in the file's name, else in the nearest folder that says it."""
+    for part in reversed(path.split("/")):
+        if found := _SAID.search(_SAID_LOCAL.sub("", part)):
+            return int(found[1])
+    tree = _TORCHRUN.search(path)
+    return int(tree[1]) if tree else None
+
+
+def _varying(paths: Sequence[str]) -> dict[str, int]:
+    """The last number that differs between paths of one pattern, if they look like ranks: small for how many there are."""
+    alike: dict[tuple[str, ...], list[tuple[str, list[int]]]] = defaultdict(list)
+    for path in paths:
+        plain = _DATE.sub("date", path)
+        alike[tuple(_NUMBER.split(plain))].append((path, [int(digits) for digits in _NUMBER.findall(plain)]))
+    ranks: dict[str, int] = {}
+    for group in alike.values():
+        columns = list(zip(*(numbers for _, numbers in group), strict=True))
+        differing = [column for column in columns if len(set(column)) > 1]
+        if differing and max(differing[-1]) < max(64, 4 * len(set(differing[-1]))):
+            ranks.update((path, rank) for (path, _), rank in zip(group, differing[-1], strict=True))
+    return ranks
