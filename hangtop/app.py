@@ -11,7 +11,8 @@ from pathlib import Path
 from textual.app import App
 
 from hangtop import clock
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.verdict import judge
 from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
 from hangtop.panes import PANES
@@ -28,6 +29,7 @@ from hangtop.screens.page import PageScreen
 from hangtop.screens.rank import RankScreen
 from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
+from hangtop.session import Curiosity
 from hangtop.spec import WatchSpec
 from hangtop.themes import load_palettes, pick_palette
 
@@ -69,6 +71,7 @@ class HangtopApp(App[None]):
         self.theme = self.palette.name
         self.spec, self.feed, self.now, self.read_only = spec, feed, now, read_only
         self.ascii = "utf" not in locale.getpreferredencoding(False).lower() if ascii_only is None else ascii_only
+        self.curiosity = Curiosity(feed)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"
@@ -113,7 +116,9 @@ class HangtopApp(App[None]):
     def tick(self) -> None:
         """Judge what is known at this moment, and paint it."""
         now = self.now()
-        verdict = diagnose(self.state, self.spec, now)
+        case = look(self.state, self.spec, now)
+        verdict = judge(case)
+        self.curiosity.follow(case)
         shown = None if self.state.log is None and verdict.word == "running" else verdict
         alarm = self.view.alarm.next(shown, now)
         if alarm.rings > self.view.alarm.rings:
