@@ -19,6 +19,8 @@ MAX_FRAMES = 6
 MAX_EXCERPTS = 48
 MAX_FILE_BYTES = 4_000_000
 LONGEST_LINE = 200
+BOOT_TIME_ERROR_S = 2.0
+"""A process's start is known from boot on, and the time of boot only to about a second (btime in proc(5))."""
 
 
 def around(stacks: Iterable[Stack]) -> tuple[Excerpt, ...]:
@@ -46,7 +48,7 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE_BYTES or frame.line < 1:
             return None
-        changed = about.st_mtime > psutil.Process(pid).create_time()
+        changed = about.st_mtime > psutil.Process(pid).create_time() + BOOT_TIME_ERROR_S
         first = max(1, frame.line - AROUND)
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = tuple(clean_text(line.rstrip("\n"))[:LONGEST_LINE] for line in islice(file, first - 1, frame.line + AROUND))

@@ -1,0 +1,372 @@
+"""The stacks source on real processes that really wait, work, are stopped, gone, or out of reach."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hangtop.commands import stacks as command
+from hangtop.demo import DemoRun, scenario
+from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.stacks import classes, number
+from hangtop.records.ask import StacksAsk
+from hangtop.records.stack import Stack, StacksReading, add_look
+from hangtop.sources import pyspy
+from hangtop.sources import stacks as source
+from hangtop.sources.stacks import StackSource
+from hangtop.spec import WatchSpec
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+Start = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a Python program that prints `ready`, and ends it with all its children."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin(body: str) -> subprocess.Popen[str]:
+        program = tmp_path / f"program{len(running)}.py"
+        program.write_text(body)
+        process = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, start_new_session=True)
+        running.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.15)  # from its print into the call it is to wait in
+        return process
+
+    yield begin
+    for process in running:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def look(*pids: int, native: bool = False, with_locals: bool = False) -> StacksReading:
+    looks: tuple[StacksReading, ...] = ()
+    for part in StackSource(WatchSpec()).answer(StacksAsk(1, pids, native, with_locals), time.time()):
+        assert isinstance(part, StacksReading)
+        looks = add_look(looks, part)
+    (whole,) = looks
+    assert whole.done
+    return whole
+
+
+def stack_of(pid: int) -> Stack:
+    (stack,) = look(pid).stacks
+    return stack
+
+
+def does(pid: int) -> Doing:
+    stack = stack_of(pid)
+    known = doing(stack)
+    assert known is not None, stack.problem
+    return known
+
+
+PROGRAMS = """
+### lock
+import threading
+lock = threading.Lock(); lock.acquire()
+def load_shard():
+    lock.acquire()
+print("ready", flush=True)
+load_shard()
+### sleep
+import time
+def back_off():
+    time.sleep(600)
+print("ready", flush=True)
+back_off()
+### network
+import socket
+a, b = socket.socketpair()
+def reward():
+    a.recv(1)
+print("ready", flush=True)
+reward()
+### pipe
+import os
+r, w = os.pipe()
+def read_prompt():
+    os.read(r, 1)
+print("ready", flush=True)
+read_prompt()
+### queue
+import queue
+def next_batch():
+    queue.Queue().get()
+print("ready", flush=True)
+next_batch()
+### child
+import subprocess
+def convert():
+    subprocess.run(['sleep', '600'])
+print("ready", flush=True)
+convert()
+### user
+def spin():
+    n = 0
+    while True:
+        n += 1
+print("ready", flush=True)
+spin()
+### collective
+import socket
+a, b = socket.socketpair()
+def barrier():
+    a.recv(1)
+def step():
+    barrier()
+print("ready", flush=True)
+step()
+### join
+import threading, time
+def tokenize():
+    time.sleep(600)
+thread = threading.Thread(target=tokenize, name="tokenizer")
+thread.start()
+print("ready", flush=True)
+thread.join()
+### locals
+import threading
+def wait_for(shard):
+    threading.Event().wait()
+print("ready", flush=True)
+wait_for(1234)
+### handler
+import faulthandler, signal, time
+faulthandler.register(signal.SIGUSR1)
+print("ready", flush=True)
+time.sleep(600)
+### clock
+import time
+print("ready", flush=True)
+began = time.monotonic()
+time.sleep(2)
+print(time.monotonic() - began, flush=True)
+### idle
+import asyncio
+async def serve():
+    await asyncio.sleep(600)
+print("ready", flush=True)
+asyncio.run(serve())
+"""
+WAITS = {kind: body for kind, _, body in (part.partition("\n") for part in PROGRAMS.split("### ")[1:])}
+FUNCTIONS = {
+    "lock": "load_shard",
+    "sleep": "back_off",
+    "network": "reward",
+    "pipe": "read_prompt",
+    "queue": "next_batch",
+    "child": "convert",
+    "user": "spin",
+    "collective": "barrier",
+    "idle": "<module>",
+}
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_a_real_process_is_told_by_what_it_waits_for(kind: str, start: Start) -> None:
+    known = does(start(WAITS[kind]).pid)
+    assert (known.kind, known.function) == (kind, FUNCTIONS[kind])
+
+
+def test_a_main_thread_that_joins_lets_its_worker_speak(start: Start) -> None:
+    known = does(start(WAITS["join"]).pid)
+    assert (known.kind, known.function, known.thread.name) == ("sleep", "tokenize", "tokenizer")
+
+
+def test_a_stopped_process_still_shows_where_it_stands(start: Start) -> None:
+    process = start(WAITS["lock"])
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    stack = stack_of(process.pid)
+    assert stack.state == "T"
+    known = doing(stack)
+    assert known is not None
+    assert known.function == "load_shard"
+
+
+def test_a_look_changes_nothing_in_the_process(start: Start) -> None:
+    process = start(WAITS["clock"])
+    for _ in range(5):
+        stack_of(process.pid)
+    assert process.stdout is not None
+    assert float(process.stdout.readline()) < 3
+    assert process.wait(10) == 0
+
+
+def test_the_source_lines_around_the_users_frames_come_along(start: Start) -> None:
+    reading = look(start(WAITS["lock"]).pid)
+    place = next(one for one in reading.excerpts if "    lock.acquire()" in one.lines)
+    assert place.lines[4 - place.first] == "    lock.acquire()"
+    assert not place.changed
+
+
+def test_a_source_edited_after_the_start_is_marked(start: Start, tmp_path: Path) -> None:
+    process = start(WAITS["lock"])
+    later = time.time() + 60
+    os.utime(tmp_path / "program0.py", (later, later))
+    marks = [one.changed for one in look(process.pid).excerpts]
+    assert marks
+    assert all(marks)
+
+
+def test_locals_come_only_when_asked_for(start: Start) -> None:
+    pid = start(WAITS["locals"]).pid
+    (plain,) = look(pid).stacks
+    (rich,) = look(pid, with_locals=True).stacks
+    assert all(not frame.locals for thread in plain.threads for frame in thread.frames)
+    assert ("shard", "1234") in [local for thread in rich.threads for frame in thread.frames for local in frame.locals]
+
+
+def test_native_frames_come_only_when_asked_for(start: Start) -> None:
+    pid = start(WAITS["lock"]).pid
+    reading = look(pid, native=True)
+    assert reading.native
+    assert any(".so" in frame.file for stack in reading.stacks for thread in stack.threads for frame in thread.frames)
+    known = doing(reading.stacks[0])
+    assert known is not None
+    assert known.function == "load_shard"
+
+
+def test_a_pid_that_is_gone_is_said(start: Start) -> None:
+    process = start(WAITS["sleep"])
+    process.kill()
+    process.wait()
+    assert stack_of(process.pid).problem == "the process is gone"
+
+
+def test_a_zombie_is_said(start: Start) -> None:
+    process = start(WAITS["sleep"])
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert "zombie" in (stack_of(process.pid).problem or "")
+
+
+def test_a_process_that_is_not_python_is_said() -> None:
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        assert stack_of(process.pid).problem == "not a Python process, or its interpreter cannot be read"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_dump_by_signal_is_offered_only_where_a_handler_is_set(start: Start) -> None:
+    with_handler = start(WAITS["handler"])
+    without = start(WAITS["sleep"])
+    assert stack_of(with_handler.pid).signal_dump
+    assert not stack_of(without.pid).signal_dump
+    assert with_handler.poll() is None
+    assert without.poll() is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_another_users_process_names_the_user_and_the_command(start: Start, tmp_path: Path) -> None:
+    pid = start(WAITS["lock"]).pid
+    tool = shutil.copy(str(pyspy.find()), "/tmp/hangtop-test-py-spy")
+    try:
+        os.chmod(tool, 0o755)
+        refused = subprocess.run(
+            pyspy.command(tool, pid), user=65534, group=65534, extra_groups=[], capture_output=True, check=False
+        )
+    finally:
+        os.unlink(tool)
+    dump = pyspy.Dump(pid, error=pyspy.first_words(refused.stderr))
+    stack = source.stack_of(dump, None, ("py-spy", "dump"), 0.0)
+    assert stack.problem is not None
+    assert stack.problem.startswith("not permitted")
+    assert stack.mend is not None
+
+
+def test_without_py_spy_the_answer_is_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspy, "find", lambda: None)
+    reading = look(os.getpid())
+    assert reading.problem == "py-spy not found"
+    assert reading.mend == f"{sys.executable} -m pip install py-spy"
+
+
+def test_a_dump_that_does_not_end_is_ended_at_its_limit() -> None:
+    began = time.monotonic()
+    (dump,) = pyspy.dumps({1: ("sleep", "600")}, limit_s=0.3)
+    assert dump == pyspy.Dump(1, error="no answer within 0.3 s", late=True)
+    assert time.monotonic() - began < 5
+
+
+def test_no_more_than_sixteen_dumps_run_at_once(tmp_path: Path) -> None:
+    running, seen = tmp_path / "running", tmp_path / "seen"
+    running.mkdir()
+    script = f"touch {running}/$$; ls {running} | wc -l >> {seen}; sleep 0.2; rm {running}/$$; echo '[]'"
+    found = list(pyspy.dumps(dict.fromkeys(range(40), ("sh", "-c", script)), limit_s=30))
+    assert sorted(dump.pid for dump in found) == list(range(40))
+    most = max(int(line) for line in seen.read_text().split())
+    assert 4 < most <= 16
+
+
+def test_a_dump_that_met_a_changing_stack_is_tried_again(tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    fails = "echo 'Error: Failed to get stack traces' >&2; exit 1"
+    script = f"echo >> {tries}; if [ $(wc -l < {tries}) -lt 3 ]; then {fails}; fi; echo '[]'"
+    (dump,) = pyspy.dumps({1: ("sh", "-c", script)}, limit_s=30)
+    assert dump == pyspy.Dump(1)
+
+
+def test_output_that_is_no_dump_is_said_in_one_line() -> None:
+    (dump,) = pyspy.dumps({1: ("echo", "hello")}, limit_s=30)
+    assert "this hangtop cannot read" in (dump.error or "")
+
+
+def test_control_codes_in_names_never_reach_the_screen() -> None:
+    frame = pyspy.frame(pyspy.SpyFrame("f\x1b[31m", "/a\x07.py", 3, (pyspy.Local("x", "\x1b]0;title\x07"),)))
+    assert (frame.function, frame.file, frame.locals) == ("f", "/a.py", (("x", ""),))
+
+
+def test_the_demo_is_found_by_its_launcher_and_its_culprit_stands_first(tmp_path: Path) -> None:
+    with DemoRun.start(scenario("hang"), tmp_path) as run:
+        ends = time.monotonic() + 60
+        while run.log.read_text().count("step 13/40") < 8:
+            assert time.monotonic() < ends
+            time.sleep(0.1)
+        time.sleep(1)
+        ranks, others = command.find([run.pid])
+        assert sorted(ranks) == list(range(8))
+        assert others == (run.pid,)
+        reading = look(*ranks.values())
+        odd, most = classes(number(reading.stacks, ranks))
+        assert (odd.ranks, odd.doing.text) == ((3,), "waits for a lock in load_shard")
+        assert (most.ranks, most.doing.text) == ((0, 1, 2, 4, 5, 6, 7), "in all_reduce")
+
+        printed: list[str] = []
+        assert command.run(ranks, others, wanted=command.Wanted(again_s=0.5), echo=printed.append) == 0
+        assert "1 rank   3  waits for a lock in load_shard" in printed[0]
+        assert "unchanged in 2 looks" in printed[0]
+        assert "◂ rank 3" in printed[0]
+        assert command.run(ranks, others, as_json=True, echo=printed.append) == 0
+        answer = msgspec.json.decode(printed[1])
+        assert [one["ranks"] for one in answer["classes"]] == [[3], [0, 1, 2, 4, 5, 6, 7]]
+        assert answer["classes"][0]["frames"][0]["source"] == "with self._index_lock:"
+        assert answer["stopped"] is False
+
+
+def test_the_command_says_4_when_nothing_could_be_read(start: Start) -> None:
+    process = start(WAITS["sleep"])
+    process.kill()
+    process.wait()
+    printed: list[str] = []
+    ranks, others = command.find([process.pid])
+    assert command.run(ranks, others, echo=printed.append) == 4
+    assert f"pid {process.pid}: the process is gone" in printed[0]
