@@ -15,6 +15,7 @@ from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.process import ProcessReading
+from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading, add_look
@@ -25,7 +26,7 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `gpus`: by host. `looks`: the last looks at the stacks, latest last. `heard_at` is when the probe last gave a sign of life, by
+    `gpus`, `ray`: by host. `looks`: the last looks at the stacks, latest last. `heard_at` is when the probe last gave a sign of life, by
     the clock of the readings.
     """
 
@@ -39,6 +40,8 @@ class RunState(Struct, frozen=True):
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
+    ray: Mapping[str, RayReading] = MappingProxyType({})
+    ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     page: PageReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
@@ -63,6 +66,10 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case StacksReading() as stacks:
             state = replace(state, looks=add_look(state.looks, stacks))
+        case RayReading() as ray:
+            state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
+        case RayDaemons() as daemons:
+            state = replace(state, ray_daemons=MappingProxyType({**state.ray_daemons, reading.host: daemons}))
         case PageReading() as page:
             state = replace(state, page=page)
         case Heartbeat() as beat:

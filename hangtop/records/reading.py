@@ -10,6 +10,7 @@ from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.process import ProcessReading
+from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 
@@ -22,6 +23,8 @@ Value = (
     | RunsReading
     | CheckpointReading
     | StacksReading
+    | RayReading
+    | RayDaemons
     | Heartbeat
     | ProbeState
     | Rewind

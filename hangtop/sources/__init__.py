@@ -42,6 +42,7 @@ SOURCES: dict[str, str] = {
     "runs": "hangtop.sources.runs:RunsSource",
     "checkpoints": "hangtop.sources.checkpoints:CheckpointSource",
     "gpu": "hangtop.sources.gpu:GpuSource",
+    "ray": "hangtop.sources.ray:RaySource",
     "stacks": "hangtop.sources.stacks:StackSource",
 }
 """Every source: its name and where its class is. Imported only in the probe, and only those that are asked for."""

@@ -1,0 +1,215 @@
+"""What is known of Ray on one machine: its clusters, their actors, nodes, placement groups and daemons."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+ActorState = Literal[
+    "constructing",
+    "resources",
+    "argument",
+    "restarting",
+    "idle",
+    "running",
+    "stopped",
+    "blocked",
+    "zombie",
+    "gone",
+    "dead",
+    "unknown",
+]
+"""`resources` and `argument`: what an actor waits for before its process is started. `blocked`: in state D over two looks.
+`zombie` and `gone`: Ray calls it alive, its process is not. `unknown`: alive, but nothing tells what it does."""
+
+DaemonKind = Literal[
+    "raylet",
+    "gcs_server",
+    "dashboard",
+    "dashboard_part",
+    "agent",
+    "runtime_env_agent",
+    "autoscaler",
+    "log_monitor",
+    "client_server",
+]
+
+ApiAnswer = Literal["ok", "none", "refused", "silent", "needs_token", "wrong_token", "error", "strange"]
+"""How the dashboard answers. `none`: this cluster has none that we know of. `strange`: in a shape that we cannot read."""
+
+
+class Death(Struct, frozen=True, omit_defaults=True):
+    """Why an actor is dead, in Ray's own words. `intended`: nobody will miss it. `traceback`: the user's last frame and the
+    error."""
+
+    cause: str
+    detail: str = ""
+    traceback: tuple[str, ...] = ()
+    intended: bool = False
+
+
+class RayActor(Struct, frozen=True, omit_defaults=True):
+    """One actor. Without the API only its process is known: then `id` is `None`.
+
+    `cls` is the class without its module and `<locals>`. `method` is the one that runs, from the process title. `since`: unix
+    time since when it is in this state and method; `since_seen`: we saw it only from then on, it may have begun earlier. `pid`
+    is as seen from here, `None` when its process belongs to another machine's or container's table; `ray_pid` is as Ray sees it.
+    `gpus`: slots that Ray granted. `resources`: what it asks for. `pending_tasks`: calls it made that are not answered yet.
+    `process_state`: letter of proc(5). `log`: where its output goes on its node. `pid_alive`: Ray calls it dead, its process
+    lives.
+    """
+
+    cls: str
+    state: ActorState
+    id: str | None = None
+    name: str = ""
+    job: str | None = None
+    method: str | None = None
+    since: float | None = None
+    since_seen: bool = True
+    pid: int | None = None
+    ray_pid: int | None = None
+    started_at: float | None = None
+    node: str | None = None
+    host: str | None = None
+    rank: int | None = None
+    world: int | None = None
+    gpus: tuple[int, ...] = ()
+    resources: dict[str, float] = {}
+    restarts: int = 0
+    pending_tasks: int | None = None
+    process_state: str | None = None
+    cpu_percent: float | None = None
+    rss_bytes: int | None = None
+    gpu_memory_bytes: int | None = None
+    death: Death | None = None
+    log: str | None = None
+    pid_alive: bool = False
+
+
+class RayNode(Struct, frozen=True, omit_defaults=True):
+    """One node. `moved_at`: when, by our clock, its report last changed. `used` and `total` are Ray's logical resources.
+
+    `local`: its raylet runs on this machine.
+    """
+
+    id: str
+    host: str
+    ip: str = ""
+    alive: bool = True
+    head: bool = False
+    local: bool = False
+    moved_at: float | None = None
+    death: str = ""
+    cpu_percent: float | None = None
+    cores: int | None = None
+    load_1m: float | None = None
+    memory_bytes: int | None = None
+    memory_used_bytes: int | None = None
+    workers: int = 0
+    used: dict[str, float] = {}
+    total: dict[str, float] = {}
+
+
+class PlacementGroup(Struct, frozen=True, omit_defaults=True):
+    """A group that is not placed. `infeasible`: no node, not even an empty one, could hold it. `bundles`: (resources, how
+    many)."""
+
+    id: str
+    name: str
+    infeasible: bool
+    bundles: tuple[tuple[dict[str, float], int], ...] = ()
+    since: float | None = None
+
+
+class Demand(Struct, frozen=True, omit_defaults=True):
+    """Resources that tasks, actors or placement groups wait for, and how many ask for the same."""
+
+    resources: dict[str, float]
+    count: int
+    group: bool = False
+
+
+class RayPart(Struct, frozen=True, omit_defaults=True):
+    """A daemon of the cluster on this machine. `state`: letter of proc(5). `gone_at`: when it was seen to be gone."""
+
+    kind: DaemonKind
+    pid: int
+    started_at: float
+    start_ticks: int = 0
+    state: str = "S"
+    node: str | None = None
+    name: str = ""
+    gone_at: float | None = None
+
+
+class RayApi(Struct, frozen=True, omit_defaults=True):
+    """How the cluster answers us. `since`: when the answer became what it is. `gcs_since`: the same for the GCS's health.
+
+    `gcs_ok` is `None` when the dashboard did not let us ask. `actors_at`: when the actor list was last read. `late`: endpoints
+    that did not answer in time while others did. `problem`: the HTTP or system error in words.
+    """
+
+    address: str | None = None
+    answer: ApiAnswer = "none"
+    since: float | None = None
+    gcs_ok: bool | None = None
+    gcs_since: float | None = None
+    actors_at: float | None = None
+    late: tuple[str, ...] = ()
+    problem: str = ""
+    version: str = ""
+    strange: tuple[str, ...] = ()
+
+
+class RayCluster(Struct, frozen=True, omit_defaults=True):
+    """One cluster, as this machine and its dashboard tell of it. A session is one start of a cluster: its name and its folder.
+
+    `actors_total` counts more than `actors` holds when there are too many to send; those left out are dead or like others.
+    `orphans`: worker processes on this machine whose raylet is gone. `ended_at`: when its last process on this machine was seen
+    to be gone.
+    """
+
+    session: str
+    folder: str | None = None
+    gcs_address: str | None = None
+    uid: int | None = None
+    user: str | None = None
+    api: RayApi = RayApi()
+    parts: tuple[RayPart, ...] = ()
+    actors: tuple[RayActor, ...] = ()
+    actors_total: int = 0
+    nodes: tuple[RayNode, ...] = ()
+    groups: tuple[PlacementGroup, ...] = ()
+    demand: tuple[Demand, ...] = ()
+    orphans: tuple[int, ...] = ()
+    ended_at: float | None = None
+
+
+class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):
+    """All clusters that have a process on this machine, or the one that was asked for by its address."""
+
+    clusters: tuple[RayCluster, ...] = ()
+
+
+class RayDaemon(Struct, frozen=True, omit_defaults=True):
+    """How a daemon was started: what a restart with the same options needs, and what nobody can tell once it is dead.
+
+    `argv` and `env` without secrets; `env` holds only variables of Ray, NCCL, gloo, CUDA and PyTorch.
+    """
+
+    kind: DaemonKind
+    session: str
+    pid: int
+    started_at: float
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    uid: int | None = None
+    cwd: str | None = None
+
+
+class RayDaemons(Struct, frozen=True, omit_defaults=True, tag="ray_daemons"):
+    """All daemons that were seen on this machine, also those that are gone. Sent when it changes."""
+
+    daemons: tuple[RayDaemon, ...] = ()

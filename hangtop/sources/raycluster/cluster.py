@@ -1,0 +1,129 @@
+"""One cluster as one record: processes here, answers of its dashboard, and what is remembered of both."""
+
+from __future__ import annotations
+
+import pwd
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hangtop.logs.clean import clean_text
+from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayNode
+from hangtop.sources.raycluster import shapes
+from hangtop.sources.raycluster.daemons import Daemon
+from hangtop.sources.raycluster.join import Local, actors_of, cut_to
+from hangtop.sources.raycluster.memory import Memory
+from hangtop.sources.raycluster.poll import ApiView, NodeView, Poll
+from hangtop.sources.raycluster.processes import Worker
+
+MOST_ACTORS = 2_048
+MOST_GROUPS = 64
+ORPHAN_AFTER_S = 3.0
+"""A worker ends within a second of its raylet, when all is well."""
+_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S+)")
+_UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+
+
+class Cluster:
+    """One session (or a far cluster, with no process here), looked at again and again."""
+
+    def __init__(self, session: str, poll: Poll | None = None) -> None:
+        self.session = session
+        self.poll = poll
+        self._memory = Memory()
+        self._ended_at: float | None = None
+
+    def look(self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float) -> RayCluster:
+        """The cluster at unix time `now`. `daemons`: also those that are gone."""
+        alive = [daemon for daemon in daemons if daemon.gone_at is None]
+        view = self.poll.look(now) if self.poll and (alive or workers or not daemons) else self._last_view()
+        nodes = {d.pid: d.node for d in alive if d.kind == "raylet" and d.node and d.state != "Z"}
+        actors = actors_of(Local(workers, nodes), view, self._memory, now)
+        orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
+        self._memory.turn()
+        self._ended_at = None if alive or workers or not daemons else self._ended_at or now
+        first = next(iter(daemons), None)
+        uid = first.uid if first else None
+        return RayCluster(
+            session=self.session or view.session,
+            folder=next((d.folder for d in daemons if d.folder), None),
+            gcs_address=next((d.gcs_address for d in daemons if d.gcs_address), None),
+            uid=uid,
+            user=_user(uid),
+            api=view.api,
+            parts=tuple(d.part() for d in daemons),
+            actors=cut_to(actors, MOST_ACTORS),
+            actors_total=len(actors),
+            nodes=tuple(_node(node, seen, view.logical.get(node, ""), set(nodes.values())) for node, seen in view.nodes.items()),
+            groups=_groups(view.groups),
+            demand=view.demand,
+            orphans=orphans,
+            ended_at=self._ended_at,
+        )
+
+    def _last_view(self) -> ApiView:
+        return self.poll.view if self.poll else ApiView(RayApi())
+
+    def _is_orphan(self, worker: Worker, now: float) -> bool:
+        alone = worker.raylet is None and worker.state != "Z"
+        return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+
+
+def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:
+    facts = seen.detail or seen.summary
+    raylet = seen.summary.raylet
+    used, total = logical_resources(logical)
+    return RayNode(
+        id=node,
+        host=clean_text(seen.summary.hostname) or clean_text(seen.summary.ip) or node[:8],
+        ip=seen.summary.ip,
+        alive=raylet.state == "ALIVE",
+        head=raylet.is_head_node,
+        local=node in here,
+        moved_at=seen.moved_at if seen.summary.now is not None else None,
+        death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
+        cpu_percent=facts.cpu,
+        cores=shapes.number(facts.cpus[0]) if facts.cpus else None,
+        load_1m=facts.load_avg[0][0] if facts.load_avg and facts.load_avg[0] else None,
+        memory_bytes=int(facts.mem[0]) if len(facts.mem) > 3 else None,
+        memory_used_bytes=int(facts.mem[3]) >> 20 << 20 if len(facts.mem) > 3 else None,
+        workers=len(facts.workers or ()),
+        used=used,
+        total=total,
+    )
+
+
+def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
+    """(used, total) of a node's `nodeLogicalResources`: `0.0/4.0 CPU`, a line each; memory in bytes."""
+    used, total = {}, {}
+    for match in _LOGICAL.finditer(text):
+        used[match["name"]] = float(match["used"]) * _UNITS.get(match["u"], 1.0)
+        total[match["name"]] = float(match["total"]) * _UNITS.get(match["t"], 1.0)
+    return used, total
+
+
+def _groups(groups: Sequence[shapes.Group]) -> tuple[PlacementGroup, ...]:
+    """Those that are not placed."""
+    waiting = [group for group in groups if group.state in ("PENDING", "RESCHEDULING")]
+    return tuple(
+        PlacementGroup(
+            group.placement_group_id,
+            clean_text(group.name or ""),
+            infeasible=group.stats is not None and group.stats.scheduling_state == "INFEASIBLE",
+            bundles=_folded([bundle.unit_resources for bundle in group.bundles or ()]),
+            since=shapes.number(group.stats.creation_request_received_ns) / 1e9 or None if group.stats else None,
+        )
+        for group in waiting[:MOST_GROUPS]
+    )
+
+
+def _folded(bundles: Sequence[Mapping[str, float]]) -> tuple[tuple[dict[str, float], int], ...]:
+    counted = Counter(tuple(sorted(bundle.items())) for bundle in bundles)
+    return tuple((dict(resources), count) for resources, count in counted.items())
+
+
+def _user(uid: int | None) -> str | None:
+    try:
+        return None if uid is None else pwd.getpwuid(uid).pw_name
+    except KeyError:  # a user id without a name, as in containers
+        return str(uid)

@@ -1,0 +1,122 @@
+"""The daemons of a Ray cluster, told by their command lines. Pure. What they were started with is kept for a restart, without
+secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.clean import clean_text
+from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
+from hangtop.sources.proc.table import Identity
+
+SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
+    ("/ray/dashboard/dashboard.py", "dashboard"),
+    ("/ray/autoscaler/_private/monitor.py", "autoscaler"),
+    ("/ray/autoscaler/v2/monitor.py", "autoscaler"),
+    ("/ray/_private/log_monitor.py", "log_monitor"),
+    ("/ray/dashboard/agent.py", "agent"),
+    ("/ray/_private/runtime_env/agent/main.py", "runtime_env_agent"),
+)
+KEPT = re.compile(r"(?:RAY|NCCL|GLOO|CUDA|TORCH|PYTORCH|VLLM|OMP|HIP|ROCR|ASCEND|HCCL)_?")
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|ACCESS_KEY|API_KEY|AUTH", re.IGNORECASE)
+_SECRET_OPTION = re.compile(r"(--?[\w.-]*(?:password|token|secret|credential)[\w.-]*=)\S*", re.IGNORECASE)
+_URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
+
+
+class Daemon(Struct, frozen=True):
+    """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves."""
+
+    kind: DaemonKind
+    identity: Identity = Identity(0, 0)
+    started_at: float = 0.0
+    state: str = "S"
+    name: str = ""
+    folder: str | None = None
+    node: str | None = None
+    gcs_address: str | None = None
+    dashboard: str | None = None
+    uid: int | None = None
+    cwd: str | None = None
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    gone_at: float | None = None
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+    @property
+    def session(self) -> str:
+        """`session_<date>_<time>_<microseconds>_<pid>`."""
+        return (self.folder or "").rstrip("/").rpartition("/")[2]
+
+    def with_environ(self, environ: Mapping[str, str]) -> Daemon:
+        """With those variables that a restart needs."""
+        kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
+        return replace(self, env=kept)
+
+    def part(self) -> RayPart:
+        return RayPart(
+            self.kind, self.pid, self.started_at, self.identity.start_ticks, self.state, self.node, self.name, self.gone_at
+        )
+
+    def record(self) -> RayDaemon:
+        return RayDaemon(self.kind, self.session, self.pid, self.started_at, self.argv, dict(self.env), self.uid, self.cwd)
+
+
+def daemon_of(words: Sequence[str]) -> Daemon | None:
+    """The daemon of this command line; `None` when it is none."""
+    kind = _kind(words)
+    if kind is None:
+        return None
+    options = _options(words)
+    folder = options.get("session-dir") or options.get("logs-dir", "").removesuffix("/logs") or None
+    return Daemon(
+        kind,
+        folder=folder,
+        node=options.get("node-id"),
+        gcs_address=_gcs(kind, options),
+        dashboard=_dashboard(kind, options),
+        argv=tuple(without_secrets(clean_text(word)) for word in words),
+    )
+
+
+def without_secrets(word: str) -> str:
+    """A word of a command line with passwords and tokens taken out."""
+    return _URL_LOGIN.sub(r"\1:***@", _SECRET_OPTION.sub(r"\1***", word))
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """`--name=value` by name; Ray writes some names with `_`, some with `-`."""
+    pairs = (word.partition("=") for word in words[1:] if word.startswith("-"))
+    return {name.lstrip("-").replace("_", "-"): value for name, equals, value in pairs if equals}
+
+
+def _kind(words: Sequence[str]) -> DaemonKind | None:
+    program = words[0].rpartition("/")[2]
+    if program in ("raylet", "gcs_server"):
+        return "raylet" if program == "raylet" else "gcs_server"
+    for word in words[1:4]:
+        for script, kind in SCRIPTS:
+            if word.endswith(script):
+                return kind
+    return "client_server" if "ray.util.client.server" in words[1:4] else None
+
+
+def _gcs(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
+    if kind == "gcs_server":
+        return f"{options.get('node-ip-address', '127.0.0.1')}:{options.get('gcs-server-port', '6379')}"
+    return options.get("gcs-address") or (options.get("address") if kind == "client_server" else None)
+
+
+def _dashboard(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
+    """A dashboard knows its own address; a raylet tells it to its workers."""
+    if kind == "dashboard":
+        host = options.get("host", "127.0.0.1")
+        return f"{'127.0.0.1' if host in ('0.0.0.0', '::', '') else host}:{options.get('port', '8265')}"
+    match = re.search(r"--webui=(\S+:\d+)", options.get("python-worker-command", ""))
+    return match[1] if kind == "raylet" and match else None

@@ -1,0 +1,38 @@
+"""Since when a thing is as it is: remembered from look to look, because Ray does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+
+class Since(Struct, frozen=True):
+    """`seen`: it was so already at our first look, so it may have begun before."""
+
+    at: float
+    seen: bool
+
+
+class Memory:
+    """Remembers the state of each thing, and when it took it. What is not asked for between two `turn`s is forgotten."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Hashable, Since]] = {}
+        self._asked: dict[Hashable, tuple[Hashable, Since]] = {}
+
+    def since(self, thing: Hashable, state: Hashable, now: float, began_at: float | None = None) -> Since:
+        """Since when `thing` is in `state`. `began_at`: when another witness says it began."""
+        known = self._known.get(thing)
+        if known is not None and known[0] == state:
+            since = known[1]
+            if since.seen and began_at is not None:
+                since = Since(began_at, seen=False)
+        else:
+            since = Since(now, seen=False) if known is not None else Since(began_at or now, seen=began_at is None)
+        self._asked[thing] = (state, since)
+        return since
+
+    def turn(self) -> None:
+        """The look is over."""
+        self._known, self._asked = self._asked, {}

@@ -1,0 +1,232 @@
+"""What is asked of a dashboard, and how often: as little as tells what changed.
+
+The server keeps its answers for 2 s and agents report every 5 s (ray dashboard consts), so a node's own page is read only after
+its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of the dashboard's CPU with 1,000 actors) are asked seldom, or
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from hangtop.records.ray import ApiAnswer, Demand, RayApi
+from hangtop.sources.raycluster import shapes
+from hangtop.sources.raycluster.dashboard import Answer, Dashboard
+
+Data = TypeVar("Data")
+
+HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
+GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=1&limit=1000", "/api/cluster_status"
+STATE_LIMIT = 2_000
+"""With more actors than this, no list of the state API is asked for."""
+_RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
+TASKS = f"/api/v0/tasks?detail=1&timeout=1&limit={STATE_LIMIT}&{_RUNNING}"
+DETAILS = f"/api/v0/actors?detail=1&timeout=1&limit={STATE_LIMIT}"
+SELDOM_S = 10.0
+VERSION_S = 30.0
+S_PER_MB = 1.0
+"""An actor list of 6 MB (10,000 actors) is asked for every 6 s."""
+
+
+class NodeView(Struct, frozen=True):
+    """`moved_at`: when, by our clock, `now` of its report last changed, or was first seen."""
+
+    summary: shapes.Node
+    moved_at: float
+    detail: shapes.Node | None = None
+
+
+class ApiView(Struct, frozen=True):
+    """All that a dashboard told so far. Old parts stay; `api` says how old they are."""
+
+    api: RayApi = RayApi()
+    session: str = ""
+    actors: tuple[shapes.Actor, ...] = ()
+    nodes: dict[str, NodeView] = {}
+    logical: dict[str, str] = {}
+    groups: tuple[shapes.Group, ...] = ()
+    demand: tuple[Demand, ...] = ()
+    running_since: dict[str, float] = {}
+    runtime_envs: dict[str, str] = {}
+
+
+class Poll:
+    """One dashboard, looked at again and again. For one calling thread."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self.dashboard = dashboard
+        self.view = ApiView(RayApi(dashboard.address))
+        self._due: dict[str, float] = {}
+        self._envs_of: frozenset[str] = frozenset()
+        self._unread: set[str] = set()
+
+    def look(self, now: float) -> ApiView:
+        """Ask what is due at unix time `now`. Takes at most two deadlines."""
+        asked = [path for path in (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS) if self._is_due(path, now)]
+        answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))
+        strange: set[str] = set()
+        self._read_actors(answers.get(ACTORS), now, strange)
+        moved = self._read_nodes(answers.get(NODES), now, strange)
+        self._read_rest(answers, now, strange)
+        api = self._judge(answers, now, strange)
+        if api.answer == "ok" and api.gcs_ok:
+            api = self._second_round(moved, api, strange)
+        self.view = msgspec.structs.replace(self.view, api=api)
+        return self.view
+
+    def _is_due(self, path: str, now: float) -> bool:
+        if path == STATUS and not self._waiting():
+            return False
+        return now >= self._due.get(path, 0.0)
+
+    def _waiting(self) -> bool:
+        """Whether anything waits for resources."""
+        pending = any(actor.state in ("PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING") for actor in self.view.actors)
+        return pending or any(group.state in ("PENDING", "RESCHEDULING") for group in self.view.groups)
+
+    def _read_actors(self, answer: Answer | None, now: float, strange: set[str]) -> None:
+        if answer is None or (data := _decoded(answer, shapes.Actors, ACTORS, strange)) is None:
+            return
+        pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
+        self._due[ACTORS] = now + pause_s if pause_s > 2.0 else 0.0
+        api = msgspec.structs.replace(self.view.api, actors_at=now)
+        self.view = msgspec.structs.replace(self.view, actors=tuple(data.actors.values()), api=api)
+
+    def _read_nodes(self, answer: Answer | None, now: float, strange: set[str]) -> list[str]:
+        """The nodes whose report moved."""
+        if answer is None or (data := _decoded(answer, shapes.Summary, NODES, strange)) is None:
+            return []
+        nodes, moved = {}, []
+        for summary in data.summary:
+            known = self.view.nodes.get(summary.raylet.node_id)
+            fresh = known is None or known.summary.now != summary.now
+            if (fresh or summary.raylet.node_id in self._unread) and summary.raylet.state == "ALIVE":
+                moved.append(summary.raylet.node_id)
+            moved_at = now if known is None or fresh else known.moved_at
+            nodes[summary.raylet.node_id] = NodeView(summary, moved_at, known.detail if known else None)
+        self.view = msgspec.structs.replace(self.view, nodes=nodes, logical=data.node_logical_resources)
+        return moved
+
+    def _read_rest(self, answers: dict[str, Answer], now: float, strange: set[str]) -> None:
+        for path, pause_s in ((VERSION, VERSION_S), (GROUPS, SELDOM_S), (STATUS, SELDOM_S)):
+            if path in answers and answers[path].ok:
+                self._due[path] = now + pause_s
+        if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
+            api = msgspec.structs.replace(self.view.api, version=said.ray_version)
+            self.view = msgspec.structs.replace(self.view, session=said.session_name, api=api)
+        if (answer := answers.get(GROUPS)) is not None:
+            if (rows := _rows(answer, shapes.Group, GROUPS, strange)) is not None:
+                self.view = msgspec.structs.replace(self.view, groups=rows)
+            self._due[GROUPS] = now + (4.0 if self._waiting() else SELDOM_S)
+        if (answer := answers.get(STATUS)) and (status := _decoded(answer, shapes.Status, STATUS, strange)) is not None:
+            self.view = msgspec.structs.replace(self.view, demand=_demand(status))
+        elif not self._waiting():
+            self.view = msgspec.structs.replace(self.view, demand=())
+
+    def _second_round(self, moved: list[str], api: RayApi, strange: set[str]) -> RayApi:
+        """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
+        environments."""
+        pages = [f"/nodes/{node}" for node in moved]
+        alive = frozenset(actor.actor_id for actor in self.view.actors if actor.state == "ALIVE")
+        first = TASKS not in self._due and len(alive) > 0
+        more = [TASKS] if first and len(self.view.actors) <= STATE_LIMIT else []
+        if alive - self._envs_of and len(self.view.nodes) > 1 and len(self.view.actors) <= STATE_LIMIT:
+            more.append(DETAILS)
+        answers = self.dashboard.get_all([*pages, *more]) if pages or more else []
+        nodes = dict(self.view.nodes)
+        self._unread = {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
+        for node, answer in zip(moved, answers, strict=False):
+            if (data := _decoded(answer, shapes.Detail, "/nodes/<id>", strange)) is not None:
+                nodes[node] = msgspec.structs.replace(nodes[node], detail=data.detail)
+        self.view = msgspec.structs.replace(self.view, nodes=nodes)
+        for path, answer in zip(more, answers[len(pages) :], strict=True):
+            self._read_once(path, answer, alive, strange)
+        return msgspec.structs.replace(api, strange=tuple(sorted(strange)))
+
+    def _read_once(self, path: str, answer: Answer, alive: frozenset[str], strange: set[str]) -> None:
+        rows = _rows(answer, shapes.StateRow, path.partition("?")[0], strange)
+        if rows is None:
+            return
+        if path == TASKS:
+            self._due[TASKS] = float("inf")
+            since = {
+                row.worker_id: shapes.number(row.start_time_ms) / 1000 for row in rows if row.worker_id and row.start_time_ms
+            }
+            self.view = msgspec.structs.replace(self.view, running_since=since)
+        else:
+            self._envs_of = alive
+            envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
+            self.view = msgspec.structs.replace(self.view, runtime_envs=envs)
+
+    def _judge(self, answers: dict[str, Answer], now: float, strange: set[str]) -> RayApi:
+        """How it answers, as one word, and since when."""
+        before = self.view.api
+        asked = [answer for path, answer in answers.items() if path != HEALTH]
+        word = _word(asked, self.dashboard.has_token)
+        if word == "ok" and strange >= {ACTORS}:
+            word = "strange"
+        health = answers[HEALTH]
+        gcs_ok = health.ok if health.status in (200, 503) else (False if health.late and word == "ok" else None)
+        failed = next((answer for answer in asked if not answer.ok), None) if word != "ok" else None
+        late = tuple(sorted(path.partition("?")[0] for path, answer in answers.items() if answer.late)) if word == "ok" else ()
+        return msgspec.structs.replace(
+            before,
+            answer=word,
+            since=before.since if word == before.answer and before.since else now,
+            gcs_ok=gcs_ok,
+            gcs_since=before.gcs_since if gcs_ok == before.gcs_ok and before.gcs_since else now,
+            late=late,
+            problem=failed.in_words if failed else "",
+            strange=tuple(sorted(strange)),
+        )
+
+
+def _word(answers: Iterable[Answer], has_token: bool) -> ApiAnswer:
+    answers = tuple(answers)
+    if any(answer.status == 403 for answer in answers) or (has_token and any(answer.status == 401 for answer in answers)):
+        return "wrong_token"
+    if any(answer.status == 401 for answer in answers):
+        return "needs_token"
+    if any(answer.ok for answer in answers):
+        return "ok"
+    if all(answer.late for answer in answers):
+        return "silent"
+    return "refused" if any(answer.error == "connection refused" for answer in answers) else "error"
+
+
+def _decoded(answer: Answer, shape: type[Data], what: str, strange: set[str]) -> Data | None:
+    if not answer.ok:
+        return None
+    try:
+        return shapes.data_of(answer.body, shape)
+    except msgspec.DecodeError:
+        strange.add(what)
+        return None
+
+
+def _rows(answer: Answer, shape: type[Data], what: str, strange: set[str]) -> tuple[Data, ...] | None:
+    if not answer.ok:
+        return None
+    try:
+        return shapes.rows_of(answer.body, shape)
+    except msgspec.DecodeError:
+        strange.add(what)
+        return None
+
+
+def _version(body: bytes) -> shapes.Version | None:
+    try:
+        return msgspec.json.decode(body, type=shapes.Version)
+    except msgspec.DecodeError:  # something else listens there; its other answers tell
+        return None
+
+
+def _demand(status: shapes.Status) -> tuple[Demand, ...]:
+    load = status.cluster_status.load_metrics_report if status.cluster_status else None
+    if load is None:
+        return ()
+    return tuple(Demand(resources, count) for resources, count in load.resource_demand)

@@ -1,0 +1,195 @@
+"""What the dashboard of Ray answers, as far as hangtop reads it (Ray 2.49 to 2.60). Field names are Ray's own, in camel case.
+
+Everything has a default: a field that a version does not have reads as "not known". Numbers come as text in places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+Data = TypeVar("Data")
+Number = int | float | str | None
+
+
+class Shape(msgspec.Struct, frozen=True, rename="camel"):
+    """Base of all: unknown fields are passed over."""
+
+
+class Memory(Shape, frozen=True):
+    rss: float = 0
+
+
+class CoreStats(Shape, frozen=True):
+    """What a worker's raylet tells of it."""
+
+    actor_id: str = ""
+    worker_id: str = ""
+    worker_type: str = ""
+    num_running_tasks: Number = None
+    num_pending_tasks: Number = None
+    used_resources: Mapping[str, Any] | None = None
+
+
+class Worker(Shape, frozen=True):
+    """What a node's agent tells of a worker process. `cmdline` is its title, padded with some 250 empty words: they stay
+    unparsed."""
+
+    pid: int = 0
+    create_time: float | None = None
+    cpu_percent: float | None = None
+    cmdline: msgspec.Raw = msgspec.Raw(b"[]")
+    memory_info: Memory | None = None
+    job_id: str = ""
+    gpu_memory_usage: Number = None
+    core_worker_stats: tuple[CoreStats, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The first word of its command line."""
+        first, _, _ = bytes(self.cmdline).partition(b'",')
+        words = msgspec.json.decode(first if first.rstrip().endswith(b"]") else first + b'"]')
+        return str(words[0]) if isinstance(words, list) and words else ""
+
+
+class Address(Shape, frozen=True):
+    node_id: str = ""
+    ip_address: str = ""
+    worker_id: str = ""
+
+
+class Actor(Shape, frozen=True):
+    """An entry of `/logical/actors`. Times are unix milliseconds. `exitDetail` is `-` while it lives. What it repeats of its
+    worker (title, CPU, memory) is taken from the node's own answer instead."""
+
+    actor_id: str
+    state: str = ""
+    name: str = ""
+    class_name: str = ""
+    job_id: str = ""
+    pid: int | None = None
+    num_restarts: Number = None
+    start_time: Number = None
+    end_time: Number = None
+    exit_detail: str | None = None
+    required_resources: dict[str, float] | None = None
+    address: Address = Address()
+
+
+class Actors(Shape, frozen=True):
+    actors: dict[str, Actor]
+
+
+class Raylet(Shape, frozen=True):
+    node_id: str = ""
+    state: str = ""
+    state_message: str | None = None
+    is_head_node: bool = False
+    session_dir: str = ""
+
+
+class Node(Shape, frozen=True):
+    """`now`: the node's own clock when its agent wrote this report, the proof that it still reports. Memory: total, available,
+    percent, used."""
+
+    now: float | None = None
+    hostname: str = ""
+    ip: str = ""
+    cpu: float | None = None
+    cpus: tuple[Number, ...] = ()
+    mem: tuple[float, ...] = ()
+    load_avg: tuple[tuple[float, ...], ...] = ()
+    raylet: Raylet = Raylet()
+    workers: tuple[Worker, ...] | None = ()
+
+
+class Summary(Shape, frozen=True):
+    summary: tuple[Node, ...]
+    node_logical_resources: dict[str, str] = {}
+
+
+class Detail(Shape, frozen=True):
+    detail: Node
+
+
+class Bundle(msgspec.Struct, frozen=True):
+    unit_resources: dict[str, float] = {}
+
+
+class GroupStats(msgspec.Struct, frozen=True):
+    scheduling_state: str = ""
+    creation_request_received_ns: Number = None
+
+
+class Group(msgspec.Struct, frozen=True):
+    placement_group_id: str
+    name: str | None = ""
+    state: str = ""
+    bundles: tuple[Bundle, ...] | None = ()
+    stats: GroupStats | None = None
+
+
+class StateRow(msgspec.Struct, frozen=True):
+    """A row of `/api/v0/actors?detail=1` or `/api/v0/tasks?detail=1`."""
+
+    actor_id: str | None = None
+    node_id: str | None = None
+    worker_id: str | None = None
+    state: str = ""
+    start_time_ms: Number = None
+    serialized_runtime_env: str | None = None
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """`total` counts before the server cut the list."""
+
+    result: tuple[msgspec.Raw, ...] = ()
+    total: int = 0
+
+
+class State(msgspec.Struct, frozen=True):
+    result: Rows
+
+
+class LoadReport(Shape, frozen=True):
+    resource_demand: tuple[tuple[dict[str, float], int], ...] = ()
+    pg_demand: tuple[tuple[dict[str, Any], int], ...] = ()
+
+
+class ClusterLoad(Shape, frozen=True):
+    load_metrics_report: LoadReport | None = None
+
+
+class Status(Shape, frozen=True):
+    cluster_status: ClusterLoad | None = None
+
+
+class Version(msgspec.Struct, frozen=True):
+    """`/api/version`, the only answer without an envelope."""
+
+    ray_version: str = ""
+    session_name: str = ""
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    data: msgspec.Raw
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def data_of(body: bytes, shape: type[Data]) -> Data:
+    """The `data` of an answer. Raises `msgspec.DecodeError` for a shape that we do not know."""
+    return msgspec.json.decode(_envelope.decode(body).data, type=shape, strict=False)
+
+
+def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:
+    """The rows of a state API answer. Raises `msgspec.DecodeError`."""
+    return tuple(msgspec.json.decode(row, type=shape, strict=False) for row in data_of(body, State).result.result)
+
+
+def number(value: Number) -> int:
+    """A count that may come as text; not known is 0."""
+    return int(float(value)) if value not in (None, "") else 0

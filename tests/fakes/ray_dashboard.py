@@ -1,0 +1,213 @@
+"""A dashboard as Ray 2.60 answers, for as many nodes and workers as a test wants, with its faults. Counts what it is asked.
+
+Also a program: `python -m tests.fakes.ray_dashboard NODES WORKERS [PENDING]` prints its port and serves until stdin ends.
+"""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import sys
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import urlsplit
+
+OPEN = ("/api/version", "/api/gcs_healthz", "/api/authentication_mode")
+SESSION = "session_2026-01-11_10-00-00_000000_4242"
+REPORT_S = 5.0
+"""Agents report so often, and `now` moves so often."""
+
+
+def node_id(node: int) -> str:
+    return f"{node:056x}"
+
+
+def title(node: int, worker: int) -> str:
+    return "ray::WorkerDict.actor_rollout_generate_sequences"
+
+
+def stats(node: int, worker: int, text: str) -> dict:
+    return {
+        "pid": 5000 + worker,
+        "createTime": 1.0,
+        "cpuPercent": 100.0,
+        "cpuTimes": {"user": 1.0, "system": 1.0},
+        "cmdline": [text] + [""] * 250,
+        "memoryInfo": {"rss": 9e7, "vms": 1e9},
+    }
+
+
+def actor(node: int, worker: int, workers: int) -> dict:
+    number = node * workers + worker
+    return {
+        "actorId": f"{number:032x}",
+        "jobId": "01000000",
+        "address": {"nodeId": node_id(node), "ipAddress": f"10.0.0.{node}", "port": 1, "workerId": f"{number:056x}"},
+        "name": f"abc123WorkerDict_{node}:{worker}",
+        "className": "create_colocated_worker_cls.<locals>.WorkerDict",
+        "state": "ALIVE",
+        "numRestarts": "0",
+        "pid": 5000 + worker,
+        "startTime": 1,
+        "endTime": 0,
+        "exitDetail": "-",
+        "requiredResources": {"CPU": 1.0, "GPU": 0.1},
+        "numRunningTasks": "1",
+        "numPendingTasks": 0,
+        "processStats": stats(node, worker, title(node, worker)),
+    }
+
+
+def pending(number: int) -> dict:
+    return {
+        "actorId": f"{number:031x}f",
+        "jobId": "01000000",
+        "address": {"nodeId": "f" * 56, "ipAddress": "", "port": 0, "workerId": "f" * 56},
+        "name": "",
+        "className": "Waiting",
+        "state": "PENDING_CREATION",
+        "numRestarts": "0",
+        "pid": 0,
+        "startTime": 0,
+        "endTime": 0,
+        "exitDetail": "-",
+        "requiredResources": {"NoSuchThing": 1.0},
+    }
+
+
+def detail(node: int, workers: int, now: float) -> dict:
+    def worker_of(worker: int) -> dict:
+        core = {
+            "actorId": f"{node * workers + worker:032x}",
+            "numRunningTasks": "1",
+            "numPendingTasks": 0,
+            "workerType": "WORKER",
+        }
+        slot = {f"GPUGroup{worker}": {"resourceSlots": [{"slot": str(worker), "allocation": 0.1}]}}
+        return {
+            **stats(node, worker, title(node, worker)),
+            "gpuMemoryUsage": 69000,
+            "jobId": "01000000",
+            "coreWorkerStats": [{**core, "usedResources": slot}],
+        }
+
+    return {
+        **summary(node, now),
+        "loadAvg": [[1.0, 1.0, 1.0], [0.1, 0.1, 0.1]],
+        "workers": [worker_of(w) for w in range(workers)],
+    }
+
+
+def summary(node: int, now: float) -> dict:
+    raylet = {"nodeId": node_id(node), "state": "ALIVE", "isHeadNode": node == 0, "sessionDir": f"/tmp/ray/{SESSION}"}
+    return {
+        "now": now,
+        "hostname": f"n{node}",
+        "ip": f"10.0.0.{node}",
+        "cpu": 50.0,
+        "cpus": [128, 64],
+        "mem": [2e12, 1e12, 50.0, 1e12],
+        "raylet": raylet,
+    }
+
+
+def wrapped(data: object) -> bytes:
+    return json.dumps({"result": True, "msg": "", "data": data}).encode()
+
+
+class FakeDashboard:
+    """Serves on a free port of loopback. `stall`: these paths get no answer. `gcs`: the status of `/api/gcs_healthz`.
+
+    `token`: ask for it. `frozen`: `now` stands still. `asked`: how often each path was asked, numbers of nodes left out.
+    """
+
+    def __init__(self, nodes: int = 1, workers: int = 2, pending_actors: int = 0, token: str | None = None) -> None:
+        self.nodes, self.workers, self.token = nodes, workers, token
+        self.asked: Counter[str] = Counter()
+        self.stall: set[str] = set()
+        self.gcs = 200
+        self.frozen = False
+        self.version = "2.60.0"
+        self.session = SESSION
+        alive = [actor(n, w, workers) for n in range(nodes) for w in range(workers)]
+        self.actors = {row["actorId"]: row for row in [*alive, *(pending(i) for i in range(pending_actors))]}
+        self.bodies: dict[str, bytes] = {}
+        self.refresh()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.fake = self
+        self.port = self._server.server_address[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self._ended = threading.Event()
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def refresh(self, now: float | None = None) -> None:
+        """All answers anew, as of `now`."""
+        now = time.time() // REPORT_S * REPORT_S if now is None else now
+        self.bodies = {
+            "/logical/actors": wrapped({"actors": self.actors}),
+            "/nodes": wrapped({"summary": [summary(n, now) for n in range(self.nodes)], "nodeLogicalResources": {}}),
+            **{f"/nodes/{node_id(n)}": wrapped({"detail": detail(n, self.workers, now)}) for n in range(self.nodes)},
+        }
+
+    def answer(self, path: str, authorization: str | None) -> tuple[int, bytes]:
+        plain = urlsplit(path).path
+        self.asked["/nodes/" if plain.startswith("/nodes/") else plain] += 1
+        if plain in self.stall or "*" in self.stall:
+            self._ended.wait(30)
+        if self.token is not None and plain not in OPEN:
+            if authorization is None:
+                return 401, b"Unauthorized: Missing authentication token"
+            if authorization != f"Bearer {self.token}":
+                return 403, b"Forbidden: Invalid authentication token"
+        if plain == "/api/version":
+            return 200, json.dumps({"version": "4", "ray_version": self.version, "session_name": self.session}).encode()
+        if plain == "/api/gcs_healthz":
+            return self.gcs, b"success" if self.gcs == 200 else b"GCS health check timed out."
+        return 200, self.bodies.get(plain) or wrapped({"result": {"total": 0, "result": []}})
+
+    def close(self) -> None:
+        self._ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+    fake: FakeDashboard
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def log_message(self, *args: object) -> None:
+        """Quiet: the tests read `asked`."""
+
+    def do_GET(self) -> None:
+        fake = self.server.fake  # type: ignore[attr-defined]
+        status, body = fake.answer(self.path, self.headers.get("Authorization"))
+        try:
+            self.wfile.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
+            self.wfile.write(body)
+            self.wfile.flush()
+        except OSError:
+            self.close_connection = True
+
+
+def main() -> None:
+    fake = FakeDashboard(*(int(word) for word in sys.argv[1:]))
+    print(fake.port, flush=True)
+    for line in sys.stdin:
+        if line.startswith("tick"):
+            fake.refresh(time.time())
+            print("ticked", flush=True)
+    fake.close()
+
+
+if __name__ == "__main__":
+    main()
