@@ -55,7 +55,11 @@ def show(name: str | None, spec: WatchSpec, look: Look, record: Callable[[WatchS
 
     def watched(shown: WatchSpec, _: DemoRun, text: str) -> int:
         sys.stderr.write(f"hangtop {text}\n")
-        return watch_run(shown, replace(look, title=text, until=ENDED), record(shown))
+        return watch_run(
+            shown,
+            replace(look, title=f"demo {name or scenarios()[0].name}, limit {shown.stall_s:g} s", until=ENDED),
+            record(shown),
+        )
 
     try:
         return run(name, watched, spec)

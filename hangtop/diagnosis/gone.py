@@ -39,7 +39,8 @@ def blocked(case: Case) -> Verdict | None:
     stuck = [one for one in case.standings if one.how == "blocked"]
     if not stuck or not case.is_quiet:
         return None
-    place = stuck[0].process.wchan if stuck[0].process is not None else None
+    process = stuck[0].process
+    place = None if process is None else process.wchan or (process.recent.wchan if process.recent is not None else None)
     driver = place is not None and place.startswith(("nv", "uvm", "rm_", "os_"))
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"

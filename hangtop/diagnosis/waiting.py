@@ -166,7 +166,7 @@ def _hung(headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tu
         confidence=sure,
         culprits=culprits,
         evidence=evidence,
-        next=(("s", "stacks"), ("b", "bundle")),
+        next=(("s", "stacks"),),
     )
 
 
@@ -276,14 +276,11 @@ def _verb(members: list[Standing]) -> str:
 
 
 def _names(members: list[Standing]) -> str:
+    """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
     ranks = [one.rank for one in members if one.rank is not None]
-    return (
-        _rank_names(ranks)
-        if ranks
-        else f"Process {members[0].pid}"
-        if len(members) == 1
-        else some(len(members), "process").capitalize()
-    )
+    if ranks:
+        return _rank_names(ranks)
+    return f"Process {members[0].pid}" if len(members) == 1 else f"{len(members)} processes"
 
 
 def _rank_names(ranks: list[int]) -> str:

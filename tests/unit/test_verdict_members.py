@@ -1,0 +1,231 @@
+"""Who waits for whom: verdicts over ranks whose processes and stacks are known, one state a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.wish import satisfied, wish
+from hangtop.model import RunState
+from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.health import SourceHealth
+from hangtop.records.host import HostReading
+from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
+from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
+from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.spec import WatchSpec
+
+NOW = 10_000.0
+SPEC = WatchSpec(logs=("train.log",))
+C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+LOADER = "/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py"
+THREADING = "/usr/lib/python3.11/threading.py"
+USER = "/home/me/train.py"
+STEP = Frame("train_step", USER, 20)
+
+
+def thread(*frames: Frame, state: str = "S", wait: Any = "lock") -> Thread:
+    return Thread("MainThread", (*frames, STEP), tid=None, state=state, wait=None if state == "R" else wait)
+
+
+ALL_REDUCE = thread(Frame("all_reduce", C10D, 2810))
+BROADCAST = thread(Frame("broadcast", C10D, 2700))
+MEETING = thread(Frame("_new_process_group_helper", C10D, 1600), Frame("init_process_group", C10D, 1500))
+LOCK = thread(Frame("load_shard", USER, 61))
+SPIN = thread(Frame("poll_flag", USER, 70), state="R")
+SAVE = thread(Frame("save_checkpoint", USER, 80), state="R")
+DATA = thread(Frame("_try_get_data", LOADER, 1100), wait="poll")
+
+IDLE = Recent(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0)
+BUSY = Recent(seconds=10, samples=10, running_part=0.9, cpu_percent=98.0, io_b_s=0.0)
+
+
+def process(rank: int, recent: Recent = IDLE, state: str = "S", **more: Any) -> Process:
+    known = Process(100 + rank, 1.0, 7, 99, "python", "python train.py", state, role="rank", rank=rank, world=4, recent=recent)
+    cpu = recent.cpu_percent
+    return replace(known, **{"cpu_percent": cpu, "subtree_cpu_percent": cpu, "subtree_io_b_s": recent.io_b_s, **more})
+
+
+def run(
+    threads: dict[int, Thread],
+    processes: tuple[Process, ...],
+    *,
+    silence_s: float = 200.0,
+    stage: str = "train_loop",
+    later: dict[int, Thread] | None = None,
+    **state: Any,
+) -> RunState:
+    """A quiet run of these processes, looked at twice, three seconds apart."""
+    plan = (StagePlan(stage, stage.replace("_", " "), steady=True),)
+    log = LogReading(
+        files=(LogFile("train.log", size_bytes=100),),
+        bytes=100,
+        plan=plan,
+        stages=(StageEvent(stage, plan[0].title, "generic", 0, 10, at=NOW - 900),),
+        last_output_at=NOW - silence_s,
+    )
+    looks = tuple(
+        StacksReading(
+            number,
+            started_at=NOW - 5 + 3 * number,
+            done=True,
+            stacks=tuple(Stack(100 + rank, NOW, (one,), rank=rank, started_ticks=7) for rank, one in shown.items()),
+        )
+        for number, shown in enumerate((threads, later or threads))
+    )
+    known = RunState(
+        log=log,
+        ranks={
+            one.rank: RankLog(one.rank, step=5, pid=one.pid, last_at=NOW - silence_s) for one in processes if one.rank is not None
+        },
+        procs=ProcessReading(processes=processes),
+        looks=looks,
+        health={"log": SourceHealth("log", read_at=NOW), "stacks": SourceHealth("stacks", read_at=NOW)},
+        heard_at=NOW,
+    )
+    return replace(known, **state)
+
+
+def four(odd: Thread, odd_process: Process | None = None, peers: Thread = ALL_REDUCE, **more: Any) -> RunState:
+    """Ranks 0, 1 and 3 wait in a collective; rank 2 does something else."""
+    threads = {0: peers, 1: peers, 2: odd, 3: peers}
+    return run(threads, (process(0), process(1), odd_process or process(2), process(3)), **more)
+
+
+@pytest.mark.parametrize(
+    ("state", "word", "kind", "culprits"),
+    [
+        pytest.param(four(LOCK), "hung", "cpu_collective", [2], id="a lock, its peers wait"),
+        pytest.param(four(SPIN, process(2, BUSY, "R")), "hung", "python_loop", [2], id="an endless loop"),
+        pytest.param(four(SAVE, process(2, BUSY, "R")), "slow", None, [], id="it saves: slow, do not kill"),
+        pytest.param(
+            four(LOCK, process(2, subtree_cpu_percent=150.0, subtree_size=3)), "slow", None, [], id="its compiler works"
+        ),
+        pytest.param(four(LOCK, process(2, replace(IDLE, io_b_s=4e8), subtree_io_b_s=4e8)), "slow", None, [], id="it reads"),
+        pytest.param(four(BROADCAST), "hung", "desync", [2], id="another collective than its peers"),
+        pytest.param(four(ALL_REDUCE), "hung", "cpu_collective", [], id="all in one collective, none stands out"),
+        pytest.param(four(LOCK, process(2, state="T")), "hung", "stopped", [2], id="stopped by a signal"),
+        pytest.param(four(LOCK, process(2, state="Z", exit_code=-9)), "hung", "dead_process", [2], id="a zombie"),
+        pytest.param(
+            four(
+                LOCK,
+                process(2, replace(IDLE, blocked_part=1.0, wchan="rpc_wait_bit_killable"), "D", wchan="rpc_wait_bit_killable"),
+            ),
+            "hung",
+            "io_blocked",
+            [2],
+            id="blocked in a dead mount",
+        ),
+        pytest.param(
+            four(LOCK, process(2, replace(IDLE, blocked_part=1.0, wchan="folio_wait", io_b_s=3e9), "D", subtree_io_b_s=3e9)),
+            "slow",
+            None,
+            [],
+            id="in D, but gigabytes move",
+        ),
+        pytest.param(
+            four(LOCK, process(2, replace(IDLE, blocked_part=1.0, wchan="nvidia_ioctl"), "D")),
+            "hung",
+            "driver_hung",
+            [2],
+            id="driver",
+        ),
+        pytest.param(four(LOCK, peers=MEETING, stage="dist_init"), "hung", "rendezvous", [2], id="it never joined the group"),
+        pytest.param(four(LOCK, stage="weight_sync"), "hung", "weight_sync", [2], id="the stage names the kind"),
+        pytest.param(four(LOCK, silence_s=30), "running", None, [], id="not quiet yet"),
+    ],
+)
+def test_the_verdict(state: RunState, word: str, kind: str | None, culprits: list[int]) -> None:
+    verdict = diagnose(state, SPEC, NOW)
+    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == (word, kind, culprits)
+
+
+def test_a_rank_that_never_started_is_named() -> None:
+    processes = tuple(process(rank) for rank in (0, 1, 3))
+    meeting = Rendezvous("127.0.0.1", 29500, world=4, listening=True, established=2)
+    state = run(dict.fromkeys((0, 1, 3), MEETING), processes, procs=ProcessReading(processes=processes, rendezvous=meeting))
+    verdict = diagnose(state, SPEC, NOW)
+    assert (verdict.word, verdict.kind) == ("hung", "rendezvous")
+    assert [one.rank for one in verdict.culprits] == [2]
+    assert "127.0.0.1:29500" in verdict.headline
+    assert any("somebody listens" in one.text for one in verdict.evidence)
+
+
+def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -> None:
+    left = tuple(process(rank) for rank in (0, 1, 3))
+    procs = ProcessReading(processes=left, ended=(process(2, exit_code=-9),))
+    state = run(dict.fromkeys((0, 1, 3), ALL_REDUCE), left, procs=procs, silence_s=30)
+    verdict = diagnose(state, SPEC, NOW)
+    assert (verdict.kind, verdict.confidence) == ("dead_process", "certain")
+    assert "killed by SIGKILL" in verdict.headline
+    starved = diagnose(replace(state, machine=HostReading(cores=2, oom_at=NOW - 40)), SPEC, NOW)
+    assert "want of memory" in starved.headline
+
+
+def loader(recent: Recent) -> RunState:
+    trainer = process(0)
+    worker = Process(500, 1.0, 9, trainer.pid, "pt_data_worker", "python", "S", role="data worker", recent=recent)
+    worker = replace(worker, cpu_percent=recent.cpu_percent, subtree_cpu_percent=recent.cpu_percent)
+    return run({0: DATA}, (trainer, worker))
+
+
+def test_data_that_never_comes_and_data_that_comes_slowly_are_told_apart() -> None:
+    idle, busy = diagnose(loader(IDLE), SPEC, NOW), diagnose(loader(BUSY), SPEC, NOW)
+    assert (idle.word, idle.kind) == ("hung", "dataloader")
+    assert (busy.word, busy.kind) == ("slow", "dataloader")
+
+
+def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
+    saved = CheckpointReading("/ckpt", "--ckpt", newest="model.pt", growth_b_s=4e8, grown_at=NOW - 3)
+    assert diagnose(four(LOCK, checkpoints=saved), SPEC, NOW).word == "slow"
+    old = replace(saved, grown_at=NOW - 120)
+    assert diagnose(four(LOCK, checkpoints=old), SPEC, NOW).word == "hung"
+
+
+def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
+    still = diagnose(four(LOCK), SPEC, NOW)
+    assert still.confidence == "likely"
+    assert "its stack stands still" in still.culprits[0].why
+    once = four(LOCK)
+    once = replace(once, looks=once.looks[:1])
+    assert diagnose(once, SPEC, NOW).confidence == "possible"
+
+
+def test_no_right_to_read_stacks_gives_stalled_never_an_invented_culprit() -> None:
+    blind = replace(four(LOCK), looks=())
+    verdict = diagnose(blind, SPEC, NOW)
+    assert verdict.word == "stalled"
+    assert verdict.culprits == ()
+
+
+def test_stacks_of_an_earlier_process_with_the_same_pid_do_not_count() -> None:
+    state = four(LOCK)
+    looks = tuple(replace(one, stacks=tuple(replace(stack, started_ticks=6) for stack in one.stacks)) for one in state.looks)
+    assert diagnose(replace(state, looks=looks), SPEC, NOW).word == "stalled"
+
+
+def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
+    state = four(LOCK, silence_s=70)
+    calm = look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW)
+    quiet = look(replace(state, looks=()), SPEC, NOW)
+    assert wish(calm) is None
+    asked = wish(quiet)
+    assert asked is not None
+    assert asked.pids == (100, 101, 102, 103)
+    just = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 1),)), SPEC, NOW)
+    assert wish(just) is None
+    second = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 3),)), SPEC, NOW)
+    assert wish(second) is not None
+
+
+def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
+    state = four(LOCK)
+    one_look = look(replace(state, looks=state.looks[:1]), SPEC, NOW)
+    assert not satisfied(one_look)
+    assert satisfied(look(state, SPEC, NOW))
+    refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
+    assert satisfied(look(refused, SPEC, NOW))
