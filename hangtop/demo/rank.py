@@ -57,7 +57,7 @@ class Rank:
 
     def load_model(self) -> None:
         for shard in range(1, 5):
-            self.log.info("loading checkpoint shard %d/4", shard)
+            self.log.info("loading model: checkpoint shard %d/4", shard)
             time.sleep(0.3)
         self.group.barrier()
         self.log.info("model loaded: 12.6M parameters")

@@ -73,7 +73,7 @@ def test_every_rank_says_which_rank_it_is_and_goes_through_all_stages(start: Cal
             "building dataset",
             "initializing process group",
             "process group ready",
-            "loading checkpoint shard 1/4",
+            "loading model: checkpoint shard 1/4",
             "step 1/40",
         ]
         order = [next(number for number, line in enumerate(own) if stage in line) for stage in stages]
