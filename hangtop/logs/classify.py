@@ -26,7 +26,7 @@ def line_kind(text: str, level: str, index: Index) -> LineKind:
         return "warning"
     if _is_stage(wants, text):
         return "stage"
-    if any(compiled(progress.regex).search(text) for _, progress in wants.progress):
+    if any(compiled(reader.progress.regex).search(text) for reader in wants.progress):
         return "progress"
     return _BY_LEVEL.get(level.upper(), "plain")
 

@@ -15,7 +15,7 @@ from hangtop.logs.clean import clean_text
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
-from hangtop.logs.index import Index, Wants
+from hangtop.logs.index import Index, Reader, Wants
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
@@ -61,7 +61,7 @@ class Digest:
         self._free = FreeTexts()
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
-        self._messages = Messages(self._steps)
+        self._messages = Messages(self._steps, self._index.roles)
         self._notices = Notices()
         self._ranks = RankTable(rank)
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
@@ -118,10 +118,10 @@ class Digest:
             last_line=self._last_line(),
         )
 
-    def tail(self, count: int) -> tuple[LogLine, ...]:
-        """The newest lines, oldest first, as they may be shown."""
+    def tail(self, count: int, since: int = -1) -> tuple[LogLine, ...]:
+        """The newest lines, oldest first, as they may be shown; only those that end after byte `since` of the file."""
         self._flush()
-        rows = [lines.parse(span) for lines, span in islice(self._recent.rows(), count)]
+        rows = [lines.parse(span) for lines, span in islice(self._recent.rows(since), count)]
         return tuple(shown_line(line, self._file, self._index, self._ranks.rank_of(line.writer)) for line in reversed(rows))
 
     def _last_line(self) -> str | None:
@@ -134,6 +134,7 @@ class Digest:
 
     def _digest(self, block: Block) -> None:
         lines = Lines(block, self._clock)
+        self._clock.look_for_year(block.data)
         self._messages.resume(lines, lines.first())
         picked = pick(self._hits(block), lines, self._index)
         done = -1
@@ -173,28 +174,44 @@ class Digest:
         if wants.rank:
             self._ranks.learn_text(line)
         for total in wants.totals:
-            if found := compiled(total.progress.total_from or "").search(line.text):
-                self._totals[total.profile.name, total.progress.id] = float(found["total"])
+            if found := compiled(total.reader.progress.total_from or "").search(line.text):
+                self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"])
+        complete = self._progress(wants, line, writer)
+        who = self._who(line)
         for each in wants.stages:
             if each.marker.regex is None or compiled(each.marker.regex).search(line.text):
-                self._marks.saw(each.profile, each.stage, line, each.done)
-        for profile, progress in wants.progress:
-            if sighting := read(profile, progress, line):
-                self._progress(sighting, line, writer)
-                break
+                self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
         for signature in wants.signatures:
             self._messages.try_on(signature, line, lines, span)
         if wants.notice:
             self._notices.read(line)
 
-    def _progress(self, sighting: Sighting, line: Line, writer: _Writer) -> None:
+    def _who(self, line: Line) -> Writer:
+        """The writer by its rank, as soon as that is known: NCCL tells pids where the training script tells ranks."""
+        rank = self._ranks.rank_of(line.writer)
+        return line.writer if rank is None else ("rank", rank)
+
+    def _progress(self, wants: Wants, line: Line, writer: _Writer) -> bool:
+        """Reads the line in the words of each profile that knows such lines, the first kind of each; whether a bar is at its end."""
+        told: set[str] = set()
+        complete = False
+        for reader in wants.progress:
+            names = {profile.name for profile in reader.profiles}
+            if names <= told:
+                continue
+            if sighting := read(reader.profiles[0], reader.progress, line):
+                told |= names
+                complete = sighting.step is not None and sighting.step == sighting.total
+                self._sighted(sighting, reader, line, writer, complete)
+        return complete
+
+    def _sighted(self, sighting: Sighting, reader: Reader, line: Line, writer: _Writer, complete: bool) -> None:
         kind = (sighting.profile, sighting.kind)
         writer.sightings[kind] = sighting
-        profile = self._index.catalog.profiles[sighting.profile]
-        stage_id = next(progress.stage for progress in profile.progress if progress.id == sighting.kind)
-        stage = next((stage for stage in profile.stage if stage.id == stage_id), None)
-        if stage is not None:
-            self._marks.saw(profile, stage, line)
+        for profile in reader.profiles:
+            stage = next((stage for stage in profile.stage if stage.id == reader.progress.stage), None)
+            if stage is not None:
+                self._marks.saw(profile, stage, line, self._who(line), late=complete)
         if sighting.counts:
             self._paces[kind].saw(sighting)
             for name, signature_id in _NOT_FINITE.items():

@@ -11,7 +11,8 @@ from hangtop.logs import notices, ranks
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.profile import Detect, FreeText, Marker, Profile, ProgressLine, Stage
 from hangtop.logs.scan import Scanner
-from hangtop.logs.signature import Signature
+from hangtop.logs.signature import Signature, compiled
+from hangtop.records.log import Role
 
 
 class StageMarker(Struct, frozen=True):
@@ -23,17 +24,23 @@ class StageMarker(Struct, frozen=True):
     done: bool = False
 
 
+class Reader(Struct, frozen=True):
+    """A progress line with the profiles that have it: a refining profile shares those of the one that it refines."""
+
+    profiles: tuple[Profile, ...]
+    progress: ProgressLine
+
+
 class Total(Struct, frozen=True):
     """A line that tells the total of a progress line's steps."""
 
-    profile: Profile
-    progress: ProgressLine
+    reader: Reader
 
 
 class Wants(Struct, frozen=True):
     """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
 
-    progress: tuple[tuple[Profile, ProgressLine], ...] = ()
+    progress: tuple[Reader, ...] = ()
     totals: tuple[Total, ...] = ()
     stages: tuple[StageMarker, ...] = ()
     signatures: tuple[Signature, ...] = ()
@@ -76,13 +83,18 @@ class Index:
             known = self._wants[numbers] = _wants([self.scanner.owners[number] for number in sorted(numbers)])
         return known
 
+    def roles(self, text: str) -> set[Role]:
+        """The roles of the known messages in a text."""
+        numbers = frozenset(number for number, _, _ in self.scanner.hits(text.encode()))
+        return {each.role for each in self.wants(numbers).signatures if compiled(each.regex).search(text)}
+
 
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
-    for profile in sorted(catalog.profiles.values(), key=lambda profile: profile.base):
-        for progress in profile.progress:
-            yield progress.literal, (profile, progress)
-            if progress.total_literal is not None:
-                yield (progress.total_literal,), Total(profile, progress)
+    for reader in _readers(catalog):
+        yield reader.progress.literal, reader
+        if reader.progress.total_literal is not None:
+            yield (reader.progress.total_literal,), Total(reader)
+    for profile in catalog.profiles.values():
         for stage in profile.stage:
             for marker in stage.enter:
                 yield marker.literal, StageMarker(profile, stage, marker)
@@ -100,12 +112,24 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
     yield notices.LITERALS, _NOTICE
 
 
+def _readers(catalog: Catalog) -> list[Reader]:
+    """All progress lines, those of specific profiles before those of base ones."""
+    readers: list[Reader] = []
+    for profile in sorted(catalog.profiles.values(), key=lambda profile: (profile.base, profile.refines is not None)):
+        for progress in profile.progress:
+            same = next((number for number, known in enumerate(readers) if known.progress == progress), None)
+            if same is None:
+                readers.append(Reader((profile,), progress))
+            else:
+                readers[same] = Reader((*readers[same].profiles, profile), progress)
+    return readers
+
+
 def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
     found: list[Any] = list({id(owner): owner for each in owners for owner in each}.values())
     pairs = [owner for owner in found if isinstance(owner, tuple)]
-    progress = [pair for pair in pairs if isinstance(pair[1], ProgressLine)]
     return Wants(
-        progress=tuple(sorted(progress, key=_place_in_profile)),
+        progress=tuple(sorted((owner for owner in found if isinstance(owner, Reader)), key=_place)),
         totals=tuple(owner for owner in found if isinstance(owner, Total)),
         stages=tuple(owner for owner in found if isinstance(owner, StageMarker)),
         signatures=tuple(owner for owner in found if isinstance(owner, Signature)),
@@ -117,6 +141,6 @@ def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
     )
 
 
-def _place_in_profile(pair: tuple[Profile, ProgressLine]) -> tuple[bool, str, int]:
-    profile, progress = pair
-    return (profile.base, profile.name, profile.progress.index(progress))
+def _place(reader: Reader) -> tuple[bool, str, int]:
+    profile = reader.profiles[0]
+    return (profile.base, profile.name, profile.progress.index(reader.progress))

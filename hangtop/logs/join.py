@@ -97,20 +97,26 @@ def _since(each: FileFacts, attempts: Mapping[int, tuple[int, ...]]) -> int:
     return attempts[each.file][-1] if attempts[each.file] else 0
 
 
+def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
+    """The profiles whose progress lines count, and whether each is more than a base one. Lines that a refining profile shares
+    stand under the name of the one that it refines."""
+    return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
+
+
 def _best(sightings: Sequence[Sighting], since: int, profiles: Sequence[Profile]) -> Sighting | None:
     """The step line that counts: of this attempt, by the most specific profile that has one, the newest."""
-    place = {profile.name: (not profile.base) for profile in profiles}
+    place = _specific(profiles)
     steps = [
         each for each in sightings if each.counts and each.step is not None and each.offset >= since and each.profile in place
     ]
     return max(steps, key=lambda each: (place[each.profile], each.offset), default=None)
 
 
-def _metrics(sightings: Sequence[Sighting], since: int) -> dict[str, float | None]:
+def _metrics(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) -> dict[str, float | None]:
     """The newest value of each metric; `None` for one that is not finite."""
     merged: dict[str, float | None] = {}
     for each in sorted(sightings, key=lambda each: each.offset):
-        if each.counts and each.offset >= since:
+        if each.counts and each.offset >= since and each.profile in place:
             merged.update((name, value if math.isfinite(value) else None) for name, value in each.metrics.items())
     return merged
 
@@ -119,13 +125,13 @@ def _progress(
     facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]
 ) -> tuple[Progress, Kind | None]:
     """The run's step is that of its furthest writer; and the kind of line that tells it."""
-    place = {profile.name: (not profile.base) for profile in profiles}
+    place = _specific(profiles)
     found: list[tuple[bool, float, Sighting, FileFacts]] = []
     for each in facts:
         for writer in each.writers:
             best = _best(writer.sightings, _since(each, attempts), profiles)
             found += [(place[best.profile], best.step or 0.0, best, each)] if best else []
-    metrics = _run_metrics(facts, attempts)
+    metrics = _run_metrics(facts, attempts, place)
     if not found:
         return Progress(metrics=metrics), None
     _, _, best, where = max(found, key=lambda item: item[:2])
@@ -148,16 +154,18 @@ def _total(best: Sighting, where: FileFacts) -> int | None:
     return None if total is None else int(total)
 
 
-def _run_metrics(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]]) -> dict[str, float | None]:
+def _run_metrics(
+    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], place: Mapping[str, bool]
+) -> dict[str, float | None]:
     merged: dict[str, float | None] = {}
     for each in facts:
         everyone = [sighting for writer in each.writers for sighting in writer.sightings]
-        merged = _metrics(everyone, _since(each, attempts)) | merged
+        merged = _metrics(everyone, _since(each, attempts), place) | merged
     return merged
 
 
 def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[str, tuple[float | None, ...]]:
-    names = {profile.name for profile in profiles}
+    names = _specific(profiles)
     longest: dict[str, tuple[float | None, ...]] = {}
     for each in facts:
         for (profile, _), pace in each.paces.items():
@@ -214,7 +222,7 @@ def _rank(number: int, writers: Sequence[WriterFacts], since: int, profiles: Seq
         step_s=best.step_s if best else None,
         last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
         lines=sum(writer.lines for writer in writers),
-        metrics=_metrics(sightings, since),
+        metrics=_metrics(sightings, since, _specific(profiles)),
     )
 
 

@@ -18,10 +18,8 @@ Writer = tuple[str | int, ...]
 _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
-_NAMES = re.compile(
-    rb"\[?\b[Rr](?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]|,\d+\]<|"
-    rb"\bTP\d+|^[\w.-]+:\d+:\d+ |^\s*\d{1,5}: "
-)
+_FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\s*\d{1,5}: ")
+_NAMES = re.compile(rb"\b[Rr](?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|\bTP\d+")
 
 
 class Line(Struct, frozen=True):
@@ -112,7 +110,8 @@ class Lines:
 
     def name(self, start: int, hit: int) -> tuple[bytes, ...]:
         """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
-        return tuple(_NAMES.findall(self._data, start, min(hit, start + HEAD)))
+        first = _FIRST_WORD.match(self._data, start)
+        return (first[0] if first else b"", *_NAMES.findall(self._data, start, min(hit, start + HEAD)))
 
     def parse(self, span: Span, hit: int | None = None) -> Line:
         """What the line says. Of a very long one, its start and what stands around the hit."""

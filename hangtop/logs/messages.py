@@ -11,7 +11,7 @@ from hangtop.logs.clean import clean_text
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
-from hangtop.records.log import Finding
+from hangtop.records.log import Finding, Role
 
 HEALTHY_STEPS = 3
 """So many steps after an error, and the run has survived it."""
@@ -56,15 +56,19 @@ class Tally(Struct):
     steps: int
     said: Said | None = None
     count: int = 1
+    unknown: bool = False
+    raised_by: Writer | None = None
     writers: dict[Writer, int] = field(default_factory=dict)
 
 
 class Messages:
-    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand."""
+    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `roles(text)`
+    which roles of known messages a text has."""
 
-    def __init__(self, steps: Callable[[], int]) -> None:
+    def __init__(self, steps: Callable[[], int], roles: Callable[[str], set[Role]]) -> None:
         self.tallies: dict[str, Tally] = {}
         self._steps = steps
+        self._roles = roles
         self._tracebacks: dict[Writer, tuple[Tally, int]] = {}
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
@@ -73,7 +77,7 @@ class Messages:
         if found is None or _is_quoted(line.text):
             return False
         tally = self.saw(signature, line, {name: value for name, value in found.groupdict().items() if value})
-        if tally.first is line:
+        if tally.said is None:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
             self._follow(tally, line.writer, _TRACEBACK_LINES, lines, lines.next(span))
@@ -107,16 +111,27 @@ class Messages:
         while span is not None and left > 0:
             line = lines.parse(span)
             left -= 1
-            if line.writer == writer and not _BETWEEN.match(line.text):
-                if found := _EXCEPTION.match(line.text):
-                    if tally.first.writer == writer and "exception" not in tally.groups:
-                        tally.text = clean_text(line.text)[:_SHOWN_CHARS]
-                        tally.groups = {**tally.groups, "exception": found["exception"]}
-                    return
+            if line.writer == writer and not _BETWEEN.match(line.text) and not self._raised(tally, line):
                 return
             span = lines.next(span)
         if left > 0:
             self._tracebacks[writer] = (tally, left)
+
+    def _raised(self, tally: Tally, line: Line) -> bool:
+        """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
+
+        An exception that is no known message is a cause of its own, and speaks for all tracebacks.
+        """
+        found = _EXCEPTION.match(line.text)
+        if found is None:
+            return False
+        roles = self._roles(line.text)
+        if "exception" not in tally.groups or (not roles and not tally.unknown):
+            tally.text = clean_text(line.text)[:_SHOWN_CHARS]
+            tally.groups = {**tally.groups, "exception": found["exception"]}
+            tally.unknown = not roles
+            tally.raised_by = line.writer
+        return "summary" in roles
 
     def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
         """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
@@ -145,7 +160,7 @@ def _finding(tally: Tally, ranks: RankTable, file: int) -> Finding:
     return Finding(
         id=signature.id,
         severity=signature.severity,
-        role=signature.role,
+        role="cause" if tally.unknown and signature.role == "summary" else signature.role,
         offset=tally.first.offset,
         text=tally.text,
         file=file,
@@ -169,7 +184,7 @@ def _rank(tally: Tally, ranks: RankTable) -> int | None:
             return said.rank
         by_pid = ranks.rank_of_pid(said.pid) if said.pid is not None else None
         return by_pid if said.local_rank is None else ranks.rank_of(("local", "", said.local_rank))
-    return ranks.rank_of(tally.first.writer)
+    return ranks.rank_of(tally.first.writer if tally.raised_by is None else tally.raised_by)
 
 
 def _is_error(signature: Signature) -> bool:

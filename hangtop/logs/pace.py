@@ -12,6 +12,7 @@ from hangtop.records.log import Pace
 
 _GAPS = 256
 _HISTORY = 120
+_COARSE_S = 10.0  # bars show whole seconds: below this, the rate that they tell is the better word
 _SHOWN = ("loss", "grad_norm", "reward")
 
 
@@ -72,5 +73,7 @@ def _between(before: Sighting, after: Sighting) -> float | None:
     if before.at is not None and after.at is not None:
         return after.at - before.at
     if before.elapsed_s is not None and after.elapsed_s is not None and before.writer == after.writer:
-        return after.elapsed_s - before.elapsed_s
+        gap = after.elapsed_s - before.elapsed_s
+        if gap >= _COARSE_S or after.step_s is None:
+            return gap
     return after.step_s

@@ -20,7 +20,9 @@ TRAINING = "train_loop"
 
 
 class Mark(Struct, frozen=True):
-    """A stage marker that was seen. `done`: it ends the stage."""
+    """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
+    Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
+    the stage that was seen just before, so it comes from there."""
 
     profile: str
     stage: str
@@ -29,6 +31,7 @@ class Mark(Struct, frozen=True):
     writer: Writer
     done: bool = False
     late: bool = False
+    been: bool = False
 
 
 class Marks:
@@ -37,21 +40,24 @@ class Marks:
     def __init__(self) -> None:
         self._once: list[Mark] = []
         self._recurring: deque[Mark] = deque(maxlen=_KEPT_RECURRING)
-        self._stage: tuple[str, bool] = ("", False)
-        self._profiles: set[str] = set()
+        self._stage: tuple[str, bool, bool] = ("", False, False)
+        self._profiles: set[tuple[str, bool]] = set()
+        self._entered: dict[str, set[Writer]] = {}
         self.latest: dict[Writer, dict[str, Mark]] = {}
 
-    def saw(self, profile: Profile, stage: Stage, line: Line, done: bool = False) -> None:
-        """A marker was found. Marks that only repeat the latest one are not kept."""
-        mark = Mark(profile.name, stage.id, line.offset, line.at, line.writer, done, line.prefix.repeated > 0)
+    def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> None:
+        """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept."""
+        been = who in self._entered.get(self._stage[0], ())
+        mark = Mark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
-        if self._stage != (stage.id, done):
-            self._stage = (stage.id, done)
+            self._entered.setdefault(stage.id, set()).add(who)
+        if self._stage != (stage.id, done, mark.late):
+            self._stage = (stage.id, done, mark.late)
             self._profiles = set()
-        elif profile.name in self._profiles:
+        elif (profile.name, been) in self._profiles:
             return
-        self._profiles.add(profile.name)
+        self._profiles.add((profile.name, been))
         if stage.recurs or stage.id == TRAINING:
             self._recurring.append(mark)
         elif len(self._once) < _KEPT_ONCE:
@@ -81,7 +87,6 @@ class StageMachine:
         self._fatal_at = sorted(fatal_at)
         self.events: list[StageEvent] = []
         self.restarts: list[int] = []
-        self._writer: Writer = ()
         self._passed: set[tuple[Writer, str]] = set()
         self._training = False
 
@@ -123,7 +128,6 @@ class StageMachine:
     def _append(self, mark: Mark, stage: Stage) -> None:
         if self.events and self.events[-1].done_at is None:
             self.events[-1] = replace(self.events[-1], done_at=mark.at)
-        self._writer = mark.writer
         title, attempt = stage.title, self._attempt
         self.events.append(StageEvent(stage.id, title, mark.profile, self._file, mark.offset, mark.at, attempt=attempt))
 
@@ -132,12 +136,26 @@ class StageMachine:
         return len(self.restarts) + 1
 
     def _counts(self, mark: Mark, stage: Stage) -> bool:
-        """Whether this mark moves the run: forwards, back by the same writer, or by a stage that recurs."""
+        """Whether this mark moves the run: forwards, back by a writer that comes from there, or by a stage that recurs."""
         if not self.events or self.events[-1].attempt != self._attempt:
             return True
+        if self._ended and mark.late:
+            return False
         if self._training:
             return stage.recurs or stage.id == TRAINING or stage.ends_run
-        return self._forward(mark.profile, stage.id) or (mark.writer == self._writer and not mark.late)
+        if self._forward(mark.profile, stage.id):
+            return True
+        return mark.been and (not mark.late or self._inside(mark.profile, stage.id))
+
+    @property
+    def _ended(self) -> bool:
+        stage = self._stages.get((self.events[-1].profile, self.events[-1].id))
+        return stage is not None and stage.ends_run
+
+    def _inside(self, profile: str, stage: str) -> bool:
+        """Whether this stage holds the present one, an engine's."""
+        current = self.events[-1]
+        return self._order(profile, stage)[0] == self._order(current.profile, current.id)[0]
 
     def _forward(self, profile: str, stage: str) -> bool:
         current = self.events[-1]

@@ -21,6 +21,7 @@ _DATED = re.compile(
     r"|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
     r"[T _](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
+_YEAR = re.compile(rb"\b(20\d\d)[-/]\d\d[-/]\d\d[T _]\d\d:")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 
@@ -79,15 +80,25 @@ class LogClock(Stamps):
     A log clock that disagrees with the arrival (it jumped, or the line is old) is not believed.
     """
 
+    YEAR_WITHIN = 64 << 10
     BELIEVED_S = 5.0
+    LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
 
     def __init__(self, shift_s: float | None = None) -> None:
         super().__init__()
         self._shift_s = shift_s or 0.0
         self._arrival: float | None = None
         self._heard: float | None = None
+        self._looked = 0
         self.last_log_time: float | None = None
         self.longest_silence_s: float | None = None
+
+    def look_for_year(self, data: bytes) -> None:
+        """Stamps without a year may stand before the first that has one: it is looked for at the start of the file."""
+        if self.year is None and self._looked < self.YEAR_WITHIN:
+            self._looked += len(data)
+            if found := _YEAR.search(data[: self.YEAR_WITHIN]):
+                self.year = int(found[1])
 
     def arrived(self, at: float | None) -> None:
         """The bytes that follow arrived at this unix time; `None`: they are history."""
@@ -105,5 +116,5 @@ class LogClock(Stamps):
 
     def silence(self, gap_s: float) -> None:
         """So long nothing was heard; a clock that jumped back says nothing."""
-        if gap_s > 0:
+        if 0 < gap_s < self.LONGEST_SILENCE_S:
             self.longest_silence_s = max(self.longest_silence_s or 0.0, gap_s)
