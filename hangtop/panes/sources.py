@@ -1,4 +1,4 @@
-"""Panes 3, 4 and 5 while their sources have nothing to show: one line each, which says why."""
+"""Panes 4 and 5 while their sources have nothing to show: one line each, which says why."""
 
 from __future__ import annotations
 
@@ -68,10 +68,6 @@ class SourcePane(Pane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         return one_line(self, self.said(view), width)
-
-
-class GpusPane(SourcePane):
-    id_, key, title, source = "gpus", "3", "GPUs", "gpu"
 
 
 class ProcessesPane(SourcePane):

@@ -1,0 +1,200 @@
+"""What the GPUs of a node say of the run: who stands out, who waits busily, who does not answer. Pure.
+
+A GPU is judged against the others, never by a number of its own: utilisation is 100 % in a hung collective too, for its
+kernels spin (NCCL#968, nccl#1550: H100 at 152 W of 700 W). Only power beside it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from statistics import fmean, median
+from typing import Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.growth import growth
+from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
+from hangtop.records.samples import Samples, points
+
+FactKind = Literal[
+    "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "memory errors", "remap", "xid",
+    "not supported", "no permission", "late", "little memory", "hot", "grows", "busy-wait",
+]  # fmt: skip
+"""What may be said of a GPU, gravest first."""
+
+_GRAVEST_FIRST: tuple[FactKind, ...] = get_args(FactKind)
+SAYS_ITSELF: dict[GpuStatus, FactKind] = {
+    "lost": "lost",
+    "reset needed": "reset needed",
+    "no answer": "no answer",
+    "unknown error": "unknown error",
+    "not supported": "not supported",
+    "no permission": "no permission",
+    "late": "late",
+}
+WINDOW_S = 30.0
+"""Utilisation and power are judged by their means over so long: a healthy step waits busily for a moment, too."""
+LATE_S = 3.0
+NO_ANSWER_S = 10.0
+BUSY_UTIL_PERCENT = 90.0
+BUSY_POWER_PART = 0.35
+IDLE_UTIL_PERCENT = 5.0
+PEERS_PART = 0.7
+"""So many of the others must be busy before an idle one is odd."""
+EMPTY_BYTES = 1 << 30
+LITTLE_MEMORY_PART = 0.5
+LITTLE_MEMORY_BYTES = 4 << 30
+HOT_C = 80.0
+HOT_OVER_PEERS_C = 15.0
+GROWTH_BYTES = 256 << 20
+G = 2**30
+
+BAD: frozenset[FactKind] = frozenset({"lost", "reset needed", "no answer", "unknown error", "empty", "idle"})
+ODD: frozenset[FactKind] = BAD | {"little memory", "hot", "memory errors", "remap"}
+"""What makes a GPU stand out from its peers; the rest may be true of all of them."""
+HOLDING_BACK = frozenset({"hot (driver)", "hot (hardware)", "hardware slowdown", "power brake"})
+
+
+class GpuFact(Struct, frozen=True):
+    """One thing worth saying of one GPU, in words without an age."""
+
+    index: int
+    kind: FactKind
+    text: str
+
+    @property
+    def role(self) -> str:
+        return "bad" if self.kind in BAD else "warn"
+
+
+def status_now(gpu: Gpu, now: float) -> GpuStatus:
+    """The status with the age of the values: also when the probe itself fell silent, so that nothing marks them."""
+    if gpu.status not in ("ok", "late") or gpu.read_at is None:
+        return gpu.status
+    age_s = now - gpu.read_at
+    if gpu.status == "ok" and age_s > NO_ANSWER_S:
+        return "no answer"
+    return "late" if age_s > LATE_S else gpu.status
+
+
+def is_current(gpu: Gpu, now: float) -> bool:
+    """Whether its values are of now, so that they may be judged."""
+    return status_now(gpu, now) == "ok"
+
+
+def status_words(gpu: Gpu, now: float) -> str:
+    """`lost: fell off the bus (Xid 79)`; `ok` for one that is well."""
+    status = status_now(gpu, now)
+    xid = f" (Xid {gpu.xid})" if gpu.xid is not None and status == "lost" else ""
+    return f"{status}: {gpu.why}{xid}" if gpu.why and status != "ok" else f"{status}{xid}"
+
+
+def power_part(gpu: Gpu) -> float | None:
+    """Power as a part of the limit, 0…1."""
+    return gpu.power_w / gpu.limit_w if gpu.power_w is not None and gpu.limit_w else None
+
+
+def lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
+    """The GPU with utilisation and power as means over the last `WINDOW_S`."""
+    util = _mean_since(track.util_percent, now - WINDOW_S)
+    power_w = _mean_since(track.power_w, now - WINDOW_S)
+    return replace(
+        gpu,
+        util_percent=gpu.util_percent if util is None or gpu.util_percent is None else util,
+        power_w=gpu.power_w if power_w is None or gpu.power_w is None else power_w,
+    )
+
+
+def _mean_since(samples: Samples, since: float) -> float | None:
+    return (
+        fmean(recent) if (recent := [mean for middle, mean in points(samples) if middle + samples.slot_s / 2 > since]) else None
+    )
+
+
+def busy_waits(gpu: Gpu) -> bool:
+    """At least 90 % utilisation below 35 % of the power limit: kernels that spin and compute nothing."""
+    power = power_part(gpu)
+    return (
+        power is not None and gpu.util_percent is not None and gpu.util_percent >= BUSY_UTIL_PERCENT and power < BUSY_POWER_PART
+    )
+
+
+def is_used(gpu: Gpu, track: GpuTrack) -> bool:
+    """Whether anyone ever computed on it in this watch: a spare GPU is not an idle one."""
+    past = max((used for _, used in points(track.used_bytes)), default=0.0)
+    return bool(gpu.processes) or max(past, gpu.used_bytes or 0) > EMPTY_BYTES
+
+
+def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> tuple[GpuFact, ...]:
+    """Everything worth saying of the GPUs of a node, gravest first, then by index.
+
+    `of_run`: indices of the GPUs that the run uses, which alone are compared; `None`: not known, so all that are used.
+    """
+    gpus = node.reading.gpus
+    tracks = {gpu.index: node.tracks.get(gpu.index, GpuTrack()) for gpu in gpus}
+    mine = [gpu for gpu in gpus if of_run is None or gpu.index in of_run]
+    judged = [lately(gpu, tracks[gpu.index], now) for gpu in mine if is_current(gpu, now) and is_used(gpu, tracks[gpu.index])]
+    found = [fact for gpu in gpus for fact in _of_itself(lately(gpu, tracks[gpu.index], now), tracks[gpu.index], now)]
+    for gpu in judged:
+        peers = [other for other in judged if other is not gpu]
+        found += [GpuFact(gpu.index, kind, said) for kind, judge in AGAINST_PEERS if peers and (said := judge(gpu, peers))]
+    return tuple(sorted(found, key=lambda fact: (_GRAVEST_FIRST.index(fact.kind), fact.index)))
+
+
+def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
+    said: list[tuple[FactKind, str]] = []
+    status = status_now(gpu, now)
+    if kind := SAYS_ITSELF.get(status):
+        said.append((kind, status_words(gpu, now)))
+    else:
+        if busy_waits(gpu):
+            said.append(("busy-wait", f"at {gpu.util_percent:.0f} %, yet at {100 * (power_part(gpu) or 0):.0f} % of power"))
+        if grown := growth(track.used_bytes, least=GROWTH_BYTES):
+            said.append(("grows", f"memory grows by {grown.per_hour / G:.1f} G an hour"))
+    if gpu.ecc_uncorrected:
+        said.append(("memory errors", f"{gpu.ecc_uncorrected} uncorrected memory errors"))
+    if gpu.remap:
+        said.append(("remap", gpu.remap))
+    if gpu.xid is not None and status != "lost":
+        said.append(("xid", f"Xid {gpu.xid}"))
+    return [GpuFact(gpu.index, kind, text) for kind, text in said]
+
+
+def _empty(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+    """It was used in this watch and its memory is free again, while the others hold theirs: its process died."""
+    others = median(peer.used_bytes or 0 for peer in peers)
+    empty = gpu.used_bytes is not None and gpu.used_bytes < EMPTY_BYTES < others and not gpu.processes
+    return "is empty" if empty else None
+
+
+def _idle(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+    """At 0 % while the others work or wait: the suspect of a hung collective (libgpuarray#387: all at 100 % but one)."""
+    busy = sum((peer.util_percent or 0) >= BUSY_UTIL_PERCENT for peer in peers)
+    odd = gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and busy >= PEERS_PART * len(peers)
+    return f"at {gpu.util_percent:.0f} %" if odd else None
+
+
+def _little_memory(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+    usual = median(peer.used_bytes or 0 for peer in peers)
+    used = gpu.used_bytes
+    if used is None or used < EMPTY_BYTES or used >= LITTLE_MEMORY_PART * usual or usual - used < LITTLE_MEMORY_BYTES:
+        return None
+    return f"{used / G:.1f} G, the others {usual / G:.1f} G"
+
+
+def _hot(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+    temperature = gpu.temperature_c
+    held = HOLDING_BACK.intersection(gpu.throttle)
+    usual = median(peer.temperature_c or 0 for peer in peers)
+    if temperature is None or not (held or (temperature >= HOT_C and temperature - usual >= HOT_OVER_PEERS_C)):
+        return None
+    return f"{temperature:.0f} °C" + (f", held back: {', '.join(sorted(held))}" if held else "")
+
+
+AGAINST_PEERS: tuple[tuple[FactKind, Callable[[Gpu, Sequence[Gpu]], str | None]], ...] = (
+    ("empty", _empty),
+    ("idle", _idle),
+    ("little memory", _little_memory),
+    ("hot", _hot),
+)

@@ -1,0 +1,116 @@
+"""The GPUs as evidence for a verdict. Texts hold clock times, never ages: they stand still while nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from hangtop.diagnosis.gpu import (
+    BUSY_UTIL_PERCENT,
+    IDLE_UTIL_PERCENT,
+    GpuFact,
+    busy_waits,
+    facts,
+    is_current,
+    is_used,
+    lately,
+    power_part,
+)
+from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.records.verdict import Evidence
+from hangtop.text import clock, rank_ranges, some
+
+WORTH_SAYING = (
+    "lost",
+    "reset needed",
+    "unknown error",
+    "empty",
+    "memory errors",
+    "remap",
+    "xid",
+    "little memory",
+    "hot",
+    "grows",
+)
+"""Facts with a line of their own; the others are in the lines on answers and on work."""
+SAID_OF_ONE = 3
+"""With more GPUs than that in the same trouble, only their numbers are said."""
+
+
+def gpu_evidence(nodes: Mapping[str, NodeGpus], now: float) -> tuple[Evidence, ...]:
+    """Gravest first: who does not answer, who waits or idles, then what else stands out. `supports`: for a hang."""
+    said: list[Evidence] = []
+    for host, node in nodes.items():
+        where = f"{host}: " if len(nodes) > 1 else ""
+        lines = (*_silent(node), *_works(node, now), *_others(facts(node, now)))
+        said += [Evidence("gpu", where + text, supports) for text, supports in lines]
+    return tuple(said)
+
+
+def driver_stuck_since(node: NodeGpus) -> float | None:
+    """Since when no GPU of this node answers."""
+    return node.reading.stuck_since
+
+
+def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
+    if node.reading.stuck_in:
+        yield (
+            f"the {node.reading.vendor} driver gives no answer since {clock(node.reading.stuck_since)}: {node.reading.stuck_in}",
+            True,
+        )
+        return
+    silent = sorted(
+        (gpu for gpu in node.reading.gpus if gpu.status == "no answer" and gpu.since), key=lambda gpu: gpu.since or 0.0
+    )
+    if not silent:
+        return
+    first, rest = silent[0], silent[1:]
+    whole = " (the whole driver)" if node.reading.stuck_since else ""
+    others = f", {_named(rest)} since {clock(rest[0].since)}" if rest else ""
+    yield f"GPU {first.index} silent since {clock(first.since)}{others}{whole}", True
+
+
+def _works(node: NodeGpus, now: float) -> Iterable[tuple[str, bool]]:
+    """`GPUs 0-2 4-7 at 100 % but 13 % of power (busy-waiting); GPU 3 at 0 %`. Normal power speaks against a hang."""
+    tracks = node.tracks
+    used = [gpu for gpu in node.reading.gpus if is_current(gpu, now) and is_used(gpu, tracks.get(gpu.index, GpuTrack()))]
+    judged = [lately(gpu, tracks.get(gpu.index, GpuTrack()), now) for gpu in used]
+    waiting = [gpu for gpu in judged if busy_waits(gpu)]
+    idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT]
+    working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT]
+    if waiting:
+        rest = f"; {_named(idle)} at {_util(idle)} %" if idle else ""
+        yield f"{_named(waiting)} at {_util(waiting)} % but {_power(waiting)} % of power (busy-waiting){rest}", True
+    elif judged and len(idle) == len(judged):
+        yield f"{_named(idle)} at {_util(idle)} %: nothing computes", True
+    if working:
+        rest = f"; {_named(idle)} at {_util(idle)} %" if idle and not waiting else ""
+        yield f"{_named(working)} at {_util(working)} % and {_power(working)} % of power{rest}", False
+
+
+def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
+    for kind in WORTH_SAYING:
+        alike = [fact for fact in found if fact.kind == kind]
+        if len(alike) > SAID_OF_ONE:
+            yield f"GPUs {rank_ranges(fact.index for fact in alike)}: {kind}", True
+        else:
+            yield from ((f"GPU {fact.index} {fact.text}", True) for fact in alike)
+
+
+def _named(gpus: Sequence[Gpu]) -> str:
+    return f"GPU {gpus[0].index}" if len(gpus) == 1 else f"GPUs {rank_ranges(gpu.index for gpu in gpus)}"
+
+
+def _util(gpus: Sequence[Gpu]) -> str:
+    return f"{median(gpu.util_percent or 0 for gpu in gpus):.0f}"
+
+
+def _power(gpus: Sequence[Gpu]) -> str:
+    parts = [part for gpu in gpus if (part := power_part(gpu)) is not None]
+    return f"{100 * median(parts):.0f}" if parts else "?"
+
+
+def answering(node: NodeGpus, now: float) -> str:
+    """`7 of 8 GPUs answer`."""
+    total = len(node.reading.gpus)
+    return f"{sum(is_current(gpu, now) for gpu in node.reading.gpus)} of {some(total, 'GPU')} answer"

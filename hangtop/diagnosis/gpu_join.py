@@ -1,0 +1,66 @@
+"""Which process is on which GPU: by the driver's own list, and where that is hidden by the device files that a process holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from hangtop.records.gpu import Gpu
+
+
+def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
+    """pid → GPU index → bytes, as the driver says; pids that cannot be seen from here are left out."""
+    found: dict[int, dict[int, int | None]] = {}
+    for gpu in gpus:
+        for process in gpu.processes:
+            if process.visible:
+                found.setdefault(process.pid, {})[gpu.index] = process.used_bytes
+    return found
+
+
+def gpus_of(pid: int, gpus: Sequence[Gpu], devices: Sequence[int] = (), visible_devices: str | None = None) -> tuple[int, ...]:
+    """Indices of the GPUs that this process computes on.
+
+    The driver's list first. Else `devices`, the numbers N of the `/dev/nvidiaN` it holds, one entry for each open file: a
+    process opens all GPUs that it may see, but those it computes on more often. Else `visible_devices`
+    (`CUDA_VISIBLE_DEVICES`) when that names just one.
+    """
+    listed = tuple(sorted(memory_of(gpus).get(pid, {})))
+    if listed:
+        return listed
+    held = _most_held(devices)
+    by_minor = {gpu.minor if gpu.minor is not None else gpu.index: gpu.index for gpu in gpus}
+    if len(held) == 1 and held[0] in by_minor:
+        return (by_minor[held[0]],)
+    return _named(visible_devices, gpus)
+
+
+def _most_held(devices: Sequence[int]) -> tuple[int, ...]:
+    counts = Counter(devices)
+    most = max(counts.values(), default=0)
+    return tuple(sorted(minor for minor, count in counts.items() if count == most))
+
+
+def _named(visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[int, ...]:
+    names = [name.strip() for name in (visible_devices or "").split(",") if name.strip()]
+    if len(names) != 1:
+        return ()
+    return tuple(gpu.index for gpu in gpus if names[0] == str(gpu.index) or (gpu.uuid or "").startswith(names[0]))
+
+
+def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """GPU index → pids that compute on it. `devices`: pid → numbers of the `/dev/nvidiaN` it holds."""
+    found: dict[int, list[int]] = {gpu.index: [] for gpu in gpus}
+    for pid in sorted({*devices, *memory_of(gpus)}):
+        for index in gpus_of(pid, gpus, devices.get(pid, ())):
+            found[index].append(pid)
+    return {index: tuple(pids) for index, pids in found.items()}
+
+
+def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """pid inside a container → pid here, from the `NSpid` lines of `/proc/PID/status` (lablup/backend.ai#83).
+
+    A log written inside names the inner pid, the driver the outer one. An inner pid that two containers share is left out.
+    """
+    inner = Counter(pids[-1] for pids in nspids.values() if len(pids) > 1)
+    return {pids[-1]: pid for pid, pids in nspids.items() if len(pids) > 1 and inner[pids[-1]] == 1}

@@ -1,0 +1,54 @@
+"""Whether a number grows steadily over the watch, and how fast: the sign of a leak."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from hangtop.records.samples import Samples, points
+
+LEAST_SPAN_S = 600.0
+LEAST_POINTS = 12
+WARM_UP_PART = 0.25
+"""The first part of the watch is left out: a start fills memory and is no leak."""
+LEAST_FIT = 0.8
+
+
+class Growth(Struct, frozen=True):
+    """`per_hour`: the slope by least squares; `fit`: its r² (1: a straight line); `gained`: over `span_s`."""
+
+    per_hour: float
+    fit: float
+    gained: float
+    span_s: float
+
+
+def growth(samples: Samples, least: float) -> Growth | None:
+    """Steady growth by more than `least`, or `None`: too short, level, falling, or in one jump.
+
+    The line must fit, and each third of the time must lie higher than the one before: a single step does not.
+    """
+    known = points(samples)
+    known = known[int(len(known) * WARM_UP_PART) :]
+    if len(known) < LEAST_POINTS or known[-1][0] - known[0][0] < LEAST_SPAN_S:
+        return None
+    slope, fit = _line(known)
+    span_s = known[-1][0] - known[0][0]
+    gained = slope * span_s
+    third = len(known) // 3
+    low, middle, high = (_mean(part) for part in (known[:third], known[third : 2 * third], known[2 * third :]))
+    steady = middle - low > gained / 6 and high - middle > gained / 6
+    return Growth(slope * 3600, fit, gained, span_s) if gained > least and fit >= LEAST_FIT and steady else None
+
+
+def _line(known: tuple[tuple[float, float], ...]) -> tuple[float, float]:
+    """Slope and r² by least squares."""
+    mean_at = sum(at for at, _ in known) / len(known)
+    mean = _mean(known)
+    across = sum((at - mean_at) * (value - mean) for at, value in known)
+    along = sum((at - mean_at) ** 2 for at, _ in known)
+    around = sum((value - mean) ** 2 for _, value in known)
+    return (across / along, across**2 / (along * around)) if along and around else (0.0, 0.0)
+
+
+def _mean(known: tuple[tuple[float, float], ...]) -> float:
+    return sum(value for _, value in known) / len(known)

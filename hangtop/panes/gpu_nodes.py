@@ -1,0 +1,162 @@
+"""The GPUs of many nodes: means per node, odd nodes first, a node that does not answer with the age of its values. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from hangtop import text
+from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, ODD, FactKind, GpuFact, busy_waits, facts, is_current, lately
+from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.gpu_rows import G, hard
+from hangtop.panes.line import Row
+from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.text import rank_ranges
+
+BAR = 8
+POWER_BAR = 6
+TREND = 16
+WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory": "with little memory", "hot": "hot"}
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """The GPUs of a node as one. `age_s`: of the youngest value, when none is of now."""
+
+    host: str
+    gpus: tuple[Gpu, ...]
+    tracks: tuple[GpuTrack, ...]
+    facts: tuple[GpuFact, ...]
+    role: str = ""
+    waits: bool = False
+    age_s: float | None = None
+
+    @property
+    def fresh(self) -> bool:
+        return self.age_s is None
+
+    def mean(self, read: Callable[[Gpu], float | None]) -> float | None:
+        known = [value for gpu in self.gpus if (value := read(gpu)) is not None]
+        return fmean(known) if known else None
+
+
+def node_rows(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> tuple[NodeRow, ...]:
+    """Odd nodes first: the more of their GPUs stand out, the earlier."""
+    rows = [_node_row(host, node, now, trouble=trouble) for host, node in nodes.items()]
+    return tuple(sorted(rows, key=lambda row: (row.role != "bad", row.fresh, row.role != "warn", _numbered(row.host))))
+
+
+def _numbered(host: str) -> tuple[int, str]:
+    """n9 before n10."""
+    return len(host), host
+
+
+def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRow:
+    said = tuple(fact for fact in facts(node, now) if fact.kind in ODD and (trouble or hard(fact)))
+    tracks = tuple(node.tracks.get(gpu.index, GpuTrack()) for gpu in node.reading.gpus)
+    gpus = tuple(lately(gpu, track, now) for gpu, track in zip(node.reading.gpus, tracks, strict=True))
+    silent = not any(is_current(gpu, now) for gpu in gpus)
+    last = max((gpu.read_at for gpu in gpus if gpu.read_at is not None), default=node.at)
+    waiting = sum(busy_waits(gpu) for gpu in gpus) > len(gpus) / 2
+    role = "" if silent else "bad" if any(fact.kind in BAD for fact in said) else "warn" if said else ""
+    return NodeRow(host, gpus, tracks, said, role, waiting and trouble and not silent, now - last if silent else None)
+
+
+def node_table(rows: Sequence[NodeRow], width: int, height: int) -> list[Row]:
+    """Column titles, the nodes that have room, and how many are like the last of them."""
+    columns = fitting(_columns(rows), width)
+    shown = rows if len(rows) < height else rows[: max(1, height - 2)]
+    more = len(rows) - len(shown)
+    rest: list[Row] = [((f"  and {text.some(more, 'node')} more", "muted"),)] if more else []
+    if more and not any(row.role or not row.fresh for row in rows[len(shown) :]):
+        rest = [((f"  and {text.some(more, 'node')} like these", "muted"),)]
+    return [title_row(columns, width), *(table_row(columns, row, width) for row in shown), *rest]
+
+
+def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
+    longest = max((len(row.host) for row in rows), default=4)
+    columns: list[tuple[bool, Column[NodeRow]]] = [
+        (True, Column("", 1, 0, _sign)),
+        (True, Column("node", min(12, max(4, longest)), 0, _host, gap=1)),
+        (True, Column("gpus", 4, 2, lambda row: ((str(len(row.gpus)), "muted"),), right=True)),
+        (True, Column("util %", BAR, 6, _util_bar)),
+        (True, Column("", 4, 0, _util, right=True, gap=0)),
+        (True, Column("power W", POWER_BAR + 1, 5, _power_bar)),
+        (True, Column("", 4, 0, _power, right=True, gap=0)),
+        (True, Column("mem G", 5, 0, _memory, right=True)),
+        (True, Column("°C", 3, 3, _temperature, right=True)),
+        (any(not row.fresh for row in rows), Column("age", 5, 0, _age, right=True, gap=1)),
+        (True, Column("trend", TREND, 1, _trend)),
+        (any(row.facts or not row.fresh for row in rows), Column("odd", 0, 4, _odd, least=16)),
+    ]
+    return [column for there, column in columns if there]
+
+
+def _sign(row: NodeRow) -> Row:
+    return (("▸", row.role),) if row.role else ()
+
+
+def _host(row: NodeRow) -> Row:
+    return ((row.host, f"{row.role} bold" if row.role else "ink" if row.fresh else "stale"),)
+
+
+def _cell(row: NodeRow, value: float | None, digits: int, role: str) -> Row:
+    return (("?", "stale"),) if value is None else ((f"{value:.{digits}f}", role if row.fresh else "stale"),)
+
+
+def _bar(row: NodeRow, part: float | None, width: int) -> Row:
+    filled, track = text.bar(part or 0.0, width)
+    return ((filled, "stale" if not row.fresh else "warn" if row.waits else "data"), (track, "faint"))
+
+
+def _util_bar(row: NodeRow) -> Row:
+    util = row.mean(lambda gpu: gpu.util_percent)
+    return _bar(row, None if util is None else util / 100, BAR)
+
+
+def _util(row: NodeRow) -> Row:
+    return _cell(row, row.mean(lambda gpu: gpu.util_percent), 0, "ink")
+
+
+def _power_bar(row: NodeRow) -> Row:
+    power, limit = row.mean(lambda gpu: gpu.power_w), row.mean(lambda gpu: gpu.limit_w)
+    return _bar(row, power / limit if power is not None and limit else None, POWER_BAR)
+
+
+def _power(row: NodeRow) -> Row:
+    return _cell(row, row.mean(lambda gpu: gpu.power_w), 0, "ink")
+
+
+def _memory(row: NodeRow) -> Row:
+    used = row.mean(lambda gpu: gpu.used_bytes)
+    return _cell(row, None if used is None else used / G, 1, "ink")
+
+
+def _temperature(row: NodeRow) -> Row:
+    return _cell(row, row.mean(lambda gpu: gpu.temperature_c), 0, "muted")
+
+
+def _age(row: NodeRow) -> Row:
+    return () if row.age_s is None else ((text.age(row.age_s), "stale"),)
+
+
+def _trend(row: NodeRow) -> Row:
+    """Mean power over the GPUs, slot by slot: the newest slot that is over stands last."""
+    closed = [track.power_w.means[:-1] for track in row.tracks if len(track.power_w.means) > 1]
+    slots = [[means[-back] for means in closed if len(means) >= back] for back in range(TREND, 0, -1)]
+    means = [fmean(known) if (known := [value for value in slot if value is not None]) else None for slot in slots]
+    limit = row.mean(lambda gpu: gpu.limit_w) or 0.0
+    return ((text.spark(means, TREND, floor=0.0, ceiling=limit), "trend"),)
+
+
+def _odd(row: NodeRow) -> Row:
+    """`GPU 3, 6 at 0 %`; of facts that are not alike the gravest."""
+    if not row.fresh:
+        return (("no answer" if (row.age_s or 0) > NO_ANSWER_S else "late", "stale"),)
+    if not row.facts:
+        return ()
+    first = row.facts[0]
+    alike = sorted({fact.index for fact in row.facts if fact.kind == first.kind})
+    said = first.text if len(alike) == 1 else WORDS.get(first.kind, first.kind)
+    return ((f"GPU {rank_ranges(alike).replace(' ', ', ')} {said}", row.role),)

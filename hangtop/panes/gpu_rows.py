@@ -1,0 +1,241 @@
+"""The GPUs of one node, row by row: odd ones first, old values with their age, a lost GPU with its reason. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hangtop import text
+from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
+from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.line import Row, align, cut, pad
+from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+
+UTIL_BAR, POWER_BAR = 8, 6
+TREND, WIDE_TREND, WIDE = 10, 16, 76
+G = 2**30
+GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no permission"})
+"""Of these the reason is shown in place of the values."""
+
+
+@dataclass(frozen=True)
+class GpuRow:
+    """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty."""
+
+    gpu: Gpu
+    track: GpuTrack
+    now: float = 0.0
+    role: str = ""
+    waits: str = ""
+    facts: tuple[GpuFact, ...] = ()
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def fresh(self) -> bool:
+        return is_current(self.gpu, self.now)
+
+    @property
+    def age_s(self) -> float | None:
+        return None if self.gpu.read_at is None else max(0.0, self.now - self.gpu.read_at)
+
+    @property
+    def reason(self) -> str | None:
+        """Why there are no values to show."""
+        status = status_now(self.gpu, self.now)
+        if status in GONE:
+            return status_words(self.gpu, self.now)
+        if self.gpu.read_at is None:
+            return "reading …" if status == "reading" else f"{status}: it never gave a value"
+        return None
+
+    def plain(self, role: str) -> str:
+        """The role of a cell in this row: old values are stale."""
+        return role if self.fresh else "stale"
+
+
+def gpu_rows(
+    node: NodeGpus,
+    now: float,
+    *,
+    trouble: bool,
+    ranks: Mapping[int, Collection[int]] | None = None,
+    of_run: Collection[int] | None = None,
+) -> tuple[GpuRow, ...]:
+    """Odd GPUs first by gravity, then by index. While the run is well only a GPU that is in trouble itself is odd.
+
+    That none answers is no reason to stand out.
+    `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other.
+    """
+    said = facts(node, now, of_run)
+    some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
+    standing_out = [
+        fact for fact in said if fact.kind in ODD and (trouble or hard(fact)) and (some_answer or fact.kind != "no answer")
+    ]
+    place = {fact.index: place for place, fact in reversed(list(enumerate(standing_out)))}
+    rows = [
+        GpuRow(
+            gpu=gpu,
+            track=node.tracks.get(gpu.index, GpuTrack()),
+            now=now,
+            role=standing_out[place[gpu.index]].role if gpu.index in place else "",
+            waits=("warn" if trouble else "muted") if (gpu.index, "busy-wait") in {(f.index, f.kind) for f in said} else "",
+            facts=tuple(fact for fact in said if fact.index == gpu.index),
+            ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
+        )
+        for gpu in node.reading.gpus
+    ]
+    return tuple(sorted(rows, key=lambda row: (place.get(row.gpu.index, len(said)), row.gpu.index)))
+
+
+def hard(fact: GpuFact) -> bool:
+    """Red also in a run that is well: the GPU itself is in trouble."""
+    return fact.kind in BAD and fact.kind not in ("idle", "empty")
+
+
+def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
+    """Column titles and one row a GPU."""
+    columns = fitting(_columns(rows, width), width)
+    return [title_row(columns, width), *(_row(columns, row, width) for row in rows)]
+
+
+def _row(columns: Sequence[Column[GpuRow]], row: GpuRow, width: int) -> Row:
+    if row.reason is None:
+        return table_row(columns, row, width)
+    age = "" if row.age_s is None else f"{text.age(row.age_s)} ago"
+    role = row.role or "muted"
+    front: Row = (*pad(_sign(row), 1), (" ", ""), align(str(row.gpu.index), 3, f"{role} bold", right=True), ("  ", ""))
+    room = width - 7 - (len(age) + 2 if age else 0)
+    return cut((*front, align(row.reason, room, f"{role} bold"), ("  ", ""), (age, role)), width)
+
+
+def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
+    """Columns that are known for some GPU; those of the narrow screen stay longest."""
+    trend = WIDE_TREND if width >= WIDE else TREND
+    last = "trend" if any(row.fresh for row in rows) or not rows else "value of"
+
+    def known(read: Callable[[Gpu], object]) -> bool:
+        return any(read(row.gpu) not in (None, ()) for row in rows)
+
+    columns: list[tuple[bool, Column[GpuRow]]] = [
+        (True, Column("", 1, 0, _sign)),
+        (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
+        (any(row.ranks for row in rows), Column("rank", 5, 7, _ranks, right=True)),
+        (True, Column("util %", UTIL_BAR, 11, _util_bar)),
+        (True, Column("", 4, 0, _util, right=True, gap=0)),
+        (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),
+        (True, Column("", 4, 0, _power, right=True, gap=0)),
+        (True, Column("mem G", 5, 0, _memory, right=True)),
+        (True, Column("°C", 3, 8, _temperature, right=True)),
+        (True, Column(last, trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
+        (known(lambda g: g.sm_clock_mhz), Column("MHz", 5, 4, _plain(lambda g: g.sm_clock_mhz), right=True)),
+        (known(lambda g: g.pcie_rx_bytes_s), Column("PCIe in/out", 13, 3, _pcie, right=True)),
+        (known(lambda g: g.nvlink_rx_bytes_s), Column("NVLink in/out", 13, 2, _nvlink, right=True)),
+        (known(lambda g: g.pstate), Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
+        (width >= WIDE and any(_remarks(row) for row in rows), Column("odd", 0, 6, _odd, least=14)),
+    ]
+    return [column for there, column in columns if there]
+
+
+def _sign(row: GpuRow) -> Row:
+    return (("▸", row.role),) if row.role else (("~", row.waits),) if row.waits and row.fresh else ()
+
+
+def _number(row: GpuRow) -> Row:
+    return ((str(row.gpu.index), f"{row.role} bold" if row.role else row.plain("ink")),)
+
+
+def _ranks(row: GpuRow) -> Row:
+    return ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),)
+
+
+def _judged(row: GpuRow, plain: str) -> str:
+    """Utilisation and power: red in an odd GPU that idles, amber in one that waits busily."""
+    if not row.fresh:
+        return "stale"
+    return row.role if row.role == "bad" else row.waits if row.waits == "warn" and plain == "data" else plain
+
+
+def _bar(part: float | None, width: int, role: str) -> Row:
+    filled, track = text.bar(part or 0.0, width)
+    return ((filled, role), (track, "faint"))
+
+
+def _util_bar(row: GpuRow) -> Row:
+    util = row.gpu.util_percent
+    return _bar(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
+
+
+def _util(row: GpuRow) -> Row:
+    return _number_cell(row.gpu.util_percent, _judged(row, "ink"))
+
+
+def _power_bar(row: GpuRow) -> Row:
+    return _bar(power_part(row.gpu), POWER_BAR, _judged(row, "data"))
+
+
+def _power(row: GpuRow) -> Row:
+    return _number_cell(row.gpu.power_w, _judged(row, "ink"))
+
+
+def _number_cell(value: float | None, role: str) -> Row:
+    return (("?", "stale"),) if value is None else ((f"{value:.0f}", role),)
+
+
+def _memory(row: GpuRow) -> Row:
+    used = row.gpu.used_bytes
+    kinds = {fact.kind for fact in row.facts}
+    role = "bad bold" if "empty" in kinds and row.role else "warn" if kinds & {"little memory", "grows"} else "ink"
+    return (("?", "stale"),) if used is None else ((f"{used / G:.1f}", row.plain(role)),)
+
+
+def _temperature(row: GpuRow) -> Row:
+    hot = any(fact.kind == "hot" for fact in row.facts)
+    return _number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
+
+
+def _trend(width: int) -> Callable[[GpuRow], Row]:
+    def cell(row: GpuRow) -> Row:
+        if not row.fresh:
+            return ((f"{text.age(row.age_s)} ago", row.role or "stale"),)
+        return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" else "trend"),)
+
+    return cell
+
+
+def power_trend(track: GpuTrack, limit_w: float | None, width: int) -> str:
+    """Power of the last minutes, a block for each 10 s that are over; utilisation where no power is told."""
+    if track.power_w.means:
+        return text.spark(track.power_w.means[:-1], width, floor=0.0, ceiling=limit_w or 0.0)
+    return text.spark(track.util_percent.means[:-1], width, floor=0.0, ceiling=100.0)
+
+
+def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:
+    def cell(row: GpuRow) -> Row:
+        value = read(row.gpu)
+        return (("?", "stale"),) if value is None else ((f"{value:,}", row.plain("muted")),)
+
+    return cell
+
+
+def _pcie(row: GpuRow) -> Row:
+    return _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s)
+
+
+def _nvlink(row: GpuRow) -> Row:
+    return _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s)
+
+
+def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
+    both = "/".join("?" if rate is None else text.size(int(rate)).replace(" ", "") for rate in (received, sent))
+    return ((both, row.plain("muted")),)
+
+
+def _remarks(row: GpuRow) -> tuple[str, ...]:
+    """What is said in words beside the numbers, the MIG instances and what holds the clocks back among it."""
+    parts = () if row.gpu.mig is None else (f"MIG: {text.some(len(row.gpu.mig), 'instance')}",)
+    unspoken = ("busy-wait", "idle", "no answer", "late")
+    return (*(fact.text for fact in row.facts if fact.kind not in unspoken), *parts)
+
+
+def _odd(row: GpuRow) -> Row:
+    return ((", ".join(_remarks(row)), row.role or row.plain("warn" if row.facts else "muted")),)

@@ -1,0 +1,156 @@
+"""Pane 3: the GPUs of the run. One node as rows, many as means per node; what stands out first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hangtop import text
+from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
+from hangtop.diagnosis.gpu_join import holders
+from hangtop.panes.arrange import Want
+from hangtop.panes.gpu_nodes import node_rows, node_table
+from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
+from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.pane import Pane
+from hangtop.panes.ranks import one_line
+from hangtop.panes.sources import source_line
+from hangtop.panes.steady import Shown, settle, with_shown
+from hangtop.panes.view import View
+from hangtop.panes.words import CALM_WORDS
+from hangtop.ranks import join
+from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
+
+SAID_IN_HEAD: tuple[FactKind, ...] = (
+    "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
+)  # fmt: skip
+QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
+OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
+
+
+class GpusPane(Pane):
+    """Keeps what it painted last, so that numbers stand still within their noise."""
+
+    id_, key, title = "gpus", "3", "GPUs"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: dict[str, dict[int, Shown]] = {}
+
+    def want(self, view: View, width: int) -> Want:
+        nodes = _nodes(view)
+        if not nodes:
+            return Want(1)
+        rows = len(nodes) if len(nodes) > 1 else len(next(iter(nodes.values())).reading.gpus)
+        return Want(2 + rows + len(_notes(nodes)))
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        nodes = self._steady(_nodes(view), view.now)
+        if not nodes:
+            return one_line(self, nothing(view), width)
+        notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
+        if len(nodes) > 1:
+            table = node_table(node_rows(nodes, view.now, trouble=in_trouble(view)), width, height - 1 - len(notes))
+            return [self.head(nodes_summary(nodes, view.now, trouble=in_trouble(view)), width), *table, *notes]
+        node = next(iter(nodes.values()))
+        rows = gpu_rows(node, view.now, trouble=in_trouble(view), ranks=ranks_on(view, node))
+        return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        found = [fact for node in _nodes(view).values() for fact in facts(node, view.now)]
+        parts = _counted([fact for fact in found if fact.role == "bad" or fact.kind == "late"], trouble=in_trouble(view))
+        return (parts[0][0][0], parts[0][0][1].split()[0]) if parts else None
+
+    def _steady(self, nodes: Mapping[str, NodeGpus], now: float) -> dict[str, NodeGpus]:
+        self._shown = {host: settle(self._shown.get(host, {}), node, now) for host, node in nodes.items()}
+        return {host: with_shown(node, self._shown[host]) for host, node in nodes.items()}
+
+
+def in_trouble(view: View) -> bool:
+    """While a run is well nothing of it is red or amber."""
+    return view.verdict is not None and view.verdict.word not in CALM_WORDS
+
+
+def nothing(view: View) -> Row:
+    """Why there is no table: a driver that hangs at its start, or no GPU at all."""
+    for node in view.state.gpus.values():
+        if (since := node.reading.stuck_since) is not None:
+            return (
+                (f"no answer for {text.age(view.now - since)}", "bad"),
+                (f": {node.reading.stuck_in} has not returned", "muted"),
+            )
+    return source_line(view, "gpu")
+
+
+def ranks_on(view: View, node: NodeGpus) -> dict[int, tuple[int, ...]]:
+    """GPU index → ranks that compute on it."""
+    rank_of = {rank.pid: rank.rank for rank in join(view.state) if rank.pid is not None}
+    procs = view.state.procs.processes if view.state.procs else ()
+    rank_of.update((process.pid, process.rank) for process in procs if process.rank is not None)
+    held = holders(node.reading.gpus, {process.pid: process.devices for process in procs})
+    return {index: tuple(sorted({rank_of[pid] for pid in pids if pid in rank_of})) for index, pids in held.items()}
+
+
+def summary(rows: Sequence[GpuRow], now: float) -> Row:
+    """The head's own line: `1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or how old all values are."""
+    gpus = [row.gpu for row in rows]
+    limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
+    limit: Row = ((f"limit {limits.pop():.0f} W", "muted"),) if len(limits) == 1 else ()
+    old = _all_old(gpus, now)
+    if old:
+        return old
+    said = [fact for row in rows for fact in row.facts]
+    trouble = any(row.role or row.waits == "warn" for row in rows)
+    parts = _counted(said, trouble=trouble)
+    return dotted((*parts, limit)) if parts else dotted((((_makes(gpus), "muted"),), limit))
+
+
+def _all_old(gpus: Sequence[Gpu], now: float) -> Row:
+    """When no GPU gives values of now, because the driver or the probe is late or silent."""
+    statuses = Counter(status_now(gpu, now) for gpu in gpus)
+    if any(is_current(gpu, now) for gpu in gpus) or not any(statuses[status] for status in OLD_STATUSES):
+        return ()
+    age_s = max((now - gpu.read_at for gpu in gpus if gpu.read_at is not None), default=None)
+    old: Row = (("old values below", "muted"),)
+    if statuses["no answer"]:
+        return dotted((((f"no answer for {text.age(age_s)}", "bad bold"),), old))
+    return dotted((((f"late: {text.age(age_s)} old", "warn"),), old))
+
+
+def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
+    """`1 idle`, `7 busy-wait`, gravest first; in a run that is well only what is wrong with a GPU itself."""
+    counts = Counter(fact.kind for fact in said)
+    kinds = [kind for kind in SAID_IN_HEAD if counts[kind] and (trouble or kind not in QUIET_WHEN_WELL)]
+    return [((f"{counts[kind]} {kind}", "bad bold" if kind in BAD else "warn"),) for kind in kinds]
+
+
+def nodes_summary(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> Row:
+    """`248 of 256 answer · 245 busy-wait · means per node, limit 700 W`."""
+    gpus = [gpu for node in nodes.values() for gpu in node.reading.gpus]
+    answering = sum(is_current(gpu, now) for gpu in gpus)
+    said = [fact for node in nodes.values() for fact in facts(node, now) if fact.kind not in OLD_STATUSES]
+    limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
+    limit = f", limit {limits.pop():.0f} W" if len(limits) == 1 else ""
+    counted = _counted(said, trouble=trouble)
+    return dotted((((f"{answering} of {len(gpus)} answer", "muted"),), *counted, ((f"means per node{limit}", "muted"),)))
+
+
+def _makes(gpus: Sequence[Gpu]) -> str:
+    """`8 × H100 80G`."""
+    names = Counter(short_name(gpu.name) for gpu in gpus)
+    return ", ".join(f"{count} × {name}" for name, count in names.most_common())
+
+
+def short_name(name: str | None) -> str:
+    """`NVIDIA H100 80GB HBM3` → `H100 80G`."""
+    words = (name or "GPU").removeprefix("NVIDIA ").removeprefix("GeForce ").split()
+    return " ".join(word.removesuffix("B") if word.endswith("GB") else word for word in words if not word.startswith("HBM"))
+
+
+def _nodes(view: View) -> dict[str, NodeGpus]:
+    return {host: node for host, node in view.state.gpus.items() if node.reading.gpus}
+
+
+def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:
+    """Each said once, however many nodes say it."""
+    return tuple(dict.fromkeys(note for node in nodes.values() for note in node.reading.notes))

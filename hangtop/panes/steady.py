@@ -1,0 +1,49 @@
+"""Numbers that stand still: a GPU's values are painted anew when one leaves its noise, or after five seconds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from hangtop.records.gpu import Gpu, NodeGpus
+
+NOISE = {"util_percent": 3.0, "temperature_c": 2.0, "used_bytes": 0.1 * 2**30}
+POWER_NOISE_PART = 0.03
+REPAINT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A GPU with the values that stand on the screen, and since when they do."""
+
+    gpu: Gpu
+    at: float
+
+
+def settle(shown: Mapping[int, Shown], node: NodeGpus, now: float) -> dict[int, Shown]:
+    """What to paint of each GPU, after `shown` was painted. Status and ages are always those of now."""
+    return {gpu.index: _settled(shown.get(gpu.index), gpu, now) for gpu in node.reading.gpus}
+
+
+def with_shown(node: NodeGpus, shown: Mapping[int, Shown]) -> NodeGpus:
+    """The node with the values that are to be painted."""
+    gpus = tuple(shown[gpu.index].gpu for gpu in node.reading.gpus)
+    return replace(node, reading=replace(node.reading, gpus=gpus))
+
+
+def _settled(shown: Shown | None, gpu: Gpu, now: float) -> Shown:
+    if shown is None or now - shown.at >= REPAINT_S or _differs(shown.gpu, gpu):
+        return Shown(gpu, now)
+    same = replace(shown.gpu, status=gpu.status, since=gpu.since, why=gpu.why, xid=gpu.xid, read_at=gpu.read_at, mig=gpu.mig)
+    return Shown(same, shown.at)
+
+
+def _differs(shown: Gpu, gpu: Gpu) -> bool:
+    noise = {**NOISE, "power_w": POWER_NOISE_PART * (gpu.limit_w or 0.0)}
+    return shown.processes != gpu.processes or any(_apart(getattr(shown, f), getattr(gpu, f), band) for f, band in noise.items())
+
+
+def _apart(shown: float | None, value: float | None, noise: float) -> bool:
+    return abs(shown - value) > noise if shown is not None and value is not None else shown is not value
