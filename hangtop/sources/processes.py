@@ -59,6 +59,7 @@ class ProcessSource:
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
+        self._held: Files = {}
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
@@ -66,10 +67,13 @@ class ProcessSource:
         seldom = self._looks % SELDOM == 0
         self._looks += 1
         writing = self._writing.alive()
-        self._table.refresh(writing | self._run.members)
-        self._files.refresh(now, writing)
-        files = self._files.by_pid()
-        self._writing.look(Machine.of(self._table.stats, files), now)
+        self._table.refresh(writing | self._run.due())
+        if seldom or not writing:
+            self._files.refresh(now, writing)
+            self._held = self._files.by_pid()
+            self._writing.look(Machine.of(self._table.stats, self._held), now)
+        self._writing.check(now)
+        files = self._held
         processes = self._run.look(self._writing.alive(), files, now)
         if seldom:
             self._rendezvous = self._meet(processes)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from hangtop.records.process import ProcessRole
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.roles import LOCAL_RANKS, RANKS, WORLDS, role_by_name
+from hangtop.sources.proc.roles import LOCAL_RANKS, RANKS, WORLDS, is_forked, role_by_name
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.words import clean, command_line
 
@@ -23,7 +23,7 @@ TITLES = ("ray::", "VLLM::", "sglang::")
 class Facts(Struct, frozen=True):
     """`name` is that of the table when they were asked: another one means that the process became another program.
 
-    `line`: the command as it may be shown. `role`: the part that name and command tell alone.
+    `line`: the command as it may be shown. `role`: the part that name and command tell alone. `forked`: multiprocessing made it.
     """
 
     name: str
@@ -32,11 +32,13 @@ class Facts(Struct, frozen=True):
     denied: bool = False
     line: str = ""
     role: ProcessRole | None = None
+    forked: bool = False
 
     @classmethod
     def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> Facts:
         kept = {variable: environ[variable] for variable in KEPT if variable in environ}
-        return cls(name, command, kept, denied, command_line(command) or f"[{clean(name)}]", role_by_name(name, command))
+        line = command_line(command) or f"[{clean(name)}]"
+        return cls(name, command, kept, denied, line, role_by_name(name, command), is_forked(command))
 
 
 class FactBook:

@@ -12,7 +12,7 @@ from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
 
 YOUNG_S = 10.0
 """A program may open its log some time after it started: until this age each look asks it again."""
-ROUNDS = 20
+ROUNDS = 6
 """Every process is asked again within that many looks."""
 
 

@@ -24,7 +24,7 @@ RAY_DAEMON = re.compile(
 RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
 SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
 """They start the program and wait: the rank is what they started."""
-FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver|resource_tracker)")
+FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
@@ -46,6 +46,11 @@ def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
     if ENGINE.search(line):
         return "engine core"
     return "launcher" if name not in SHELLS and LAUNCHERS.search(line) else None
+
+
+def is_forked(command: Sequence[str]) -> bool:
+    """Whether Python's multiprocessing started it as a fresh interpreter."""
+    return FORKED.search(" ".join(command)) is not None
 
 
 def number(environ: Mapping[str, str], names: Sequence[str]) -> int | None:

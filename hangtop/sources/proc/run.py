@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from functools import partial
 
@@ -14,7 +15,7 @@ from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.raysession import ray_workers
-from hangtop.sources.proc.roles import FORKED, LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
+from hangtop.sources.proc.roles import LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
 from hangtop.sources.proc.samples import History, Sample
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
@@ -25,8 +26,9 @@ from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.rights import refusal, standing
 from hangtop.spec import WatchSpec
 
-DETAILS_EVERY = 5
-"""Looks between two questions for details of a process that is no rank and not in trouble."""
+SELDOM = 5
+"""Looks between two at a process that is no rank and not in trouble."""
+FORGET_EVERY = 60
 MAX_ENDED = 256
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
 
@@ -68,18 +70,24 @@ class RunTree:
         alive = {process.rank for process in self._last.values() if process.role == "rank" and process.state not in "ZX"}
         return tuple(process for process in self._ended.values() if process.rank not in alive)
 
+    def due(self) -> set[int]:
+        """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
+        return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
+
     def look(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
         """The run as a tree read from top to bottom. `writers`: pids it grows from. `now`: unix time."""
-        self._looks += 1
         stats = self._table.stats
         children = children_of(stats)
         members = preorder(children, self._find(writers, files, children, now), stats)
+        due = [pid for pid in members if self._wants_look(stats[pid])]
         facts = self.book.look(members, now)
-        self._place(members, facts, children)
-        self._sample(members, now)
-        found = {pid: self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in members}
+        self._place(due, facts)
+        self._sample(due, now)
+        found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
+        found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
         processes = tuple(_with_subtree(found, children, pid) for pid in members)
         self._settle(processes, now)
+        self._looks += 1
         return processes
 
     def one(self, pid: int, files: tuple[OpenFile, ...], now: float) -> Process | None:
@@ -104,20 +112,24 @@ class RunTree:
         roots += left_behind(stats, roots)
         roots += [identity.pid for identity in self._last if identity.pid in stats and stats[identity.pid].identity == identity]
         found = {pid for root in roots for pid in descendants(children, root)}
-        daemons = step_daemons(stats)
+        daemons = step_daemons(stats, found)
         facts = self.book.look({*found, *daemons}, now) if daemons else {}
         found |= {pid for daemon in steps_of(facts, daemons, found) for pid in descendants(children, daemon)}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
         return {pid for pid in found if pid not in own and pid > 1}
 
-    def _place(self, members: list[int], facts: Mapping[int, Facts], children: Children) -> None:
-        variable = rank_variable([facts[pid].environ for pid in members])
+    def _place(self, members: list[int], facts: Mapping[int, Facts]) -> None:
+        """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
+        variable = rank_variable([each.environ for each in facts.values()])
+        stats = self._table.stats
         for pid in members:
-            stat = self._table.stats[pid]
-            if stat.state in "ZX" and stat.identity in self._placed:
-                continue  # a zombie has no environment any more
-            self._placed[stat.identity] = self._place_one(stat, facts, variable)
-        self._name_launchers(members, children)
+            if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
+                self._placed[stats[pid].identity] = self._place_one(stats[pid], facts, variable)
+        ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
+        for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
+            placed = self._placed.get(stats[pid].identity)
+            if placed is not None and placed.role == "other":
+                self._placed[stats[pid].identity] = replace(placed, role="launcher")
 
     def _place_one(self, stat: Stat, facts: Mapping[int, Facts], variable: str | None) -> Placed:
         own = facts[stat.pid]
@@ -141,32 +153,28 @@ class RunTree:
         parent = self._table.stats.get(stat.ppid)
         return None if parent is None else self._placed.get(parent.identity)
 
-    def _name_launchers(self, members: list[int], children: Children) -> None:
-        """Whoever has ranks below it and no part of its own is a launcher."""
-        stats = self._table.stats
-        ranks = {pid for pid in members if self._placed[stats[pid].identity].role == "rank"}
-        above = {parent for pid in ranks for parent in ancestors(stats, pid)}
-        for pid in above.intersection(members):
-            placed = self._placed[stats[pid].identity]
-            if placed.role == "other":
-                self._placed[stats[pid].identity] = replace(placed, role="launcher")
-
-    def _sample(self, members: list[int], now: float) -> None:
-        stats = [self._table.stats[pid] for pid in members]
-        due = [stat for stat in stats if stat.state not in "ZX" and self._wants_details(stat)]
-        answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in due})
+    def _sample(self, pids: list[int], now: float) -> None:
+        stats = [self._table.stats[pid] for pid in pids]
+        living = [stat for stat in stats if stat.state not in "ZX"]
+        answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in living})
         for stat in stats:
             details = answers.get(stat.identity)
             history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s))
             history.add(Sample(now, stat, details if isinstance(details, Details) else None))
 
-    def _wants_details(self, stat: Stat) -> bool:
-        if stat.identity not in self._histories or stat.state in "DTt":
+    def _wants_look(self, stat: Stat) -> bool:
+        known = self._last.get(stat.identity)
+        return known is None or self._is_due(known, stat.state)
+
+    def _is_due(self, known: Process, state: str) -> bool:
+        if known.role in WATCHED_ROLES or known.cpu_percent is None or state in "DTtZ":
             return True
-        return self._placed[stat.identity].role in WATCHED_ROLES or stat.pid % DETAILS_EVERY == self._looks % DETAILS_EVERY
+        return known.pid % SELDOM == self._looks % SELDOM
 
     def _process(self, stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> Process:
         """One process as it is known now; its subtree is added later."""
+        if stat.state in "ZX":
+            self._exits.watch(stat)
         placed = self._placed.get(stat.identity) or Placed("other", None, None, None)
         history = self._histories.get(stat.identity) or History(self._table.ticks_per_s)
         details = history.details or Details()
@@ -203,6 +211,8 @@ class RunTree:
 
     def _right(self, pid: int, uid: int | None) -> str:
         """What would let us see this user's processes."""
+        if os.geteuid() != 0:
+            return f"sudo {shlex.join(self._command)}"
         if uid not in self._rights:
             self._rights[uid] = refusal(standing(pid), self._command)[1]
         return self._rights[uid]
@@ -222,7 +232,8 @@ class RunTree:
                 self._ended[identity] = replace(process, exit_code=self._exits.code(identity))
         self._ended = dict(list(self._ended.items())[-MAX_ENDED:])
         self._last = present
-        self.book.forget_gone()
+        if self._looks % FORGET_EVERY == 0:
+            self.book.forget_gone()
         self._histories = {identity: self._histories[identity] for identity in present}
         self._placed = {identity: self._placed[identity] for identity in present}
 
@@ -240,9 +251,7 @@ def _own(stats: Mapping[int, Stat]) -> set[int]:
 
 def _is_fork(own: Facts, parent: Facts | None) -> bool:
     """A copy of its parent that never became another program, or one that multiprocessing started."""
-    if FORKED.search(" ".join(own.command)):
-        return "resource_tracker" not in " ".join(own.command)
-    return parent is not None and own.command == parent.command and bool(own.command)
+    return own.forked or (parent is not None and own.command == parent.command and bool(own.command))
 
 
 def _with_subtree(found: Mapping[int, Process], children: Children, pid: int) -> Process:

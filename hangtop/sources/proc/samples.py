@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
@@ -12,6 +13,9 @@ from hangtop.sources.proc.table import Details, Stat
 
 WINDOW_S = 30.0
 """The window of the rules on blocked and slow processes (research on hangs: R2, R4)."""
+
+
+Counter = Callable[[Details], int | None]
 
 
 class Sample(Struct, frozen=True):
@@ -49,10 +53,10 @@ class History:
         """Over the last two looks, of one core."""
         return self._cpu(self._samples[-2], self._samples[-1]) if len(self._samples) > 1 else None
 
-    def rate(self, counter: Callable[[Details], int | None]) -> float | None:
+    def rate(self, counter: Counter) -> float | None:
         """Units a second between the last two looks that saw this counter."""
-        seen = self._counted(counter)
-        return _slope(*seen[-2:]) if len(seen) > 1 else None
+        seen = islice(_counted(reversed(self._samples), counter), 2)
+        return _slope(*reversed(list(seen)))
 
     def recent(self) -> Recent | None:
         """The window in numbers; `None` until there are two looks."""
@@ -79,16 +83,16 @@ class History:
         ticks = last.stat.cpu_ticks - first.stat.cpu_ticks
         return None if seconds <= 0 else round(100 * ticks / self._ticks_per_s / seconds, 1)
 
-    def _mean(self, counter: Callable[[Details], int | None]) -> float | None:
-        seen = self._counted(counter)
-        return _slope(seen[0], seen[-1]) if len(seen) > 1 else None
+    def _mean(self, counter: Counter) -> float | None:
+        first = next(_counted(self._samples, counter), None)
+        last = next(_counted(reversed(self._samples), counter), None)
+        return None if first is None or last is None else _slope(first, last)
 
-    def _counted(self, counter: Callable[[Details], int | None]) -> list[tuple[float, int]]:
-        return [
-            (sample.at, value)
-            for sample in self._samples
-            if sample.details is not None and (value := counter(sample.details)) is not None
-        ]
+
+def _counted(samples: Iterable[Sample], counter: Counter) -> Iterator[tuple[float, int]]:
+    for sample in samples:
+        if sample.details is not None and (value := counter(sample.details)) is not None:
+            yield sample.at, value
 
 
 def stored(details: Details) -> int | None:
@@ -98,9 +102,11 @@ def stored(details: Details) -> int | None:
     return details.read_bytes + details.write_bytes
 
 
-def _slope(first: tuple[float, int], last: tuple[float, int]) -> float | None:
-    seconds = last[0] - first[0]
-    return None if seconds <= 0 else round(max(0, last[1] - first[1]) / seconds, 1)
+def _slope(*ends: tuple[float, int]) -> float | None:
+    if len(ends) < 2 or ends[1][0] <= ends[0][0]:
+        return None
+    (before, low), (after, high) = ends
+    return round(max(0, high - low) / (after - before), 1)
 
 
 def _part(states: list[str], letter: str) -> float:

@@ -11,7 +11,10 @@ from hangtop.sources.proc.table import Stat
 STEP = re.compile(r"^slurmstepd: \[(?P<job>\d+)\.(?P<step>[^\]]+)\]")
 
 
-def step_daemons(stats: Mapping[int, Stat]) -> list[int]:
+def step_daemons(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
+    """All step daemons of this machine, when there is an `srun` among the members."""
+    if not any(stats[pid].name == "srun" for pid in members):
+        return []
     return [pid for pid, stat in stats.items() if stat.name.startswith("slurmstepd")]
 
 

@@ -11,9 +11,9 @@ Children = Mapping[int, list[int]]
 
 
 def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
-    """Pids by parent, in the order in which they started."""
+    """Pids by parent."""
     tree: dict[int, list[int]] = {}
-    for stat in sorted(stats.values(), key=lambda stat: (stat.start_ticks, stat.pid)):
+    for stat in stats.values():
         if not stat.kernel:
             tree.setdefault(stat.ppid, []).append(stat.pid)
     return tree
@@ -50,7 +50,12 @@ def left_behind(stats: Mapping[int, Stat], roots: Collection[int]) -> list[int]:
 
 
 def preorder(children: Children, members: Collection[int], stats: Mapping[int, Stat]) -> list[int]:
-    """The members as a tree read from top to bottom; those whose parent is no member stand at its top, oldest first."""
+    """The members as a tree read from top to bottom, elder siblings first; whose parent is no member stands at the top."""
     wanted = set(members)
+    ordered = {
+        pid: sorted(wanted.intersection(below), key=lambda child: (stats[child].start_ticks, child))
+        for pid in wanted
+        if (below := children.get(pid))
+    }
     tops = sorted((pid for pid in wanted if stats[pid].ppid not in wanted), key=lambda pid: (stats[pid].start_ticks, pid))
-    return [pid for top in tops for pid in descendants(children, top) if pid in wanted]
+    return [pid for top in tops for pid in descendants(ordered, top)]

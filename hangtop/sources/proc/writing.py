@@ -17,14 +17,14 @@ from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
 from hangtop.spec import WatchSpec
 
-RESOLVE_EVERY = 15
+RESOLVE_EVERY = 3
 """Looks between two resolutions of the log paths."""
 MAX_GONE = 64
 """So many writers that are gone are remembered, the latest."""
 
 
 class Writing:
-    """The writers of the logs of a spec. `look` once per refresh of the table; the rest tells what was seen."""
+    """The writers of the logs of a spec. `look` for them now and then, `check` them after each refresh of the table."""
 
     def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
         self._spec = spec
@@ -54,6 +54,9 @@ class Writing:
         for feeder in feeders:
             self._meet(machine.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})
+
+    def check(self, now: float) -> None:
+        """Whether the known writers still live."""
         for identity, writer in self._writers.items():
             self._writers[identity] = self._as_it_is(identity, writer, now)
         self._forget_old()
