@@ -31,9 +31,10 @@ def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:
 def limit_of(state: RunState, spec: WatchSpec) -> Limit:
     """The limit now.
 
-    A stage with a ceiling of its own is slow after `slow_after_s` and stalled after `stalled_after_s`; both are written for a
-    stall limit of 120 s and scale with it. A steady stage follows the run's own pace: max(stall limit, 3 x p95 of its step gaps)
-    (design §5; NVRx takes 5 x the longest beat, DLRover 10 min). A network file system adds its slack: its size is cached.
+    A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
+    `stalled_after_s`; both are written for a stall limit of 120 s and scale with it. A steady stage follows the run's own pace:
+    max(stall limit, 3 x p95 of its step gaps); NVRx takes 5 x the longest beat, DLRover a fixed 10 min. A network file system
+    adds its slack, for the size of a file is cached there.
     """
     log = state.log
     if log is None:
@@ -45,5 +46,5 @@ def limit_of(state: RunState, spec: WatchSpec) -> Limit:
         limit_s = max(spec.stall_s, paced_s) + slack_s
         return Limit(limit_s, limit_s)
     scale = spec.stall_s / DEFAULT_STALL_S
-    slow_s = spec.stall_s if plan.slow_after_s is None else plan.slow_after_s * scale
+    slow_s = spec.stall_s if plan.slow_after_s is None else min(spec.stall_s, plan.slow_after_s * scale)
     return Limit(slow_s + slack_s, max(plan.stalled_after_s * scale, slow_s) + slack_s)

@@ -7,11 +7,14 @@ import math
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
 from hangtop.records.log import Finding
-from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, rank_ranges
 
-REPEATED = 2
-"""A message that means a hang counts when it came at least this often with nothing else moving."""
+REPEATED = 3
+"""A message that comes when nothing moves counts from this often on."""
+LAST_LINES_BYTES = 2048
+EARLY_PART, EARLY_GAPS = 0.25, 10.0
+"""A rank left behind is said after this part of the limit, and this many of the run's own step gaps."""
 
 KIND_OF_CATEGORY: dict[str, Kind] = {
     "nccl": "nccl",
@@ -25,7 +28,7 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 
 def crashed(case: Case) -> Verdict | None:
     """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
-    fatal = [finding for finding in case.findings if finding.severity == "fatal" and "crash" in finding.hang]
+    fatal = [one for one in case.findings if one.severity == "fatal" and "crash" in one.hang and not _after_finish(case, one)]
     if not fatal:
         return None
     first = first_cause(fatal)
@@ -38,6 +41,12 @@ def crashed(case: Case) -> Verdict | None:
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
     )
+
+
+def _after_finish(case: Case, finding: Finding) -> bool:
+    """What is printed after the run said that it finished does not unfinish it."""
+    stage = case.stage
+    return stage is not None and stage.id == "finish" and stage.file == finding.file and stage.offset < finding.offset
 
 
 def first_cause(findings: list[Finding]) -> Finding:
@@ -65,21 +74,26 @@ def finished(case: Case) -> Verdict | None:
 
 
 def _closed(case: Case) -> bool:
-    """Nobody writes any more: every writer seen is gone, or none is there and the silence is longer than usual."""
-    writers = () if case.procs is None else case.procs.writers
-    if writers:
-        return not any(writer.alive for writer in writers)
+    """Nobody writes any more: the writers that were seen are gone, or it is proved that there is none (processes we may not look
+    into, or a network file system, would leave that open). Without such proof a long silence has to do."""
+    procs = case.procs
+    if procs is not None and procs.writers:
+        return not any(writer.alive for writer in procs.writers)
+    local = not any(file.network for file in case.log.files)
+    if procs is not None and not procs.hidden and procs.note is None and local:
+        return True
     return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
 
 
 def repeats_itself(case: Case) -> Verdict | None:
-    """Lines keep coming, but they are one message that means a hang (vLLM's "No available shared memory broadcast block")."""
+    """Lines keep coming, but they are one message that comes when nothing moves (vLLM's "No available shared memory broadcast
+    block": normal while an engine compiles, a hang once it repeats after the engine was ready)."""
     for finding in case.findings:
-        if finding.hang != "hang" or finding.count < REPEATED or not _is_latest(case, finding):
+        if finding.hang not in ("hang", "slow") or finding.count < REPEATED or not _is_all_that_comes(case, finding):
             continue
         return Verdict(
             word="stalled",
-            headline=f"Only one message keeps coming: {finding.text}",
+            headline=f"Only one message keeps coming: {_sentence(finding.text)}",
             refute="a step or another stage line appears",
             kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
             evidence=(_found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
@@ -88,27 +102,42 @@ def repeats_itself(case: Case) -> Verdict | None:
     return None
 
 
-def _is_latest(case: Case, finding: Finding) -> bool:
-    """True when no stage began after the message was first seen, and its last sighting is the newest known line."""
-    stage_offset = case.stage.offset if case.stage is not None and case.stage.file == finding.file else -1
+def _is_all_that_comes(case: Case, finding: Finding) -> bool:
+    """No stage began since, no engine is being built, and its last sighting is the end of the file."""
+    stage = case.stage
+    building = stage is not None and stage.id.startswith("engine_") and stage.id != "engine_ready"
+    later = stage is not None and stage.file == finding.file and stage.offset > finding.last_offset
     file = case.log.files[finding.file] if finding.file < len(case.log.files) else None
-    near_end = file is not None and file.size_bytes - finding.last_offset < 64 * 1024
-    return stage_offset < finding.offset and near_end and finding.text in (case.log.last_line or "")
+    return not building and not later and file is not None and file.size_bytes - finding.last_offset < LAST_LINES_BYTES
+
+
+def left_behind(case: Case) -> Verdict | None:
+    """A rank stopped steps ago and the others have stopped too, long for this run's pace: they ran into a collective it never
+    entered. Needs no full limit, because the log itself names who is missing."""
+    pace = case.log.pace
+    behind = tuple(one for one in laggards(case) if any("behind" in why for why in one.why))
+    if case.silence_s is None or pace.p95_s is None or not behind or _announced(case):
+        return None
+    if case.silence_s < max(case.spec.stall_s * EARLY_PART, EARLY_GAPS * pace.p95_s):
+        return None
+    return _stalled_verdict(case, behind)
 
 
 def stalled(case: Case) -> Verdict | None:
     """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
     if case.silence_s is None or case.silence_s <= case.limit.stalled_s or _announced(case):
         return None
-    behind = laggards(case)
-    kind = _kind(case)
+    return _stalled_verdict(case, laggards(case))
+
+
+def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
     return Verdict(
         word="stalled",
         headline=_stalled_headline(
             case, len(behind), rank_ranges(culprit.rank for culprit in behind if culprit.rank is not None)
         ),
         refute="new output, or a sign of life that hangtop cannot see from here",
-        kind=kind,
+        kind=_kind(case),
         confidence="likely" if behind else "possible",
         culprits=behind,
         evidence=_stall_evidence(case),

@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     waiting.all_wait,
     waiting.standing_still,
     log.repeats_itself,
+    log.left_behind,
     log.stalled,
     log.slow,
 )

@@ -160,7 +160,32 @@ def test_the_text_of_a_verdict_stands_still_while_time_passes() -> None:
 
 def test_a_message_that_means_a_hang_and_is_all_that_comes() -> None:
     text = "No available shared memory broadcast block found in 60 second."
-    message = Finding("vllm.shm_broadcast", "warning", "cause", 400, text, hang="hang", count=3, at=NOW - 180, last_offset=990)
-    assert diagnose(run(10, findings=(message,), last_line=f"INFO {text}"), SPEC, NOW).word == "stalled"
-    assert diagnose(run(10, findings=(message,), last_line="step 7"), SPEC, NOW).word == "running"
-    assert diagnose(run(10, findings=(replace(message, count=1),), last_line=text), SPEC, NOW).word == "running"
+    message = Finding("vllm.shm_broadcast", "hint", "cause", 400, text, hang="slow", count=5, at=NOW - 180, last_offset=990)
+    ready = (StageEvent("engine_ready", "ready", "vllm", 0, 300),)
+    compiling = (StageEvent("engine_compile", "compile", "vllm", 0, 300),)
+    big = (LogFile("train.log", size_bytes=10_000),)
+    assert diagnose(run(10, findings=(message,), stages=ready), SPEC, NOW).word == "stalled"
+    assert diagnose(run(10, findings=(message,), stages=compiling), SPEC, NOW).word == "running"
+    assert diagnose(run(10, findings=(message,), stages=ready, files=big), SPEC, NOW).word == "running"
+    assert diagnose(run(10, findings=(replace(message, count=1),), stages=ready), SPEC, NOW).word == "running"
+
+
+def test_a_rank_left_behind_is_said_before_the_full_limit() -> None:
+    early = laggard_run(40)
+    assert early.log is not None
+    paced = replace(early, log=replace(early.log, pace=Pace(steps=20, p50_s=1.0, p95_s=2.0)))
+    assert diagnose(paced, SPEC, NOW).word == "stalled"
+    slow_steps = replace(early, log=replace(early.log, pace=PACED))
+    assert diagnose(slow_steps, SPEC, NOW).word == "running"
+
+
+def test_an_error_after_the_finish_does_not_unfinish_the_run() -> None:
+    assert diagnose(run(5, stage="finish", findings=(OOM,)), SPEC, NOW).word == "finished"
+    assert diagnose(run(5, stage="finish", findings=(replace(OOM, offset=50),)), SPEC, NOW).word == "crashed"
+
+
+def test_the_last_step_with_nobody_left_to_write_is_the_end() -> None:
+    done = run(1, progress=Progress(step=40, total=40))
+    assert diagnose(replace(done, procs=ProcessReading()), SPEC, NOW).word == "finished"
+    assert diagnose(replace(done, procs=ProcessReading(hidden=2)), SPEC, NOW).word == "running"
+    assert diagnose(replace(done, procs=ProcessReading(writers=(replace(WRITER, alive=True),))), SPEC, NOW).word == "running"
