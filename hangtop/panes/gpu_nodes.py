@@ -9,7 +9,7 @@ from statistics import fmean
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, ODD, FactKind, GpuFact, busy_waits, facts, is_current, lately
 from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.gpu_rows import G, hard
+from hangtop.panes.gpu_rows import G, hard, titled
 from hangtop.panes.line import Row
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.text import rank_ranges
@@ -65,7 +65,7 @@ def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRo
 
 def node_table(rows: Sequence[NodeRow], width: int, height: int) -> list[Row]:
     """Column titles, the nodes that have room, and how many are like the last of them."""
-    columns = fitting(_columns(rows), width)
+    columns = titled(fitting(_columns(rows), width))
     shown = rows if len(rows) < height else rows[: max(1, height - 2)]
     more = len(rows) - len(shown)
     rest: list[Row] = [((f"  and {text.some(more, 'node')} more", "muted"),)] if more else []
@@ -81,9 +81,9 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
         (True, Column("node", min(12, max(4, longest)), 0, _host, gap=1)),
         (True, Column("gpus", 4, 2, lambda row: ((str(len(row.gpus)), "muted"),), right=True)),
         (True, Column("util %", BAR, 6, _util_bar)),
-        (True, Column("", 4, 0, _util, right=True, gap=0)),
+        (True, Column("util", 4, 0, _util, right=True, gap=0)),
         (True, Column("power W", POWER_BAR + 1, 5, _power_bar)),
-        (True, Column("", 4, 0, _power, right=True, gap=0)),
+        (True, Column("W", 4, 0, _power, right=True, gap=0)),
         (True, Column("mem G", 5, 0, _memory, right=True)),
         (True, Column("°C", 3, 3, _temperature, right=True)),
         (any(not row.fresh for row in rows), Column("age", 5, 0, _age, right=True, gap=1)),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.line import Row, align, cut, pad
+from hangtop.panes.line import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 
+Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
 TREND, WIDE_TREND, WIDE = 10, 16, 76
 G = 2**30
@@ -94,18 +96,35 @@ def hard(fact: GpuFact) -> bool:
 
 def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
     """Column titles and one row a GPU."""
-    columns = fitting(_columns(rows, width), width)
+    columns = titled(fitting(_columns(rows, width), width))
     return [title_row(columns, width), *(_row(columns, row, width) for row in rows)]
+
+
+def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
+    """Numbers whose bar had to go take over a title."""
+    bars = {column.title for column in columns}
+    names = {"util": "util %", "W": "power W"}
+    return [replace(column, title=" " if names.get(column.title) in bars else column.title) for column in columns]
 
 
 def _row(columns: Sequence[Column[GpuRow]], row: GpuRow, width: int) -> Row:
     if row.reason is None:
         return table_row(columns, row, width)
-    age = "" if row.age_s is None else f"{text.age(row.age_s)} ago"
     role = row.role or "muted"
     front: Row = (*pad(_sign(row), 1), (" ", ""), align(str(row.gpu.index), 3, f"{role} bold", right=True), ("  ", ""))
-    room = width - 7 - (len(age) + 2 if age else 0)
-    return cut((*front, align(row.reason, room, f"{role} bold"), ("  ", ""), (age, role)), width)
+    if row.age_s is None:
+        return cut((*front, (row.reason, f"{role} bold")), width)
+    room = _start_of_trend(columns) - width_of(front) - 1
+    return cut((*front, align(row.reason, room, f"{role} bold"), (f" {text.age(row.age_s)} ago", role)), width)
+
+
+def _start_of_trend(columns: Sequence[Column[GpuRow]]) -> int:
+    """Where the column with trends or ages begins; the end of the row where it had to go."""
+    names = [column.title for column in columns]
+    last = next((names.index(name) for name in ("trend", "value of") if name in names), len(columns))
+    return sum(column.width + (column.gap if i else 0) for i, column in enumerate(columns[:last])) + (
+        columns[last].gap if last < len(columns) else 0
+    )
 
 
 def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
@@ -121,9 +140,9 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
         (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
         (any(row.ranks for row in rows), Column("rank", 5, 7, _ranks, right=True)),
         (True, Column("util %", UTIL_BAR, 11, _util_bar)),
-        (True, Column("", 4, 0, _util, right=True, gap=0)),
+        (True, Column("util", 4, 0, _util, right=True, gap=0)),
         (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),
-        (True, Column("", 4, 0, _power, right=True, gap=0)),
+        (True, Column("W", 4, 0, _power, right=True, gap=0)),
         (True, Column("mem G", 5, 0, _memory, right=True)),
         (True, Column("°C", 3, 8, _temperature, right=True)),
         (True, Column(last, trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
