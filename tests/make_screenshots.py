@@ -28,11 +28,30 @@ from hangtop.app import HangtopApp  # noqa: E402
 
 OUT = HERE.parent / "screenshots"
 CELL_W, CELL_H, MARGIN, FONT = 9.6, 20, 12, 16
+FONTS = "'DejaVu Sans Mono','JetBrains Mono',Menlo,Consolas,monospace"
 TERMINAL = TerminalTheme(
     (27, 31, 36),
     (201, 209, 217),
-    [(72, 79, 88), (255, 123, 114), (86, 168, 96), (210, 153, 34), (88, 166, 255), (188, 140, 255), (57, 176, 184), (177, 186, 196)],
-    [(110, 118, 129), (255, 123, 114), (86, 211, 100), (227, 179, 65), (121, 192, 255), (210, 168, 255), (86, 212, 221), (240, 246, 252)],
+    [
+        (72, 79, 88),
+        (255, 123, 114),
+        (86, 168, 96),
+        (210, 153, 34),
+        (88, 166, 255),
+        (188, 140, 255),
+        (57, 176, 184),
+        (177, 186, 196),
+    ],
+    [
+        (110, 118, 129),
+        (255, 123, 114),
+        (86, 211, 100),
+        (227, 179, 65),
+        (121, 192, 255),
+        (210, 168, 255),
+        (86, 212, 221),
+        (240, 246, 252),
+    ],
 )
 """What a terminal of its own 16 colours looks like, for the ansi theme."""
 
@@ -78,7 +97,7 @@ async def cells_of(shot: Shot) -> tuple[HangtopApp, list[list[tuple[str, Style]]
         await settle(pilot, app)
         await pilot.press(*shot.keys)
         await settle(pilot, app)
-        width, height = shot.size
+        _width, height = shot.size
         widget_lines = app.screen._compositor.render_strips()
         filters = app.get_line_filters()
         background = app.screen.background_colors[1]
@@ -114,59 +133,58 @@ def mixed(front: str, back: str, part: float) -> str:
 
 def svg(lines: list[list[tuple[str, Style]]], app: HangtopApp, size: tuple[int, int]) -> str:
     """A picture of the cells: bars, rules and blocks as shapes, so that they join as in a terminal."""
-    width, height = size[0] * CELL_W + 2 * MARGIN, size[1] * CELL_H + 2 * MARGIN
+    width, height = round(size[0] * CELL_W + 2 * MARGIN), size[1] * CELL_H + 2 * MARGIN
     ground = TERMINAL.background_color.hex if app.palette.ansi else app.palette.background
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f'<rect width="100%" height="100%" fill="{ground}"/>',
-        f"<g transform=\"translate({MARGIN},{MARGIN})\" font-family=\"'DejaVu Sans Mono','JetBrains Mono',Menlo,Consolas,monospace\" font-size=\"{FONT}\">",
+        f'<g transform="translate({MARGIN},{MARGIN})" font-family="{FONTS}" font-size="{FONT}" xml:space="preserve">',
     ]
     for y, line in enumerate(lines):
         parts += _row(line, y * CELL_H, app)
     return "\n".join([*parts, "</g></svg>\n"])
 
 
+def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height}" fill="{colour}" shape-rendering="crispEdges"/>'
+
+
+def _word(text: str, x: float, y: float, colour: str, weight: str) -> str:
+    return f'<text x="{x:.1f}" y="{y + 15.2:.1f}" fill="{colour}"{weight}>{escape(text)}</text>'
+
+
 def _row(line: list[tuple[str, Style]], y: int, app: HangtopApp) -> list[str]:
+    """Fills below, shapes and words over them; a word is a run of ASCII in one style, so that columns stay put in any font."""
     fills: list[str] = []
-    shapes: list[str] = []
-    words: list[str] = []
-    x = 0.0
-    run, run_x, run_key = "", 0.0, ("", "")
-
-    def flush() -> None:
-        if run.strip():
-            words.append(f'<text x="{run_x:.1f}" y="{y + 15.2:.1f}" fill="{run_key[0]}"{run_key[1]} xml:space="preserve">{escape(run)}</text>')
-
-    for char, style in line:
+    over: list[str] = []
+    x, run, run_x, run_look = 0.0, "", 0.0, ("", "")
+    for char, style in [*line, (" ", Style.null())]:
         front, back = colours(style, app)
-        cells = cell_len(char)
-        if back:
-            fills.append(f'<rect x="{x:.2f}" y="{y}" width="{cells * CELL_W:.2f}" height="{CELL_H}" fill="{back}" shape-rendering="crispEdges"/>')
+        look = (front, ' font-weight="700"' if style.bold else "")
         shape = _shape(char, x, y, front)
-        key = (front, ' font-weight="700"' if style.bold else "")
-        if shape or char == " " or key != run_key or not char.isascii():
-            flush()
-            run, run_x, run_key = "", x, key
+        if run and (char == " " or shape or look != run_look or not (char + run).isascii()):
+            over.append(_word(run, run_x, y, *run_look))
+            run = ""
+        wide = cell_len(char) * CELL_W
+        if back:
+            fills.append(_box(x, y, wide, CELL_H, back))
         if shape:
-            shapes.append(shape)
+            over.append(shape)
         elif char != " ":
-            run = run + char if run else char
-            if not run[:-1]:
-                run_x, run_key = x, key
-        x += cells * CELL_W
-    flush()
-    return [*fills, *shapes, *words]
+            run, run_x, run_look = (run + char, run_x, run_look) if run else (char, x, look)
+        x += wide
+    return [*fills, *over]
 
 
 def _shape(char: str, x: float, y: float, colour: str) -> str | None:
-    box = {"━": (0, 8.5, 1, 3), "╸": (0, 8.5, 0.5, 3), "─": (0, 9.5, 1, 1), "▌": (0, 0, 0.5, 20), "▏": (0, 0, 0.15, 20)}.get(char)
+    lines = {"━": (8.5, 1, 3), "╸": (8.5, 0.5, 3), "─": (9.5, 1, 1), "▌": (0, 0.5, CELL_H), "▏": (0, 0.15, CELL_H)}
     if char in "▁▂▃▄▅▆":
-        eighths = "▁▂▃▄▅▆".index(char) + 1
-        box = (0, 20 - 2.5 * eighths, 1, 2.5 * eighths)
-    if box is None:
+        tall = 2.5 * ("▁▂▃▄▅▆".index(char) + 1)
+        return _box(x, y + CELL_H - tall, CELL_W + 0.05, tall, colour)
+    if char not in lines:
         return None
-    left, top, wide, high = box
-    return f'<rect x="{x + left:.2f}" y="{y + top:.2f}" width="{wide * CELL_W + 0.05:.2f}" height="{high}" fill="{colour}" shape-rendering="crispEdges"/>'
+    top, part, tall = lines[char]
+    return _box(x, y + top, part * CELL_W + 0.05, tall, colour)
 
 
 def make_png(path: Path) -> bool:

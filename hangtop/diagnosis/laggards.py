@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from statistics import median
 
 from hangtop.diagnosis.case import Case
 from hangtop.ranks import Rank
@@ -26,30 +26,41 @@ def laggards(case: Case) -> tuple[Culprit, ...]:
 
 def stand_out(ranks: Sequence[Rank], now: float) -> tuple[Culprit, ...]:
     """Ranks behind by two steps or more, or silent three times as long as their peers."""
-    culprits = [culprit for rank in ranks if (culprit := _judge(rank, ranks, now)) is not None]
+    steps = sorted(rank.step for rank in ranks if rank.step is not None)
+    silences = sorted(quiet for rank in ranks if (quiet := rank.silence_s(now)) is not None)
+    culprits = [culprit for rank in ranks if (culprit := _judge(rank, steps, silences, now)) is not None]
     if len(culprits) > AT_MOST_PART * len(ranks):
         return ()
     return tuple(sorted(culprits, key=lambda culprit: -len(culprit.why)))
 
 
-def _judge(rank: Rank, ranks: Sequence[Rank], now: float) -> Culprit | None:
-    why = [reason for reason in (_behind(rank, ranks), _quiet(rank, ranks, now)) if reason]
+def _judge(rank: Rank, steps: Sequence[int], silences: Sequence[float], now: float) -> Culprit | None:
+    why = [reason for reason in (_behind(rank, steps), _quiet(rank, silences, now)) if reason]
     if not why:
         return None
     return Culprit(rank.rank, rank.pid, rank.host, "likely" if len(why) > 1 else "possible", tuple(why))
 
 
-def _behind(rank: Rank, ranks: Sequence[Rank]) -> str | None:
-    steps = [peer.step for peer in ranks if peer is not rank and peer.step is not None]
-    if rank.step is None or not steps:
+def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
+    if rank.step is None or len(steps) < 2:
         return None
-    behind = int(median(steps)) - rank.step
+    behind = int(_median_of_others(steps, rank.step)) - rank.step
     return f"{behind} steps behind its peers (step {rank.step:,})" if behind >= STEPS_BEHIND else None
 
 
-def _quiet(rank: Rank, ranks: Sequence[Rank], now: float) -> str | None:
+def _quiet(rank: Rank, silences: Sequence[float], now: float) -> str | None:
     silence_s = rank.silence_s(now)
-    peers = [quiet for peer in ranks if peer is not rank and (quiet := peer.silence_s(now)) is not None]
-    if silence_s is None or not peers or silence_s < QUIET_FLOOR_S:
+    if silence_s is None or len(silences) < 2 or silence_s < QUIET_FLOOR_S:
         return None
-    return "silent much longer than its peers" if silence_s > QUIETER * median(peers) + QUIET_FLOOR_S else None
+    limit_s = QUIETER * _median_of_others(silences, silence_s) + QUIET_FLOOR_S
+    return "silent much longer than its peers" if silence_s > limit_s else None
+
+
+def _median_of_others(ordered: Sequence[float], own: float) -> float:
+    """The median of all values but one's own: with a thousand ranks each second, not by sorting a thousand times."""
+    at, others = bisect_left(ordered, own), len(ordered) - 1
+
+    def other(index: int) -> float:
+        return ordered[index if index < at else index + 1]
+
+    return (other((others - 1) // 2) + other(others // 2)) / 2

@@ -52,7 +52,7 @@ def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
     by_host = any(row.rank.host for row in rows)
     for rank in range(max(world, *(r + 1 for r in known))):
         row = known.get(rank)
-        label = (row.rank.host if row else None) or "?" if by_host else str(rank // BLOCK * BLOCK)
+        label = (row.rank.host if row and by_host else None) or str(rank // BLOCK * BLOCK)
         blocks.setdefault(label, Block(label)).cells.append(cell_of(row))
     return list(blocks.values())
 
@@ -105,7 +105,7 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
     odd = [row for row in rows if row.role]
     if not odd:
         return []
-    table = table_rows(odd, width)
+    table = table_rows(odd, width, hosts=any(row.rank.host for row in odd))
     if len(table) <= lines:
         return table
     return [*table[: lines - 1], ((f"  and {len(odd) - lines + 2} more", "muted"),)]

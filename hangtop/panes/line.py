@@ -135,7 +135,7 @@ class LineView(Widget):
 
     def render_line(self, y: int) -> Strip:
         strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
-        return strip.adjust_cell_length(self.size.width)
+        return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
 
     def text(self) -> str:
         """The painted rows as plain text."""

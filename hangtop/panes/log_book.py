@@ -68,6 +68,7 @@ class LogBook:
     said: str = ""
     search: Sought = Sought()
     _seen: int = 0
+    _refreshed: int = 0
     _last: LogLine | None = None
     _asked: dict[int, str] = field(default_factory=dict)
     _number: int = 0
@@ -190,17 +191,13 @@ class LogBook:
         )
 
     def refresh_regex(self) -> None:
-        """New lines under a regex filter, asked of the probe."""
-        if (
-            self.sought.regex
-            and self.sought.pattern
-            and self.following
-            and self._last is not None
-            and "newer" not in self._asked.values()
-        ):
-            line = self._last
-            last = max((known.offset for known in self.lines if known.file == line.file), default=-1)
-            self._ask("newer", line.file, last + 1, "on")
+        """New lines under a regex filter, asked of the probe: once for each time that the log has grown."""
+        line = self._last
+        if not self.sought.regex or not self.following or line is None or self._seen == self._refreshed or self._asked:
+            return
+        self._refreshed = self._seen
+        last = max((known.offset for known in self.lines if known.file == line.file), default=-1)
+        self._ask("newer", line.file, last + 1, "on")
 
     def visible(self, height: int) -> list[LogLine]:
         if self.following:
@@ -283,7 +280,8 @@ class LogBook:
 
     def _restart(self, state: RunState) -> None:
         self.lines = [line for line in state.tail if self.sought.local(line)]
-        self._seen, self._last = state.tail_total, state.tail[-1] if state.tail else None
+        self._seen = self._refreshed = state.tail_total
+        self._last = state.tail[-1] if state.tail else None
         self.following, self.at_end, self.at_start, self.top, self.target = True, True, False, 0, None
         self._asked.clear()
 

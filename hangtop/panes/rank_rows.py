@@ -42,7 +42,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
         RankRow(
             rank=rank,
             quiet_s=rank.silence_s(view.now),
-            limit_s=verdict.limit_s if verdict else None,
+            limit_s=verdict.limit_s if verdict and verdict.word != "finished" else None,
             role=role if rank.rank in odd else "",
             doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
             stage=titles.get(rank.stage or "", rank.stage),
@@ -111,8 +111,8 @@ def _lag(row: RankRow) -> Row:
 def _quiet_bar(row: RankRow) -> Row:
     if row.quiet_s is None or not row.limit_s:
         return (("─" * QUIET_BAR, "faint"),)
-    filled, track = text.bar(text.coarse(row.quiet_s) / row.limit_s, QUIET_BAR)
-    return ((filled or "╸", row.role or ("muted" if row.silent else "data")), (track, "faint"))
+    filled, track = text.bar(max(1.0, text.coarse(row.quiet_s)) / row.limit_s, QUIET_BAR)
+    return ((filled, row.role or ("muted" if row.silent else "data")), (track, "faint"))
 
 
 def _metric(name: str) -> Callable[[RankRow], Row]:
@@ -151,8 +151,8 @@ BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
 QUIET: Column[RankRow] = Column("quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True)
 
 
-def columns_for(rows: Sequence[RankRow]) -> list[Column[RankRow]]:
-    """Columns that are known for some rank; one whose value is the same in all rows moves into the head."""
+def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[RankRow]]:
+    """Columns that tell ranks apart; one whose value is the same in all rows moves into the head. `hosts`: always the host."""
     ranks = [row.rank for row in rows]
 
     def known(read: Callable[[Rank], object]) -> bool:
@@ -165,7 +165,7 @@ def columns_for(rows: Sequence[RankRow]) -> list[Column[RankRow]]:
     columns = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
-        (differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"))),
+        (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"))),
         (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True)),
         (
             any(r.gpu is not None and r.gpu != r.rank for r in ranks),
@@ -175,10 +175,10 @@ def columns_for(rows: Sequence[RankRow]) -> list[Column[RankRow]]:
         (True, Column("step", 7, 0, _step, right=True)),
         (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True)),
         (True, Column("lag", 4, 0, _lag, right=True, gap=1)),
-        (True, BAR),
+        (any(row.limit_s for row in rows), BAR),
         (True, QUIET),
-        (known(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
-        (any("loss" in r.metrics for r in ranks), Column("loss", 8, 1, _metric("loss"), right=True)),
+        (differs(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
+        (differs(lambda r: r.metrics.get("loss")), Column("loss", 8, 1, _metric("loss"), right=True)),
         (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
         (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
         (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing)),
@@ -187,12 +187,12 @@ def columns_for(rows: Sequence[RankRow]) -> list[Column[RankRow]]:
 
 
 def _doing(row: RankRow) -> Row:
-    return ((row.doing or "?", f"{row.role} bold" if row.role else "muted"),)
+    return ((row.doing or "", f"{row.role} bold" if row.role else "muted"),)
 
 
-def table_rows(rows: Sequence[RankRow], width: int) -> list[Row]:
+def table_rows(rows: Sequence[RankRow], width: int, *, hosts: bool = False) -> list[Row]:
     """Column titles and one row a rank."""
-    columns = fitting(columns_for(rows), width)
+    columns = fitting(columns_for(rows, hosts=hosts), width)
     if BAR in columns:
         columns = [replace(column, title="") if column is QUIET else column for column in columns]
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows)]
@@ -224,7 +224,8 @@ def _together(view: View, ranks: Sequence[Rank], odd: int) -> str:
     steps = [rank.step for rank in ranks if rank.step is not None]
     if not steps:
         return f"{len(ranks)} of {world} seen · no step yet"
-    in_step = sum(step == max(steps) for step in steps)
+    furthest = max(steps)
+    in_step = steps.count(furthest)
     if view.verdict and view.verdict.word in ("stalled", "hung") and odd:
-        return f"{in_step} wait in step {max(steps):,}"
-    return f"{in_step} of {world} in step {max(steps):,}"
+        return f"{in_step:,} wait in step {furthest:,}"
+    return f"{in_step:,} of {world:,} in step {furthest:,}"

@@ -15,7 +15,7 @@ from hangtop.panes.rank_rows import RankRow, rank_rows, summary, table_rows, wor
 from hangtop.panes.view import View
 
 MOST_ROWS = 16
-GRID_LINES = 14
+LEAST_GRID = 14
 HEAD_LINES = 2
 
 
@@ -45,14 +45,17 @@ class RanksPane(Pane):
         ranks = len(view.state.ranks)
         if not ranks:
             return Want(1)
-        return Want(HEAD_LINES + ranks) if ranks <= MOST_ROWS else Want(GRID_LINES + 3, wide=True)
+        if ranks <= MOST_ROWS:
+            return Want(HEAD_LINES + ranks)
+        lines = max(LEAST_GRID, self.app.size.height // 2 - 6)
+        return Want(len(self._grid(view, rank_rows(view), width, lines + HEAD_LINES)), wide=True)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
         self._order = tuple(row.rank.rank for row in rows)
         if not rows:
             return one_line(self, _nothing(view), width)
-        if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 8:
+        if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
             return self._table(view, rows, width, height)
         self._lines = ()
         return self._grid(view, rows, width, height)

@@ -49,7 +49,7 @@ def chip(view: View, verdict: Verdict) -> Row:
         return BLANK
     look = look_of(verdict)
     if verdict.word == "finished":
-        return (("✓ ", "ok"), (stage.title, "muted"), (f" {text.duration(stage.since_s)}", "stale"))
+        return (("✓ ", "ok"), (stage.title, "muted"))
     if look.fill:
         return ((f" ▸ {stage.title}{_times(verdict, view)} ", "bad bold reverse" if view.lit else "bad bold"),)
     role = "warn bold" if look.role == "warn" else "accent bold"

@@ -63,6 +63,8 @@ def _parts(view: View) -> dict[str, Row]:
     if progress.step is not None:
         of = f"/{progress.total:,}" if progress.total else ""
         parts["step"] = ((f"{progress.unit} {progress.step:,}{of}", "ink"),)
+    elif log.stages and log.stages[0].at is not None and view.now >= log.stages[0].at:
+        parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
     if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
         parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
         if progress.eta_s is not None:

@@ -43,7 +43,10 @@ def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
     act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)] if ACT else []
     states = [section("States", column)]
     states += [cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column) for x in LOOKS.values()]
-    signs = [section("Signs", column), *(cut((align(s, 11, r), (" ", ""), (w, "ink")), column) for s, r, w in SIGNS)]
+    signs = [
+        section("Signs", column),
+        *(cut((*pad(((sign, role),), 12), (meaning, "ink")), column) for sign, role, meaning in SIGNS),
+    ]
     words = [section("Words", width), *(cut((align(word, 9, "muted"), (meaning, "ink")), width) for word, meaning in WORDS)]
     if column == width:
         return [*look, BLANK, *([*act, BLANK] if act else []), *states, BLANK, *signs, BLANK, *words]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from msgspec.structs import replace
+
 from hangtop import text
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, align, cut
@@ -129,6 +131,9 @@ class RankScreen(PageScreen):
             return [((f"Nothing is known of rank {self.rank} any more.", "muted"),)]
         culprit = next((c for c in view.verdict.culprits if c.rank == self.rank), None) if view.verdict else None
         role = odd_role(view.verdict) if culprit else "warn"
+        titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
+        ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
+        rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
         facts = fact_rows(rank, peers, view.now, width, role)
         title = f"Against its {text.some(len(peers), 'peer')}  differences first" if peers else "The only rank"

@@ -1,0 +1,192 @@
+"""The lines in view: the tail as it grows, the whole file page by page."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hangtop.model import RunState, fold
+from hangtop.panes.log_book import MOST_LINES, LogBook, Sought
+from hangtop.records.ask import PageAsk
+from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
+from hangtop.records.reading import Reading
+
+HEIGHT = 20
+
+
+class Log:
+    """A log of `count` lines in as many files as asked for, a state that knows its tail, and a probe that answers at once."""
+
+    def __init__(self, count: int = 12_000, files: int = 1, tail: int = 500) -> None:
+        self.lines = [LogLine(i % files, 10 * i, float(i), None, "", f"line {i}") for i in range(count)]
+        self.count, self.files = count, files
+        self.state = RunState()
+        self.book = LogBook(self.send)
+        self.asked: list[PageAsk] = []
+        self.feed(*self.lines[-tail:], fresh=True)
+
+    def feed(self, *lines: LogLine, fresh: bool = False) -> None:
+        files = tuple(LogFile(f"{i}.log", size_bytes=10 * self.count) for i in range(self.files))
+        self.state = fold(self.state, Reading("log", "", 0.0, LogReading(files, tail=lines, fresh=fresh)))
+        self.book.take_tail(self.state)
+
+    def say(self, *texts: str) -> None:
+        for text in texts:
+            self.lines.append(LogLine(0, 10 * self.count, float(self.count), None, "", text))
+            self.count += 1
+        self.feed(*self.lines[-len(texts) :])
+
+    def send(self, ask: PageAsk) -> None:
+        self.asked.append(ask)
+
+    def answer(self) -> None:
+        """Everything that was asked, as the probe would."""
+        while self.asked:
+            ask = self.asked.pop(0)
+            fits = [line for line in self.lines if line.file == ask.file and (not ask.pattern or ask.pattern in line.text)]
+            back = ask.direction == "back"
+            page = [x for x in fits if (x.offset < ask.offset if back else x.offset >= ask.offset)]
+            page = page[-ask.count :] if back else page[: ask.count]
+            at_start, at_end = not page or page[0] == fits[0], not page or page[-1] == fits[-1]
+            self.book.take_page(PageReading(ask.ask, tuple(page), at_start=at_start, at_end=at_end), HEIGHT, self.state)
+
+    def scroll(self, by: int) -> None:
+        self.book.scroll(by, HEIGHT, self.state)
+        self.answer()
+
+    @property
+    def shown(self) -> list[str]:
+        return [line.text for line in self.book.visible(HEIGHT)]
+
+
+def test_it_follows_the_end():
+    log = Log()
+    assert log.shown[-1] == "line 11999"
+    log.say("one", "two")
+    assert log.shown[-2:] == ["one", "two"]
+
+
+def test_every_line_of_the_file_can_be_reached_backwards_and_forwards():
+    log = Log()
+    seen: list[str] = []
+    for _ in range(2_000):
+        before = log.shown[0]
+        log.scroll(-(HEIGHT - 1))
+        seen.append(log.shown[0])
+        if log.shown[0] == before == "line 0":
+            break
+    assert log.shown[0] == "line 0"
+    assert len(log.book.lines) <= MOST_LINES
+    reached = set()
+    for _ in range(2_000):
+        reached.update(log.shown)
+        log.scroll(HEIGHT - 1)
+        if log.book.following:
+            break
+    reached.update(log.shown)
+    assert reached >= {f"line {i}" for i in range(12_000)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_wherever_one_scrolls_lines_stand_in_order_without_gap_or_double(seed):
+    log, dice = Log(count=5_000), random.Random(seed)
+    for _ in range(300):
+        match dice.randrange(5):
+            case 0:
+                log.say(f"line {log.count}")
+            case 1:
+                log.book.to_start(log.state)
+                log.answer()
+            case 2:
+                log.book.jump((0, 10 * dice.randrange(log.count)), HEIGHT, log.state)
+                log.answer()
+            case _:
+                log.scroll(dice.choice([-1, 1]) * dice.randrange(400))
+        numbers = [int(text.split()[1]) for text in log.shown]
+        assert numbers == list(range(numbers[0], numbers[0] + HEIGHT))
+
+
+def test_new_lines_do_not_move_what_is_read():
+    log = Log()
+    log.scroll(-100)
+    before = log.shown
+    log.say(*(f"more {i}" for i in range(50)))
+    assert log.shown == before
+
+
+def test_a_jump_shows_the_line_among_its_neighbours():
+    log = Log()
+    log.book.jump((0, 12_340), HEIGHT, log.state)
+    log.answer()
+    assert "line 1234" in log.shown
+    assert "line 1233" in log.shown
+    assert log.book.target == (0, 12_340)
+
+
+def test_a_filter_finds_old_lines_and_takes_new_ones():
+    log = Log()
+    log.book.look_for(Sought("line 777"), log.state)
+    log.answer()
+    assert log.shown == [f"line {i}" for i in (777, *range(7770, 7780))]
+    log.say("nothing", "line 7770 again")
+    assert log.shown[-1] == "line 7770 again"
+
+
+def test_a_regex_is_never_matched_here():
+    sought = Sought("(a+)+$", regex=True)
+    assert not sought.local(LogLine(0, 0, None, None, "", "a" * 50 + "b"))
+
+
+def test_regex_follows_by_asking_the_probe():
+    log = Log()
+    log.book.look_for(Sought("line 1199", regex=True), log.state)
+    log.answer()
+    log.say("line 1199 once more")
+    assert log.shown[-1] == "line 11999"
+    log.book.refresh_regex()
+    log.answer()
+    log.book.refresh_regex()
+    assert not log.asked
+    assert log.shown[-1] == "line 1199 once more"
+
+
+def test_a_late_answer_to_what_was_left_is_not_shown():
+    log = Log()
+    log.book.look_for(Sought("line 777"), log.state)
+    late, log.asked = log.asked, []
+    log.book.look_for(Sought(), log.state)
+    log.asked = late
+    log.answer()
+    assert log.shown[0] == "line 11980"
+
+
+def test_a_restart_of_the_log_starts_over():
+    log = Log()
+    log.feed(LogLine(0, 0, None, None, "", "a new file"), fresh=True)
+    assert log.shown == ["a new file"]
+
+
+def test_a_line_that_is_still_written_replaces_itself():
+    log = Log()
+    log.feed(LogLine(0, 999_999, None, None, "", "10 %"))
+    log.feed(LogLine(0, 999_999, None, None, "", "20 %"))
+    assert log.shown[-2:] == ["line 11999", "20 %"]
+
+
+def test_beyond_the_merged_tail_one_file_is_read():
+    log = Log(count=4_000, files=4, tail=100)
+    for _ in range(40):
+        log.scroll(-HEIGHT)
+    assert log.book.sought.file is not None
+    assert {line.file for line in log.book.visible(HEIGHT)} == {log.book.sought.file}
+    log.book.follow(log.state)
+    assert log.shown[-1] == "line 3999"
+    assert {line.file for line in log.book.visible(HEIGHT)} == {0, 1, 2, 3}
+
+
+def test_a_problem_of_the_probe_is_said():
+    log = Log()
+    log.book.look_for(Sought("x"), log.state)
+    log.book.take_page(PageReading(log.asked[-1].ask, problem="permission denied"), HEIGHT, log.state)
+    assert log.book.said == "permission denied"

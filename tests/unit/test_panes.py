@@ -1,0 +1,376 @@
+"""The rows of the panes, from records alone: no screen, no clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace as changed
+
+from hangtop import wire
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState, fold
+from hangtop.panes import arrange as places
+from hangtop.panes.alarm import CALM, Alarm
+from hangtop.panes.arrange import Want, arrange
+from hangtop.panes.columns import Column, fitting
+from hangtop.panes.footer import footer_row, source_sign
+from hangtop.panes.heat import blocks_of, grid_rows
+from hangtop.panes.keys import Key, all_keys
+from hangtop.panes.line import between, cut, head, pad, width_of
+from hangtop.panes.log_rows import line_row, silence_row
+from hangtop.panes.rank_rows import rank_rows, summary, table_rows
+from hangtop.panes.stages import done_stages, stage_row, stages_to_come
+from hangtop.panes.status import badge, status_row, terminal_title
+from hangtop.panes.verdict import verdict_rows
+from hangtop.panes.view import View
+from hangtop.ranks import Rank
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import LogLine
+from hangtop.records.verdict import Verdict
+
+RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def view_of(name: str, later_s: float = 0.0) -> View:
+    """The view at the end of a recording, or some time after."""
+    first, *rest = (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+    spec, state, at = wire.decode_header(first).spec, RunState(), 0.0
+    for line in rest:
+        reading = wire.decode_reading(line)
+        state, at = fold(state, reading), reading.at
+    now = at + later_s
+    verdict = diagnose(changed(state, heard_at=now), spec, now)
+    return View(state, verdict, spec, now, "train.log", CALM.next(verdict, now))
+
+
+def plain(row) -> str:
+    return "".join(text for text, _ in row).rstrip()
+
+
+def roles(row, word: str) -> str:
+    return next(role for text, role in row if word in text)
+
+
+class TestLine:
+    def test_a_row_is_cut_to_the_cell_and_says_so(self):
+        row = (("损失 loss", "ink"), (" [/dev/shm]", "muted"))
+        assert width_of(row) == 20
+        for width in range(1, 25):
+            assert width_of(cut(row, width)) <= width
+            assert width_of(pad(row, width)) == width
+        assert plain(cut(row, 12)) == "损失 loss […"
+
+    def test_the_right_end_stays_when_the_left_is_too_long(self):
+        assert plain(between((("a long left side", ""),), (("BADGE", ""),), 12)) == "a lon… BADGE"
+
+    def test_a_head_runs_to_the_edge_and_is_heavy_with_the_focus(self):
+        assert plain(head("2", "Ranks", (("8 of 8", "muted"),), 24)) == "2 Ranks  8 of 8 ────────"
+        assert plain(head("6", "Log", (), 20, focused=True, right=(("all lines", "muted"),))) == "6 Log   ━━ all lines"
+
+
+class TestStatus:
+    def test_everything_at_full_width(self):
+        row = plain(status_row(view_of("healthy"), 120))
+        assert row.startswith(" hangtop  train.log   verl · 8 ranks on n1 · step 120/400 · 50.9 s/step · ETA 3h57")
+        assert row.endswith("● RUNNING  quiet 3s")
+        assert len(row) == 119
+
+    @pytest.mark.parametrize(
+        ("width", "gone", "stays"),
+        [
+            (95, "hangtop", "verl"),
+            (88, "verl", "8 ranks"),
+            (80, "8 ranks", "ETA"),
+            (68, "ETA", "s/step"),
+            (55, "s/step", "step 120/400"),
+        ],
+    )
+    def test_what_goes_when_it_is_narrow(self, width, gone, stays):
+        row = plain(status_row(view_of("healthy"), width))
+        assert gone not in row
+        assert stays in row
+        assert row.endswith("quiet 3s")
+
+    def test_the_badge_is_never_dropped(self):
+        for name in ("healthy", "stalled", "crashed", "many"):
+            view = view_of(name)
+            for width in range(30, 140, 3):
+                assert plain(badge(view)) in plain(status_row(view, width)) + " "
+
+    def test_before_the_first_reading(self):
+        view = View(RunState(), None, view_of("healthy").spec, 0.0, "train.log")
+        assert "reading …" in plain(status_row(view, 80))
+        assert "reading …" in plain(stage_row(view, 80))
+        assert "reading …" in plain(verdict_rows(view, 80, 6)[0])
+
+    def test_the_terminal_title_carries_state_and_time_only_in_trouble(self):
+        assert terminal_title(view_of("healthy")) == "● RUNNING train.log"
+        assert terminal_title(view_of("stalled")) == "■ STALLED 2:31 train.log"
+
+
+class TestStageBar:
+    def test_done_now_and_to_come(self):
+        row = stage_row(view_of("startup"), 120)
+        assert (
+            plain(row)
+            == " ✓ config 5s   ✓ dataset 20s   ✓ pool 5s   ▸ rollout 13s / 3:00   · actors   · weight sync   · training"
+        )
+        assert roles(row, "rollout") == "accent bold"
+
+    def test_a_stall_fills_the_chip(self):
+        row = stage_row(view_of("stalled"), 120)
+        assert roles(row, "weight sync 2:31 / 2:00") == "bad bold reverse"
+
+    def test_the_training_stage_shows_the_silence_against_its_limit_only_in_trouble(self):
+        assert plain(stage_row(view_of("healthy"), 140)).endswith("▸ training 1h43")
+        assert plain(stage_row(view_of("many"), 140)).rstrip().endswith("▸ training 1h46  quiet 3:12 / 2:00")
+
+    def test_finished_stages_fold_first_then_those_to_come_go(self):
+        assert plain(stage_row(view_of("stalled"), 80)) == " ✓ 5 stages 1:16    ▸ weight sync 2:31 / 2:00    · training"
+        assert plain(stage_row(view_of("stalled"), 50)) == " ✓ 5 stages 1:16    ▸ weight sync 2:31 / 2:00"
+        for width in range(20, 120):
+            assert width_of(stage_row(view_of("stalled"), width)) <= width
+
+    def test_a_stage_that_comes_again_is_one_chip(self):
+        view = view_of("healthy")
+        log = view.state.log
+        again = tuple(
+            changed(event, id=id_, title=id_, at=view.now - 50 + i)
+            for i, id_ in enumerate(("rollout", "train_loop") * 2)
+            for event in log.stages[:1]
+        )
+        titles = [stage.title for stage in done_stages(changed(log, stages=(*log.stages, *again)), "train_loop")]
+        assert titles.count("rollout") == 2  # the engines' start-up and the rollouts of training: two stages, each once
+
+    def test_nothing_is_to_come_once_it_trains(self):
+        log = view_of("healthy").state.log
+        assert stages_to_come(log, "train_loop") == ()
+        assert stages_to_come(changed(log, stages=log.stages[:1]), "config")[0] == "dataset"
+
+
+class TestVerdictBand:
+    def test_healthy_is_two_quiet_lines(self):
+        rows = verdict_rows(view_of("healthy"), 118, 6)
+        assert len(rows) == 2
+        assert plain(rows[0]).startswith("▏ Running as before.  All 8 ranks in step 120. Longest silence so far 36s, limit")
+        assert "30 %" in plain(rows[1])
+        assert "loss 0.119 ▆" in plain(rows[1])
+
+    def test_trouble_names_evidence_what_would_refute_it_and_what_is_next(self):
+        rows = [plain(row) for row in verdict_rows(view_of("stalled"), 118, 6)]
+        assert rows[0].startswith("▌ STALLED  Rank 3 stayed behind; no output since 10:04:09.")
+        assert rows[1].startswith("▌   + log")
+        assert rows[-2].startswith("▌   − wrong if")
+        assert rows[-1].startswith("▌     next")
+
+    def test_it_stands_still_while_nothing_changes(self):
+        assert verdict_rows(view_of("stalled"), 118, 6) == verdict_rows(view_of("stalled", 33), 118, 6)
+
+    def test_evidence_gives_way_to_refutation_and_next(self):
+        view = view_of("stalled")
+        many = changed(view.verdict, evidence=view.verdict.evidence * 9)
+        rows = [plain(row) for row in verdict_rows(replace(view, verdict=many), 118, 5)]
+        assert len(rows) == 5
+        assert "wrong if" in rows[3]
+
+    def test_bars_without_a_total_show_the_stages(self):
+        assert "3 of 7 stages" in plain(verdict_rows(view_of("startup"), 118, 6)[1])
+
+
+class TestRanks:
+    def test_the_odd_one_comes_first_and_alone_is_red(self):
+        rows = rank_rows(view_of("stalled"))
+        assert [row.rank.rank for row in rows] == [3, 0, 1, 2, 4, 5, 6, 7]
+        assert [row.role for row in rows] == ["bad"] + [""] * 7
+        table = table_rows(rows, 118)
+        assert plain(table[1]).startswith("▸    3   133953      118   −2  ━━━━━━")
+        assert not any("bad" in role for row in table[2:] for _, role in row)
+
+    def test_only_columns_that_tell_ranks_apart(self):
+        titles = plain(table_rows(rank_rows(view_of("healthy")), 118)[0]).split()
+        assert titles == ["rank", "pid", "step", "lag", "quiet"]
+
+    def test_what_goes_when_narrow_and_what_never_does(self):
+        rows = rank_rows(view_of("stalled"))
+        narrow = plain(table_rows(rows, 36)[0]).split()
+        assert "pid" not in narrow
+        assert {"rank", "step", "lag", "quiet"} <= set(narrow)
+        for width in range(40, 140):
+            assert all(width_of(row) <= width for row in table_rows(rows, width))
+
+    def test_ages_stand_still_for_seconds(self):
+        assert table_rows(rank_rows(view_of("healthy")), 118)[1] == table_rows(rank_rows(view_of("healthy", 1.5)), 118)[1]
+
+    def test_the_head_says_what_they_do_together(self):
+        view = view_of("stalled")
+        assert plain(summary(view, rank_rows(view))) == "1 behind · 7 wait in step 120 · all on n1"
+        view = view_of("startup")
+        assert plain(summary(view, rank_rows(view))) == "8 of 8 seen · no step yet · all on n1 · all in rollout"
+
+    def test_a_step_that_is_not_there_is_a_dash_never_a_zero(self):
+        row = table_rows(rank_rows(view_of("startup")), 118)[1]
+        assert " – " in plain(row)
+
+    def test_a_loss_that_is_no_number_shows(self):
+        view = view_of("healthy")
+        ranks = {**view.state.ranks, 2: changed(view.state.ranks[2], metrics={"loss": float("nan")})}
+        table = table_rows(rank_rows(replace(view, state=changed(view.state, ranks=ranks))), 118)
+        assert roles(table[3], "NaN") == "bad bold"
+
+
+class TestHeat:
+    def test_every_rank_has_one_cell_and_only_the_odd_ones_stand_out(self):
+        view = view_of("many")
+        blocks = blocks_of(rank_rows(view), 256)
+        cells = [cell for block in blocks for cell in block.cells]
+        assert len(cells) == 256
+        assert cells.count(("◆", "bad")) == 2
+        assert cells.count(("□", "stale")) == 8
+        assert [block.label for block in blocks if block.odd] == ["n19"]
+
+    @pytest.mark.parametrize(("width", "lines"), [(118, 14), (98, 14), (78, 12), (58, 6), (40, 3)])
+    def test_it_fits_wherever_it_must(self, width, lines):
+        rows = grid_rows(blocks_of(rank_rows(view_of("many")), 256), width, lines)
+        assert len(rows) <= lines
+        assert all(width_of(row) <= width for row in rows)
+
+    def test_a_thousand_ranks_on_128_nodes(self):
+        view = view_of("many")
+        one = view.state.ranks[0]
+        ranks = {rank: changed(one, rank=rank, host=f"node-{rank // 8:03d}") for rank in range(1024)}
+        rows = grid_rows(blocks_of(rank_rows(replace(view, state=changed(view.state, ranks=ranks))), 1024), 98, 14)
+        assert len(rows) <= 14
+
+
+class TestLog:
+    def test_hostile_text_is_shown_as_it_is(self):
+        line = LogLine(0, 0, 1_768_126_000.0, 0, "[rank0]:", "File [/dev/shm] [/] [bold]x", "error")
+        row = line_row(line, 100)
+        assert plain(row) == "10:06:40  [rank0]: File [/dev/shm] [/] [bold]x"
+        assert roles(row, "File") == "bad"
+
+    def test_kinds_have_their_colour(self):
+        for kind, role in (("plain", "muted"), ("progress", "ink"), ("stage", "accent"), ("warning", "warn"), ("error", "bad")):
+            assert roles(line_row(LogLine(0, 0, None, None, "", "words", kind), 40), "words") == role
+
+    def test_a_long_line_is_cut_and_can_be_shifted(self):
+        line = LogLine(0, 0, None, None, "", "0123456789" * 500)
+        assert plain(line_row(line, 20, timed=False)) == "0123456789012345678…"
+        assert plain(line_row(line, 20, timed=False, shift=15)).startswith("…567890123456")
+
+    @pytest.mark.parametrize(
+        ("name", "said", "role"),
+        [
+            ("stalled", "silent since 10:04:09", "bad bold"),
+            ("slow", "quiet since", "warn bold"),
+            ("finished", "closed by all writers", "muted bold"),
+        ],
+    )
+    def test_the_last_line_is_the_silence(self, name, said, role):
+        row = silence_row(view_of(name), 100)
+        assert said in plain(row)
+        assert roles(row, said) == role
+        assert width_of(row) == 100
+
+    def test_a_healthy_run_has_no_such_line(self):
+        assert silence_row(view_of("healthy"), 100) is None
+
+
+class TestFooter:
+    def test_help_and_quit_never_drop(self):
+        for width in range(60, 130, 5):
+            row = plain(footer_row(view_of("healthy"), width, all_keys(read_only=False, replay=True)))
+            assert "? help" in row
+            assert "q quit" in row
+            assert len(row) <= width
+
+    def test_a_new_action_appears_by_itself(self):
+        key = Key("s", "s", "stacks", "stacks", "dump stacks of all ranks")
+        assert "s stacks" in plain(footer_row(view_of("healthy"), 120, (key, *all_keys(read_only=False, replay=False))))
+
+    @pytest.mark.parametrize(
+        ("health", "sign"),
+        [
+            (SourceHealth("gpu", 1.0), "●"),
+            (SourceHealth("gpu", 1.0, busy_s=4.0), "▲"),
+            (SourceHealth("gpu", 1.0, busy_s=44.0), "■"),
+            (SourceHealth("gpu", problem="not permitted"), "?"),
+            (SourceHealth("gpu", absent="no driver"), "○"),
+        ],
+    )
+    def test_each_state_of_a_source_has_its_sign(self, health, sign):
+        assert source_sign(health)[0] == sign
+
+
+class TestAlarm:
+    def test_it_toggles_for_ten_seconds_and_stays(self):
+        alarm = CALM.next(Verdict("stalled", "", ""), 100.0)
+        assert [alarm.lit(100.0 + s) for s in range(13)] == [True, False] * 5 + [True] * 3
+        assert all(alarm.lit(100.0 + s, calm=True) for s in range(13))
+
+    def test_a_stall_that_becomes_a_hang_rings_once(self):
+        alarm = CALM.next(Verdict("stalled", "", ""), 100.0).next(Verdict("hung", "", ""), 130.0)
+        assert alarm == Alarm(100.0, 1)
+
+    def test_it_is_calm_at_once_when_output_resumes(self):
+        alarm = CALM.next(Verdict("hung", "", ""), 100.0).next(Verdict("running", "", ""), 101.0)
+        assert not alarm.lit(101.0)
+        assert alarm.next(Verdict("stalled", "", ""), 400.0).rings == 2
+
+    @pytest.mark.parametrize("word", ["slow", "waiting", "blind", "running", "finished"])
+    def test_what_never_flashes(self, word):
+        assert CALM.next(Verdict(word, "", ""), 1.0) == CALM
+
+
+WANTS = {"ranks": Want(10), "gpus": Want(1), "procs": Want(1), "ray": Want(1)}
+
+
+class TestArrange:
+    @pytest.mark.parametrize("width", [60, 80, 99, 100, 120, 200])
+    @pytest.mark.parametrize("height", [15, 24, 30, 40, 60])
+    @pytest.mark.parametrize("maximised", [False, True])
+    @pytest.mark.parametrize("active", ["ranks", "log", "ray"])
+    def test_nothing_overlaps_nor_leaves_the_screen(self, width, height, maximised, active):
+        rects = arrange(width, height, 6, WANTS, active=active, maximised=maximised)
+        taken: set[tuple[int, int]] = set()
+        for rect in rects.values():
+            cells = {(x, y) for x in range(rect.x, rect.x + rect.width) for y in range(rect.y, rect.y + rect.height)}
+            assert not cells & taken
+            assert all(0 <= x < width and 0 <= y < height for x, y in cells)
+            taken |= cells
+        assert rects["footer"].y == height - 1
+
+    def test_two_full_panes_stand_side_by_side_on_the_same_lines(self):
+        rects = arrange(120, 40, 2, {**WANTS, "gpus": Want(10)}, active="ranks", maximised=False)
+        assert rects["ranks"].y == rects["gpus"].y
+        assert rects["gpus"].width == places.RIGHT_WIDTH
+
+    def test_the_log_gives_way_to_the_verdict_not_the_ranks(self):
+        calm = arrange(120, 40, 2, WANTS, active="ranks", maximised=False)
+        trouble = arrange(120, 40, 6, WANTS, active="ranks", maximised=False)
+        assert trouble["log"].height == calm["log"].height - 4
+        assert trouble["ranks"].height == calm["ranks"].height
+
+    def test_a_small_terminal_has_tabs_and_the_tail_of_the_log(self):
+        rects = arrange(80, 24, 5, WANTS, active="ranks", maximised=False)
+        assert {"tabs", "ranks", "log"} <= set(rects)
+        assert "gpus" not in rects
+
+
+def test_columns_go_in_their_order():
+    columns = [Column(str(goes), 10, goes, lambda record: ()) for goes in (0, 3, 1, 2)]
+    shown = [[int(c.title) for c in fitting(columns, width)] for width in (50, 46, 34, 22, 3)]
+    assert shown == [[0, 3, 1, 2], [0, 3, 1, 2], [0, 3, 2], [0, 3], [0]]
+
+
+def test_ranks_joined_from_the_state_are_what_is_shown():
+    assert all(isinstance(row.rank, Rank) for row in rank_rows(view_of("healthy")))

@@ -1,0 +1,121 @@
+"""How values read on screen."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hangtop import text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "0s"),
+        (3.9, "3s"),
+        (59.9, "59s"),
+        (60, "1:00"),
+        (151, "2:31"),
+        (3599, "59:59"),
+        (3600, "1h00"),
+        (6180, "1h43"),
+        (86400, "1d00h"),
+        (250358, "2d21h"),
+        (-4, "0s"),
+        (None, "?"),
+        (math.inf, "?"),
+        (math.nan, "?"),
+    ],
+)
+def test_a_duration_is_short_and_never_invented(seconds, shown):
+    assert text.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "<5s"), (4.9, "<5s"), (5, "5s"), (14, "10s"), (59, "55s"), (60, "1:00"), (79, "1:10"), (None, "?")]
+)
+def test_an_age_goes_in_steps_so_that_tables_stand_still(seconds, shown):
+    assert text.age(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (812, "812 B"),
+        (1024, "1.0 K"),
+        (38912, "38 K"),
+        (217000, "212 K"),
+        (50551193, "48.2 M"),
+        (2040109466, "1.9 G"),
+        (3 * 2**40, "3.0 T"),
+        (5000 * 2**40, "5000 T"),
+        (None, "?"),
+    ],
+)
+def test_sizes_count_in_powers_of_1024(count, shown):
+    assert text.size(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.119, "0.119"),
+        (2.184, "2.184"),
+        (4.9e-05, "4.9e-5"),
+        (812.3, "812"),
+        (0.0, "0.000"),
+        (-0.5, "−0.500"),
+        (1000000000.0, "1.0e9"),
+        (math.nan, "NaN"),
+        (math.inf, "Inf"),
+        (-math.inf, "−Inf"),
+        (None, "?"),
+    ],
+)
+def test_metrics_stay_within_eight_cells_and_show_what_is_no_number(value, shown):
+    assert text.metric(value) == shown
+    assert len(text.metric(value)) <= 8
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(50.94, "50.9"), (1.9, "1.9"), (0.25, "0.25"), (0.034, "0.03"), (0, "0.0"), (None, "?")]
+)
+def test_seconds_a_step(seconds, shown):
+    assert text.pace(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "filled"),
+    [(0, ""), (0.001, "╸"), (0.25, "━╸"), (0.5, "━━━"), (1, "━━━━━━"), (7, "━━━━━━"), (-1, ""), (math.nan, "")],
+)
+def test_a_bar_is_always_as_wide_as_it_should_be(part, filled):
+    got, track = text.bar(part, 6)
+    assert got == filled
+    assert len(got + track) == 6
+
+
+def test_a_spark_runs_from_the_least_to_the_greatest_and_leaves_gaps():
+    assert text.spark([0, 1, 2, 3, 4, 5], 6) == "▁▂▃▄▅▆"
+    assert text.spark([0, math.nan, None, 5], 6) == "▁  ▆"
+    assert text.spark([1, 2, 3], 2) == "▁▆"
+    assert set(text.spark([7, 7, 7], 3)) == {"▃"}
+    assert text.spark([], 5) == text.spark([math.nan], 5) == text.spark([1.0], 0) == ""
+
+
+def test_ranks_fold_to_ranges():
+    assert text.rank_ranges([]) == ""
+    assert text.rank_ranges([4, 0, 1, 2, 5, 6, 7, 4]) == "0-2 4-7"
+    assert text.rank_ranges([3]) == "3"
+    assert text.rank_ranges(range(1024)) == "0-1023"
+
+
+def test_ascii_stand_ins_keep_the_width():
+    assert text.ascii_only("▸ ■ HUNG −1 ━━╸── ▁▆ ×7 …") == "> # HUNG -1 ===-- _# x7 ~"
+    assert text.ascii_only("损失 ok é") == "???? ok ?"
+    assert text.ascii_only("plain [/dev/shm]") == "plain [/dev/shm]"
+
+
+def test_counting_words():
+    assert [text.some(n, "rank") for n in (0, 1, 8, 1024)] == ["0 ranks", "1 rank", "8 ranks", "1,024 ranks"]
