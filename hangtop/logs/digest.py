@@ -124,6 +124,10 @@ class Digest:
         rows = [lines.parse(span) for lines, span in islice(self._recent.rows(since), count)]
         return tuple(shown_line(line, self._file, self._index, self._ranks.rank_of(line.writer)) for line in reversed(rows))
 
+    def rank_of(self, writer: Writer) -> int | None:
+        """The global rank of a writer as far as it is known by now."""
+        return self._ranks.rank_of(writer)
+
     def _last_line(self) -> str | None:
         texts = (clean_text(lines.parse(span).text).strip() for lines, span in self._recent.rows())
         return next(filter(None, texts), None)
@@ -192,7 +196,7 @@ class Digest:
         return line.writer if rank is None else ("rank", rank)
 
     def _progress(self, wants: Wants, line: Line, writer: _Writer) -> bool:
-        """Reads the line in the words of each profile that knows such lines, the first kind of each; whether a bar is at its end."""
+        """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end."""
         told: set[str] = set()
         complete = False
         for reader in wants.progress:

@@ -92,16 +92,20 @@ class Lines:
         )
 
     def rows_back(self) -> Iterator[Span]:
-        """From the end on, the last piece of each `\\n`-line that is not empty: what a terminal would show of it."""
+        """From the end on, what a terminal would show of each `\\n`-line."""
         end = len(self._data)
         while end > 0:
             row = self._data.rfind(b"\n", 0, end) + 1
-            stop = end
-            while stop > row and self._data[stop - 1] in b"\r ":
-                stop -= 1
-            if stop > row:
-                yield Span(max(row, self._data.rfind(b"\r", row, stop) + 1), stop, row)
+            if (span := self.shown(row, end)) is not None:
+                yield span
             end = row - 1
+
+    def shown(self, row: int, end: int) -> Span | None:
+        """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty; `None` when all are."""
+        stop = end
+        while stop > row and self._data[stop - 1] in b"\r ":
+            stop -= 1
+        return Span(max(row, self._data.rfind(b"\r", row, stop) + 1), stop, row) if stop > row else None
 
     def _from(self, index: int) -> Span | None:
         while index < len(self._data) and self._data[index] in b"\r\n":

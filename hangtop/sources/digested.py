@@ -7,6 +7,7 @@ from collections import deque
 from hangtop.logs.digest import Digest
 from hangtop.logs.facts import FileFacts
 from hangtop.logs.index import Index
+from hangtop.logs.lines import Writer
 from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.faults import shown
@@ -43,7 +44,7 @@ class DigestedLog:
         self.restarts = 0
         self.last_output_at: float | None = None
         self._index = index
-        self._shift_s: float | None = None
+        self.shift_s: float | None = None
         self._digest = self._new_digest(0)
         self._begin = 0
         self._tail: list[bytes] = []
@@ -110,6 +111,10 @@ class DigestedLog:
         self._index, self.found = index, found
         self._begin_past()
 
+    def rank_of(self, writer: Writer) -> int | None:
+        """Whose line it is, as far as the log has told by now."""
+        return self._digest.rank_of(writer)
+
     def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
         """The newest lines, oldest first; only those that end after byte `since`."""
         return self._digest.tail(most, since)
@@ -130,7 +135,7 @@ class DigestedLog:
         )
 
     def _new_digest(self, offset: int) -> Digest:
-        return Digest(self._index, self.number, clock_shift_s=self._shift_s, rank=self.found.rank, offset=offset)
+        return Digest(self._index, self.number, clock_shift_s=self.shift_s, rank=self.found.rank, offset=offset)
 
     def _start_over(self, why: Why, start: int) -> None:
         """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
@@ -138,7 +143,7 @@ class DigestedLog:
         if why == "rotated" and start == 0:
             self._digest.reopened()
         else:
-            self._shift_s = None
+            self.shift_s = None
             self._digest = self._new_digest(start)
         self._begin, self._tail, self._past, self._facts = start, [], None, None
         self._arrivals.clear()
@@ -168,9 +173,9 @@ class DigestedLog:
         if not self._tail:
             return
         tail, self._tail = self._tail, []
-        if self._shift_s is None and self.followed.modified_at is not None:
+        if self.shift_s is None and self.followed.modified_at is not None:
             last_log_time = self._fed(tail).last_log_time
-            self._shift_s = None if last_log_time is None else self.followed.modified_at - last_log_time
+            self.shift_s = None if last_log_time is None else self.followed.modified_at - last_log_time
         self._digest = self._fed(tail)
         if self._past is not None:
             self._begin_past()

@@ -43,11 +43,14 @@ def discover(asked: Sequence[str]) -> Discovery:
     """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only."""
     paths: dict[str, Fault | None] = {}
     folders: dict[str, None] = {}
+    real: set[str] = set()
     for pattern in asked:
         found, seen = _expand(pattern)
         folders.update(dict.fromkeys(seen))
-        known = {os.path.realpath(path) for path in paths}
-        paths.update((path, fault) for path, fault in found if path not in paths and os.path.realpath(path) not in known)
+        for path, fault in found:
+            if (where := os.path.realpath(path)) not in real:
+                real.add(where)
+                paths[path] = fault
     ranks = ranks_of([path for path, fault in paths.items() if fault is None])
     numbered = iter(ranks)
     logs = tuple(FoundLog(path, None if fault else next(numbered), fault) for path, fault in paths.items())

@@ -42,7 +42,7 @@ class LogSet:
     @property
     def files(self) -> tuple[WatchedFile, ...]:
         """For who wants to read pages of them, by number."""
-        return tuple(WatchedFile(log.followed.path, log.found.rank, _spool(log.followed)) for log in self.logs)
+        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _spool(log.followed)) for log in self.logs)
 
     def is_time_to_look(self, now: float) -> bool:
         return now - self._looked_at >= LOOK_AGAIN_S

@@ -34,12 +34,12 @@ class OpenFile:
         self.end = os.fstat(fd).st_size
 
     def pread(self, count: int, offset: int) -> bytes:
-        return os.pread(self.fd, min(count, self.end - offset), offset)
+        return os.pread(self.fd, max(0, min(count, self.end - offset)), offset)
 
 
 def blocks_on(file: Readable, offset: int) -> Iterator[Block]:
     """The rows that start at or after `offset`. A place after a `\\r` counts as a start: a bar's line that somebody points at."""
-    at = _next_start(file, max(offset, file.start))
+    at = _next_start(file, min(max(offset, file.start), file.end))
     size = CHUNK_BYTES
     while at < file.end:
         data = file.pread(size, at)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from msgspec import Struct
 
 from hangtop.logs.index import Index
+from hangtop.logs.lines import Writer
 from hangtop.sources.spool import Spool
 from hangtop.spec import WatchSpec
 
 
 class WatchedFile(Struct, frozen=True):
-    """One of them. A pipe has no file: what is kept of it stands in its spool."""
+    """One of them. A pipe has no file: what is kept of it stands in its spool. `rank_of` tells, as far as it was learned by now,
+    whose line it is; `shift_s` makes unix time of the log's own clock."""
 
     path: str
-    rank: int | None = None
+    rank_of: Callable[[Writer], int | None]
+    shift_s: float | None = None
     spool: Spool | None = None
 
 

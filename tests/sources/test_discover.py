@@ -1,0 +1,153 @@
+"""From what is typed after --log to the files to watch, with their ranks. Real directories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hangtop.sources.discover import FoundLog, discover
+from hangtop.sources.ranks_in_names import ranks_of
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def make(*paths: str, at: float | None = None) -> None:
+    for path in paths:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text("x\n")
+        if at is not None:
+            os.utime(path, (at, at))
+
+
+def found(*asked: str) -> list[tuple[str, int | None]]:
+    return [(log.path, log.rank) for log in discover(asked).logs]
+
+
+def test_a_plain_path_is_taken_as_it_is_even_when_it_is_not_there():
+    assert found("train.log") == [("train.log", None)]
+    assert found("-") == [("-", None)]
+
+
+def test_the_same_file_twice_is_one_log():
+    make("a.log")
+    Path("link.log").symlink_to("a.log")
+    assert found("a.log", "a.log", "link.log") == [("a.log", None)]
+
+
+def test_a_torchrun_tree_gives_the_ranks_of_the_newest_attempt():
+    for rank in range(10):
+        make(f"logs/none_abc/attempt_0/{rank}/stdout.log", f"logs/none_abc/attempt_0/{rank}/stderr.log")
+    for rank in range(2):
+        make(f"logs/none_abc/attempt_1/{rank}/stdout.log")
+    assert found("logs") == [(f"logs/none_abc/attempt_1/{rank}/stdout.log", rank) for rank in range(2)]
+
+
+def test_of_two_torchrun_runs_in_one_folder_the_one_written_last_counts():
+    make("logs/none_old/attempt_3/0/stdout.log", "logs/none_old/attempt_3/1/stdout.log", at=1_000_000)
+    make("logs/none_new/attempt_0/0/stdout.log", "logs/none_new/attempt_0/1/stdout.log", at=2_000_000)
+    assert found("logs") == [("logs/none_new/attempt_0/0/stdout.log", 0), ("logs/none_new/attempt_0/1/stdout.log", 1)]
+
+
+def test_stdout_and_stderr_of_a_rank_are_both_its_own():
+    make(
+        "logs/attempt_0/0/stdout.log", "logs/attempt_0/0/stderr.log", "logs/attempt_0/1/stdout.log", "logs/attempt_0/1/stderr.log"
+    )
+    assert [rank for _, rank in found("logs")] == [0, 0, 1, 1]
+
+
+def test_one_torchrun_rank_alone_is_told_by_the_tree():
+    make("logs/none_x/attempt_0/5/stdout.log")
+    assert found("logs") == [("logs/none_x/attempt_0/5/stdout.log", 5)]
+
+
+def test_files_are_in_the_order_of_their_numbers():
+    make(*(f"out/rank_{rank}.log" for rank in (0, 10, 2)))
+    assert found("out") == [("out/rank_0.log", 0), ("out/rank_2.log", 2), ("out/rank_10.log", 10)]
+
+
+def test_slurm_tasks_of_the_job_written_last():
+    make("slurm-122_0.out", "slurm-122_1.out", at=1_000_000)
+    make("slurm-123_0.out", "slurm-123_5.out", at=2_000_000)
+    assert found(".") == [("./slurm-123_0.out", 0), ("./slurm-123_5.out", 5)]
+
+
+def test_a_glob_takes_any_name_and_numbers_it_by_what_varies():
+    make("job-771-node01-worker3.txt", "job-771-node01-worker4.txt")
+    assert [rank for _, rank in found("job-*.txt")] == [3, 4]
+
+
+def test_a_name_with_glob_signs_that_is_there_is_a_plain_path():
+    make("run[1].log", "run1.log")
+    assert found("run[1].log") == [("run[1].log", None)]
+
+
+def test_other_files_of_a_directory_are_left_alone():
+    make("out/train.log", "out/config.yaml", "out/model.safetensors", "out/.hidden.log", "out/train.log.1.gz", "out/.git/x.log")
+    make("out/requirements.txt", "out/stdout", "out/rank0.txt")
+    assert sorted(path for path, _ in found("out")) == ["out/rank0.txt", "out/stdout", "out/train.log"]
+
+
+def test_a_directory_without_logs_is_one_clear_line():
+    make("empty/readme.md")
+    (log,) = discover(["empty"]).logs
+    assert log.fault is not None
+    assert log.fault.status == "directory"
+    assert log.fault.problem == "empty: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R empty"
+
+
+def test_a_glob_without_matches_is_one_clear_line():
+    (log,) = discover(["nowhere/*.log"]).logs
+    assert log.fault is not None
+    assert log.fault.status == "waiting"
+    assert log.fault.problem == "nowhere/*.log: no file matches, waiting for one: ls -l nowhere"
+
+
+def test_folders_to_watch_are_those_where_files_may_appear():
+    make("logs/none_x/attempt_0/0/stdout.log")
+    assert discover(["logs"]).folders == ("logs", "logs/none_x", "logs/none_x/attempt_0", "logs/none_x/attempt_0/0")
+    assert discover(["logs/*/*/*/*.log"]).folders[0] == "logs"
+
+
+def test_a_directory_that_is_far_too_deep_or_a_link_in_a_circle_ends():
+    make("a/b/c/d/e/f/g/h/i/deep.log", "a/top.log")
+    Path("a/loop").symlink_to("..")
+    assert found("a") == [("a/top.log", None)]
+
+
+def test_names_with_bytes_that_are_no_text_are_found():
+    Path("odd").mkdir()
+    os.close(os.open(b"odd/\xff\x1b.log", os.O_CREAT | os.O_WRONLY))
+    (log,) = discover(["odd"]).logs
+    assert isinstance(log, FoundLog)
+    assert os.fsencode(log.path) == b"odd/\xff\x1b.log"
+
+
+@pytest.mark.parametrize(
+    ("paths", "ranks"),
+    [
+        (["train_rank3.log"], [3]),
+        (["RANK-7.out", "rank=8.out"], [7, 8]),
+        (["global_rank_2_local_rank_0.log", "global_rank_3_local_rank_1.log"], [2, 3]),
+        (["local_rank_0.log", "local_rank_1.log"], [0, 1]),
+        (["rank_0/train.log", "rank_1/train.log"], [0, 1]),
+        (["w-0.err", "w-1.err", "w-63.err"], [0, 1, 63]),
+        (["frank2.log"], [None]),
+        (["train.log"], [None]),
+        (["run7.log"], [None]),
+        (["worker-4711.out", "worker-4712.out"], [None, None]),
+        (["train-2026-01-05.log", "train-2026-01-06.log"], [None, None]),
+        (["train_20260105_103000.log", "train_20260105_113000.log"], [None, None]),
+        (["2026-01-05-r0.log", "2026-01-05-r1.log"], [0, 1]),
+        (["n0/attempt_0/0/stdout.log", "n1/attempt_0/0/stdout.log"], [None, None]),
+        (["node0_rank0.log", "node1_rank1.log"], [0, 1]),
+        ([f"r{n}.log" for n in range(256)], list(range(256))),
+    ],
+)
+def test_the_rank_in_a_name(paths, ranks):
+    assert ranks_of(paths) == ranks
