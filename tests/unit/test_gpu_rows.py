@@ -118,7 +118,7 @@ def test_one_silent_gpu_stands_out_among_live_ones() -> None:
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        ({"status": "reset needed", "why": "sudo nvidia-smi --gpu-reset"}, "▸   3  reset needed: sudo nvidia-smi --gpu-… <5s ago"),
+        ({"status": "reset needed", "why": "sudo nvidia-smi -r"}, "▸   3  reset needed: sudo nvidia-smi -r      <5s ago"),
         ({"status": "unknown error", "why": "no reason given"}, "▸   3  unknown error: no reason given        <5s ago"),
         ({"status": "not supported", "why": "this GPU gives no values"}, "    3  not supported: this GPU gives no val… <5s ago"),
         ({"status": "no permission", "read_at": None, "why": "refused"}, "    3  no permission: refused"),
@@ -152,7 +152,7 @@ def test_narrow_panes_keep_the_numbers_and_wide_ones_add_columns() -> None:
     )  # GPU 3
     assert table(node, 36)[0].split() == ["gpu", "util", "%", "W", "mem", "G"]
     assert "°C" in table(node, 56)[0]
-    assert table(node, 120)[0].split()[-6:] == ["trend", "MHz", "PCIe", "in/out", "NVLink", "in/out"]
+    assert table(node, 120)[0].split()[-7:] == ["trend", "MHz", "PCIe", "in/out", "NVLink", "in/out", "P"]
     assert "1,755    85.8M/95.4M    16.8G/16.8G" in table(node, 120)[4]
 
 
