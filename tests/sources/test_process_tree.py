@@ -128,12 +128,10 @@ def test_compilers_are_known_and_their_parent_is_judged_with_them(tmp_path: Path
 def test_a_spinning_rank_uses_a_core_and_a_sleeping_one_none(tmp_path: Path) -> None:
     program = f"import os, time\nif os.environ['RANK'] == '1':\n    {SPIN}\ntime.sleep(600)"
     with launched(tmp_path, program) as (watch, _):
-        watch.until(lambda r: (watch.ranks()[1].cpu_percent or 0) > 5 and watch.ranks()[0].cpu_percent == 0.0, "one busy rank")
-        spinning, sleeping = watch.ranks()[1], watch.ranks()[0]
-        assert (sleeping.state, sleeping.doing) == ("S", "sleeping")
-        assert sleeping.wchan is None or "nanosleep" in sleeping.wchan
+        watch.until(lambda r: (watch.ranks()[1].cpu_percent or 0) > 5, "a busy rank")
         watch.until(lambda r: (recent := watch.ranks()[1].recent) and recent.samples >= 5 and recent.running_part > 0.5)
-        assert spinning.recent is not None
+        watch.until(lambda r: (watch.ranks()[0].doing, watch.ranks()[0].cpu_percent) == ("sleeping", 0.0), "an idle rank")
+        assert "nanosleep" in (watch.ranks()[0].wchan or "nanosleep")  # some kernels hide it
 
 
 def test_a_stopped_rank_is_stopped_since_a_time(tmp_path: Path) -> None:

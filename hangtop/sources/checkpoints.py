@@ -1,0 +1,198 @@
+"""The source "checkpoints": whether a save goes on, by the newest file of the checkpoint directory and how fast it fills."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable
+
+import watchfiles
+from msgspec import Struct
+
+from hangtop.records.ask import Ask
+from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.reading import Value
+from hangtop.sources import Absent, Trouble
+from hangtop.sources.proc.checkpointdir import below, in_command, in_files
+from hangtop.sources.proc.openfiles import OpenFiles
+from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.wanted import Wanted
+from hangtop.sources.proc.writers import Machine, find_feeders
+from hangtop.sources.processes import open_table
+from hangtop.spec import WatchSpec
+
+FLOOR_S = 15.0
+"""Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
+BUSY_S = 2.0
+"""Between two looks while something arrives."""
+FIND_AGAIN_S = 60.0
+WINDOW_S = 30.0
+MOST_FILES = 20_000
+
+
+class Sight(Struct, frozen=True):
+    """One look at the directory."""
+
+    at: float
+    bytes: int
+    files: int
+    newest: str | None
+    newest_bytes: int | None
+    modified_at: float | None
+
+
+class CheckpointSource:
+    """Watches one directory: the one that was given, else the one that the run's processes point to."""
+
+    name = "checkpoints"
+    interval_s = 1.0
+    deadline_s = 10.0
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+        self._spec = spec
+        self._table = table or open_table()
+        self._directory: str | None = None
+        self._found_by = ""
+        self._looked_for_at: float | None = None
+        self._sights: deque[Sight] = deque()
+        self._grown_at: float | None = None
+        self._stirred = threading.Event()
+        self._stop = threading.Event()
+
+    def read(self, now: float) -> Iterable[Value]:
+        """A look when something stirred or one is due. Raises `Absent` until a directory is found, `Trouble` when it is lost."""
+        self._find(now)
+        if self._directory is None:
+            raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
+        if not self._is_due(now):
+            return
+        self._stirred.clear()
+        if not os.path.isdir(self._directory):
+            raise Trouble(f"{self._directory}: no such directory: name another with --ckpt DIR")
+        yield self._told(self._look(self._directory, now))
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """Nothing is asked of this source."""
+        return ()
+
+    def _is_due(self, now: float) -> bool:
+        if not self._sights:
+            return True
+        since = now - self._sights[-1].at
+        growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
+        return since >= FLOOR_S or (since >= BUSY_S and (growing or self._stirred.is_set()))
+
+    def _look(self, directory: str, now: float) -> Sight:
+        sight = look(directory, now)
+        if self._sights and sight.bytes > self._sights[-1].bytes:
+            self._grown_at = now
+        self._sights.append(sight)
+        while len(self._sights) > 2 and now - self._sights[1].at >= WINDOW_S:
+            self._sights.popleft()
+        return sight
+
+    def _told(self, sight: Sight) -> CheckpointReading:
+        first = self._sights[0]
+        seconds = sight.at - first.at
+        return CheckpointReading(
+            directory=self._directory or "",
+            found_by=self._found_by,
+            newest=sight.newest,
+            newest_bytes=sight.newest_bytes,
+            modified_at=sight.modified_at,
+            bytes=sight.bytes,
+            files=sight.files,
+            growth_b_s=None if seconds <= 0 else round(max(0, sight.bytes - first.bytes) / seconds, 1),
+            grown_at=self._grown_at,
+        )
+
+    def _find(self, now: float) -> None:
+        """Settle on a directory, once; look for one now and then until there is one."""
+        due = self._looked_for_at is None or now - self._looked_for_at >= FIND_AGAIN_S
+        if self._directory is not None or not due:
+            return
+        self._looked_for_at = now
+        if self._spec.checkpoint_dir is not None:
+            self._settle(os.path.abspath(self._spec.checkpoint_dir), "--ckpt")
+            return
+        for directory, found_by in self._pointed_to(now):
+            if directory is not None and os.path.isdir(directory):
+                self._settle(directory, found_by)
+                return
+
+    def _settle(self, directory: str, found_by: str) -> None:
+        self._directory, self._found_by = directory, found_by
+        threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
+
+    def _listen(self, directory: str) -> None:
+        """Wakes the next look when a file of this machine changes; without it the slow look remains."""
+        try:
+            for _ in watchfiles.watch(
+                directory, stop_event=self._stop, debounce=1_000, rust_timeout=60_000, yield_on_timeout=False
+            ):
+                self._stirred.set()
+        except (OSError, RuntimeError):  # no more inotify watches, or the directory is gone
+            return
+
+    def _pointed_to(self, now: float) -> Iterable[tuple[str | None, str]]:
+        """What the run's processes say, the surest first."""
+        members = self._members(now)
+        cwds = {pid: cwd for pid in members if (cwd := _cwd(pid)) is not None}
+        for pid, cwd in cwds.items():
+            try:
+                yield in_command(self._table.command(pid), cwd), "the command line"
+            except OSError:  # gone meanwhile, or not ours
+                continue
+        for pid in members:
+            try:
+                yield in_files(self._table.open_files(pid)), "an open file"
+            except OSError:
+                continue
+        for cwd in dict.fromkeys(cwds.values()):
+            if cwd not in ("/", os.path.expanduser("~")):
+                yield below(cwd), "its name"
+
+    def _members(self, now: float) -> list[int]:
+        """The writers of the logs and their descendants."""
+        self._table.refresh(())
+        files = OpenFiles(self._table)
+        files.refresh(now)
+        wanted = Wanted(self._spec.logs, self._spec.stdin_fd)
+        wanted.resolve()
+        machine = Machine.of(self._table.stats, files.by_pid())
+        paths = sorted(filter(wanted.matches, machine.holders))
+        roots = self._spec.pids or [feeder.pid for feeder in find_feeders(machine, paths, (os.getpid(), os.getppid()))]
+        children = children_of(machine.stats)
+        return list(dict.fromkeys(pid for root in roots if root in machine.stats for pid in descendants(children, root)))
+
+
+def look(directory: str, now: float) -> Sight:
+    """Sum and newest of at most `MOST_FILES` files below. Files that vanish meanwhile are left out."""
+    total, count = 0, 0
+    newest: tuple[float, str, int] | None = None
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            if count >= MOST_FILES:
+                break
+            path = os.path.join(folder, name)
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            total, count = total + status.st_size, count + 1
+            newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
+    if newest is None:
+        return Sight(now, 0, 0, None, None, None)
+    return Sight(now, total, count, os.path.relpath(newest[1], directory), newest[2], newest[0])
+
+
+def _cwd(pid: int) -> str | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:  # gone, or not ours to know
+        return None
