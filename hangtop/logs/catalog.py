@@ -5,7 +5,7 @@ The package's data is proven by the tests; what a user adds is proven when it is
 
 from __future__ import annotations
 
-import tomllib
+import tomli
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -141,8 +141,8 @@ def _files(folder: Traversable) -> Iterator[tuple[str, str]]:
 
 def _decode(text: str, name: str, shape: type[Any]) -> Any:
     try:
-        return msgspec.convert(tomllib.loads(text), shape)
-    except tomllib.TOMLDecodeError as error:
+        return msgspec.convert(tomli.loads(text), shape)
+    except tomli.TOMLDecodeError as error:
         raise CatalogError(f"{name}:{line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
+import tomli
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def line_of_syntax_error(error: tomllib.TOMLDecodeError, text: str) -> int:
+def line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
     """The line of a syntax error, from its message; an error at the end of the document is on the last line."""
     found = re.search(r"at line (\d+)", str(error))
     return int(found[1]) if found else text.count("\n") + 1
