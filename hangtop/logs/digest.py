@@ -33,6 +33,7 @@ from hangtop.records.log import LogLine
 
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
+_CROWD = 1_000  # hits in a block from which it pays to leave out literals that have no more to say
 _NAME_WITHIN = 160  # bytes from a line's start in which its writer is named
 _BETWEEN = 500  # lines that are read to see whether a silence was one
 
@@ -68,6 +69,7 @@ class Digest:
         self._totals: dict[Kind, float] = {}
         self._writers: dict[Writer, _Writer] = {}
         self._recent = Recent(self._clock)
+        self._said: frozenset[int] = frozenset()
         self._swept = -1
         self._heard: tuple[int, float] | None = None
         self.bytes = 0
@@ -154,10 +156,12 @@ class Digest:
 
     def _hits(self, block: Block) -> list[Hit]:
         """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
-        hits = self._index.scanner.hits(block.data)
-        known = {number for number, detects in enumerate(self._index.only_detects) if detects and self._frameworks.knows(detects)}
-        if block.seen or known:
-            return [hit for hit in hits if hit[2] > block.seen and hit[0] not in known]
+        hits = self._index.finder(self._said)(block.data)
+        if block.seen:
+            hits = [hit for hit in hits if hit[2] > block.seen]
+        if len(hits) > _CROWD:
+            said = {number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects)}
+            self._said = self._said | said
         return hits
 
     def _line(self, lines: Lines, span: Span, index: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from hangtop.logs import notices, ranks
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.profile import Detect, FreeText, Marker, Profile, ProgressLine, Stage
-from hangtop.logs.scan import Scanner
+from hangtop.logs.scan import Hit, Scanner
 from hangtop.logs.signature import Signature, compiled
 from hangtop.records.log import Role
 
@@ -67,14 +67,16 @@ class Index:
                 wanted.setdefault(literal, []).append(owner)
         self.scanner = Scanner(wanted)
         self._wants: dict[frozenset[int], Wants] = {}
+        self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {frozenset(): self.scanner.hits}
         each = [_wants([owners]) for owners in self.scanner.owners]
         self.is_progress = [bool(wants.progress) for wants in each]
         self.is_block = [wants.ends_free_text or any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
         self.signatures = [wants.signatures for wants in each]
-        self.only_detects = [
-            wants.detects if len(wants.detects) == len(owners) else ()
-            for wants, owners in zip(each, self.scanner.owners, strict=True)
-        ]
+        self.only_detects = {
+            number: wants.detects
+            for number, (wants, owners) in enumerate(zip(each, self.scanner.owners, strict=True))
+            if wants.detects and len(wants.detects) == len(owners)
+        }
 
     def wants(self, numbers: frozenset[int]) -> Wants:
         """What a line may mean that holds these literals."""
@@ -82,6 +84,12 @@ class Index:
         if known is None:
             known = self._wants[numbers] = _wants([self.scanner.owners[number] for number in sorted(numbers)])
         return known
+
+    def finder(self, seen: frozenset[int]) -> Callable[[bytes], list[Hit]]:
+        """A scan that leaves out these literals, which have no more to say."""
+        if seen not in self._finders:
+            self._finders[seen] = self.scanner.without(seen)
+        return self._finders[seen]
 
     def roles(self, text: str) -> set[Role]:
         """The roles of the known messages in a text."""

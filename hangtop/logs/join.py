@@ -12,7 +12,7 @@ from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import active, leading
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
-from hangtop.logs.stages import Course, StageMachine, plan_of, stage_of
+from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
 from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 _ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
@@ -36,7 +36,7 @@ def join(
         for name, score in each.scores.items():
             scores[name] = max(score, scores.get(name, 0))
     profiles = active(catalog.profiles, scores, profile)
-    courses = {each.file: _course(each, profiles) for each in facts}
+    courses = {each.file: _course(each, profiles, catalog) for each in facts}
     lead = max(facts, key=lambda each: _weight(each, courses), default=None)
     course = courses[lead.file] if lead else Course()
     attempts = {each.file: courses[each.file].restarts for each in facts}
@@ -74,9 +74,14 @@ def join(
     )
 
 
-def _course(facts: FileFacts, profiles: Sequence[Profile]) -> Course:
-    fatal_at = [finding.offset for finding in facts.findings if finding.severity == "fatal"]
-    return StageMachine(profiles, facts.file, fatal_at).run(facts.marks)
+def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> Course:
+    fatal = [finding for finding in facts.findings if finding.severity == "fatal" and finding.id not in facts.survived]
+    course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
+    for finding in fatal:
+        signature = catalog.signatures.get(finding.id)
+        if signature is not None and finding.role == "cause":
+            course = proven_by(course, finding, signature.stage, profiles)
+    return course
 
 
 def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, int]:

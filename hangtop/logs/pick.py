@@ -12,10 +12,10 @@ from hangtop.logs.index import Index
 from hangtop.logs.lines import Lines
 from hangtop.logs.scan import Hit
 
-FEW = 48
+FEW = 24
 """A literal with no more hits in a block than this has all its lines parsed."""
 
-FIRST = 24
+FIRST = 8
 """Of a literal with more, so many lines are parsed from the start of the block: they tell the pace."""
 
 STORM = 4_096

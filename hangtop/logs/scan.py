@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hangtop.logs.split import OVERLAP
@@ -27,16 +27,24 @@ class Scanner:
         self.literals = tuple(literal.encode() for literal in wanted)
         self.owners: tuple[tuple[Any, ...], ...] = tuple(tuple(owners) for owners in wanted.values())
         self.slow = ahocorasick_rs is None
-        self._find = self._fast() if not self.slow else _PlainScan(self.literals).find
+        self._find = self._finder(self.literals)
 
-    def _fast(self) -> Any:
+    def _finder(self, literals: Sequence[bytes]) -> Any:
+        if self.slow:
+            return _PlainScan(literals).find
         # A DFA takes more memory (some MB) than the default and finds twice as fast with hundreds of literals.
-        automaton = ahocorasick_rs.BytesAhoCorasick(list(self.literals), implementation=ahocorasick_rs.Implementation.DFA)
+        automaton = ahocorasick_rs.BytesAhoCorasick(list(literals), implementation=ahocorasick_rs.Implementation.DFA)
         return lambda data: automaton.find_matches_as_indexes(data, overlapping=True)
+
+    def without(self, numbers: frozenset[int]) -> Callable[[bytes], list[Hit]]:
+        """`hits` for all literals but these, with the same numbers."""
+        kept = [number for number in range(len(self.literals)) if number not in numbers]
+        find = self._finder([self.literals[number] for number in kept])
+        return lambda data: [(kept[number], start, end) for number, start, end in find(data)]
 
     def hits(self, data: bytes) -> list[Hit]:
         """All occurrences, in the order of their ends."""
-        found: list[Hit] = self._find(data) if self.literals else []
+        found: list[Hit] = self._find(data)
         return found
 
 

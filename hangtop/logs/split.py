@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.logs.clean import Encoding, encoding_of
 
-BLOCK = 256 << 10
+BLOCK = 4 << 20
 """Blocks end at the last line end before each multiple of this offset, so that no chunk size can move them."""
 
 LONGEST_CARRY = 1 << 20
@@ -63,7 +63,8 @@ class Blocks:
         buffer, begin = (self._rest + data if self._rest else data), 0
         while (end := self._limit - self._position + begin) <= len(buffer):
             self._limit += BLOCK
-            cut = max(buffer.rfind(b"\n", begin, end), buffer.rfind(b"\r", begin, end)) + 1
+            least = max(begin, end - LONGEST_CARRY)
+            cut = max(buffer.rfind(b"\n", least, end), buffer.rfind(b"\r", least, end)) + 1
             if cut:
                 yield self._block(buffer, begin, cut, cut)
                 begin = cut

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.lines import Line, Writer
 from hangtop.logs.profile import STAGE_IDS, Profile, Stage
-from hangtop.records.log import StageEvent, StagePlan
+from hangtop.records.log import Finding, StageEvent, StagePlan
 
 _KEPT_RECURRING = 256
 _KEPT_ONCE = 2_048
@@ -189,6 +189,19 @@ def _newest(events: list[StageEvent]) -> list[StageEvent]:
     return [*kept, *events[-_SHOWN // 2 :]]
 
 
+def proven_by(course: Course, finding: Finding, stages: Sequence[str], profiles: Sequence[Profile]) -> Course:
+    """A fatal message that belongs to one stage proves that stage; one of several, only when nothing else was seen."""
+    later = course.events and (course.events[-1].offset > finding.offset or course.events[-1].id in stages)
+    if not stages or later or (course.events and len(stages) > 1):
+        return course
+    stage_id = stages[0]
+    titles = {stage.id: (profile.name, stage.title) for profile in reversed(profiles) for stage in profile.stage}
+    profile, title = titles.get(stage_id, (profiles[0].name if profiles else "", stage_id.replace("_", " ")))
+    attempt = len(course.restarts) + 1
+    event = StageEvent(stage_id, title, profile, finding.file, finding.offset, finding.at, attempt=attempt)
+    return replace(course, events=(*course.events, event))
+
+
 def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[StagePlan, ...]:
     """The stages of the leading framework in order; engine stages that were seen stand behind the stage that holds them."""
     if not profiles:
@@ -201,7 +214,9 @@ def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[
         profile = by_name.get(name)
         if profile is None or any(row.id == stage_id for row in rows):
             continue
-        stage = next(stage for stage in profile.stage if stage.id == stage_id)
+        stage = next((stage for stage in profile.stage if stage.id == stage_id), None)
+        if stage is None:
+            continue
         rows.insert(_place(rows, profile, stage_id), _plan(stage))
     return tuple(rows)
 
