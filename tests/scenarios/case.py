@@ -1,0 +1,126 @@
+"""The scenarios as data, one run of one of them, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+HERE = Path(__file__).parent
+STALL_S = 8.0
+"""Silence that is too long, in the suite: short, so that it ends today."""
+START_S = 90.0
+CHECK_LIMIT_S = 30.0
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run; see `scenarios.toml`."""
+
+    name: str
+    title: str
+    argv: tuple[str, ...]
+    verdict: tuple[str, ...]
+    kind: str | None = None
+    culprits: tuple[int, ...] = ()
+    tuned: bool = False
+    lives: bool = False
+    again_s: float | None = None
+    needs: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What one `hangtop check` said, and after how many seconds."""
+
+    verdict: str
+    kind: str | None
+    culprits: tuple[int | None, ...]
+    headline: str
+    seconds: float
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A scenario and the answers about it, in order. Seconds count from the moment the limit was passed."""
+
+    scenario: Scenario
+    answers: tuple[Answer, ...]
+
+    @property
+    def verdict_right(self) -> bool:
+        return all(answer.verdict in self.scenario.verdict for answer in self.answers)
+
+    @property
+    def kind_right(self) -> bool | None:
+        return None if self.scenario.kind is None else self.answers[0].kind == self.scenario.kind
+
+    @property
+    def culprit_right(self) -> bool | None:
+        """All culprits named, and nobody else."""
+        return None if not self.scenario.culprits else set(self.answers[0].culprits) == set(self.scenario.culprits)
+
+    @property
+    def false_hung(self) -> bool:
+        return self.scenario.lives and any(answer.verdict in ("hung", "stalled", "crashed") for answer in self.answers)
+
+    @property
+    def seconds(self) -> float:
+        return self.answers[0].seconds
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    scenario: tuple[Scenario, ...]
+
+
+def scenarios() -> tuple[Scenario, ...]:
+    return msgspec.toml.decode((HERE / "scenarios.toml").read_bytes(), type=_File).scenario
+
+
+def play(scenario: Scenario, folder: Path) -> Result:
+    """Start the run, wait until its log has been silent for the limit (or it trains, or has ended), ask hangtop, end the run."""
+    log = folder / "train.log"
+    argv = [sys.executable, str(HERE / "programs" / scenario.argv[0]), *scenario.argv[1:], "--folder", str(folder)]
+    with log.open("ab") as out:
+        run = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
+        )
+    try:
+        _wait_for_silence(log, trains="running" in scenario.verdict)
+        answers = [_check(log)]
+        if scenario.again_s is not None:
+            time.sleep(scenario.again_s)
+            answers.append(_check(log))
+        return Result(scenario, tuple(answers))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+
+
+def _wait_for_silence(log: Path, *, trains: bool) -> None:
+    """Until the log is `STALL_S` old; or, of a run that goes on, until it trains."""
+    ends = time.monotonic() + START_S
+    while time.monotonic() < ends:
+        written = log.stat()
+        if written.st_size and time.time() - written.st_mtime > STALL_S + 0.2:
+            return
+        if trains and b"step 5/" in log.read_bytes():
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"{log} never fell silent")
+
+
+def _check(log: Path) -> Answer:
+    began = time.monotonic()
+    argv = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", str(STALL_S), "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_LIMIT_S, check=False)
+    if not done.stdout:
+        raise RuntimeError(f"hangtop check said nothing: {done.stderr[-500:]}")
+    said = json.loads(done.stdout)
+    culprits = tuple(one["rank"] for one in said["culprits"])
+    return Answer(said["verdict"], said["kind"], culprits, said["headline"], time.monotonic() - began)

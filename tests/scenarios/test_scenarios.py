@@ -1,0 +1,25 @@
+"""Runs that really hang or really work, and what `hangtop check` says of them. The whole suite: `python -m tests.scenarios`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.case import Scenario, play, scenarios
+
+QUICK = ("lock", "evaluate")
+"""A hang and a run that works: the two that must never be confused. The others take minutes together."""
+
+
+@pytest.mark.parametrize("scenario", [one for one in scenarios() if one.name in QUICK], ids=lambda one: one.name)
+def test_a_real_run_is_judged_right(scenario: Scenario, tmp_path: Path) -> None:
+    result = play(scenario, tmp_path)
+    assert result.verdict_right, result.answers
+    assert result.kind_right is not False, result.answers
+
+
+def test_every_scenario_names_a_program_of_this_folder_and_has_a_name_of_its_own() -> None:
+    known = scenarios()
+    assert len({one.name for one in known}) == len(known)
+    assert all((Path(__file__).parent / "programs" / one.argv[0]).is_file() for one in known)
