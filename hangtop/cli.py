@@ -98,6 +98,29 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
 
 
 @hangtop.command()
+@options(WATCH)
+@click.option("--rank", type=int, metavar="N", help="Only this rank and what it started.")
+@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
+@click.option("--yes", is_flag=True, help="Carry the plan out.")
+@click.pass_context
+def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, **given: Any) -> None:
+    """Stop the run, or one rank: TERM, wait, KILL, children first, and prove it.
+
+    Signals only processes of this run that are yours, each checked again by its start time. Exit code 1: something survived.
+    """
+    from hangtop.commands import stop as command
+    from hangtop.feeds import ProbeFeed
+
+    config = read_config(given["config"])
+    if config.read_only and yes:
+        raise click.UsageError("read_only is set in the config: nothing may be stopped")
+    spec = watch_spec(given, config)
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH or --pid PID")
+    context.exit(command.run(ProbeFeed(spec), rank, yes=yes and not dry_run, out=sys.stdout))
+
+
+@hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option("--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="Times as fast as it was.")
 @options(LOOK)
@@ -105,7 +128,7 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
 def replay(context: click.Context, /, recording: Path, speed: float, **given: Any) -> None:
     """Show a recorded session again, on the same screens.
 
-    Keys: space pause, < and > 10 s back and on, { and } a minute.
+    Keys: p pause, < and > 30 s back and on.
     """
     from hangtop.commands import replay as command
 

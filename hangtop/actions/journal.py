@@ -1,0 +1,32 @@
+"""The action log: what was done, when, by whom, to which process. One JSON line a step, written before it is shown."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from hangtop.records.plan import Plan, Step
+
+
+def path() -> Path:
+    """Where it lies."""
+    return user_state_path("hangtop") / "actions.log"
+
+
+class Journal:
+    """Appends. Raises `OSError` when the log cannot be written: then nothing is done at all."""
+
+    def __init__(self, at: Path | None = None) -> None:
+        self._path = at or path()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def write(self, plan: Plan, step: Step) -> None:
+        told = {"at": step.at, "by": getpass.getuser(), "action": plan.title, "kind": step.kind, "text": step.text}
+        if step.pid is not None:
+            told |= {"pid": step.pid, "start_ticks": step.start_ticks}
+        os.write(self._fd, json.dumps(told, ensure_ascii=False).encode() + b"\n")

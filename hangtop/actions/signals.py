@@ -1,0 +1,76 @@
+"""Signals that reach exactly the process that was meant: its start time is checked again, and a pidfd holds it.
+
+A pidfd is opened first and the start time read after it: if they agree, the descriptor names that process for ever, whatever
+happens to its pid (pidfd_open(2)). Elsewhere the start time is read right before each signal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+
+from hangtop.records.plan import Target
+from hangtop.sources.proc.table import ProcessTable
+
+FORBIDDEN = frozenset({0, 1})
+
+
+class Aim:
+    """One target, held. Raises `LookupError` with the reason when it is not there, not the same, or not ours."""
+
+    def __init__(self, target: Target, table: ProcessTable, own: frozenset[int], uid: int) -> None:
+        self.target = target
+        self._table = table
+        self._fd: int | None = None
+        if target.pid in FORBIDDEN or target.pid in own:
+            raise LookupError("it is hangtop itself, or what hangtop runs in")
+        with contextlib.suppress(AttributeError, OSError):
+            self._fd = os.pidfd_open(target.pid)
+        try:
+            self._check(uid)
+        except LookupError:
+            self.release()
+            raise
+
+    def send(self, number: signal.Signals) -> None:
+        """Raises `LookupError` when it is gone, `PermissionError` when the system refuses."""
+        try:
+            if self._fd is not None:
+                signal.pidfd_send_signal(self._fd, number)
+                return
+            self._check(os.geteuid())
+            os.kill(self.target.pid, number)
+        except ProcessLookupError as error:
+            raise LookupError("it has ended") from error
+
+    def gone(self) -> bool:
+        """Whether it has ended; a zombie has."""
+        if self._fd is not None:
+            return bool(select.select((self._fd,), (), (), 0)[0])
+        return self.state() is None
+
+    def state(self) -> str | None:
+        """Its state letter now, `None` when it is gone, a zombie or another process."""
+        self._table.refresh(())
+        stat = self._table.stats.get(self.target.pid)
+        same = stat is not None and stat.start_ticks == self.target.start_ticks
+        return stat.state if stat is not None and same and stat.state not in "ZX" else None
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _check(self, uid: int) -> None:
+        self._table.refresh(())
+        stat = self._table.stats.get(self.target.pid)
+        if stat is None:
+            raise LookupError("it has ended")
+        if stat.start_ticks != self.target.start_ticks:
+            raise LookupError("its pid belongs to another process now")
+        if stat.state in "ZX":
+            raise LookupError("it is dead already and waits for its parent")
+        if self._table.owner(self.target.pid) != uid:
+            raise LookupError("it belongs to another user")
