@@ -17,7 +17,7 @@ _step = msgspec.json.Decoder(Step)
 
 
 async def perform(plan: Plan) -> AsyncIterator[Step]:
-    """The steps as they happen. The performer has its own session, so that neither a closed terminal nor our end stops it halfway."""
+    """The steps as they happen. The performer has its own session: neither a closed terminal nor our end stops it halfway."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

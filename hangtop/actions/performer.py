@@ -96,7 +96,7 @@ def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[int, str]]:
     commands = {target.command for target in plan.targets}
     known = {(target.pid, target.start_ticks) for target in plan.targets}
     newest = max(target.start_ticks for target in plan.targets)
-    table.refresh(())
+    table.refresh(tuple(table.stats))
     for stat in table.stats.values():
         if (stat.pid, stat.start_ticks) in known or stat.start_ticks <= newest or stat.kernel or stat.state in "ZX":
             continue

@@ -12,7 +12,7 @@ import select
 import signal
 
 from hangtop.records.plan import Target
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.proc.table import ProcessTable, Stat
 
 FORBIDDEN = frozenset({0, 1})
 
@@ -53,8 +53,7 @@ class Aim:
 
     def state(self) -> str | None:
         """Its state letter now, `None` when it is gone, a zombie or another process."""
-        self._table.refresh(())
-        stat = self._table.stats.get(self.target.pid)
+        stat = self._stat()
         same = stat is not None and stat.start_ticks == self.target.start_ticks
         return stat.state if stat is not None and same and stat.state not in "ZX" else None
 
@@ -63,9 +62,13 @@ class Aim:
             os.close(self._fd)
             self._fd = None
 
+    def _stat(self) -> Stat | None:
+        """Its line of the table as it is now: a table keeps old lines of pids that are not asked for."""
+        self._table.refresh((self.target.pid,))
+        return self._table.stats.get(self.target.pid)
+
     def _check(self, uid: int) -> None:
-        self._table.refresh(())
-        stat = self._table.stats.get(self.target.pid)
+        stat = self._stat()
         if stat is None:
             raise LookupError("it has ended")
         if stat.start_ticks != self.target.start_ticks:

@@ -1,0 +1,177 @@
+"""Stopping real processes: those that ignore TERM, that a supervisor starts again, whose pid is another's now."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hangtop.actions.journal import Journal
+from hangtop.actions.performer import perform
+from hangtop.actions.signals import Aim
+from hangtop.records.plan import Plan, Step, Target
+from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.sources.processes import open_table
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+WILLING = "import time; print(flush=True); time.sleep(600)"
+SUPERVISOR = f"""
+import signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    child = subprocess.Popen([sys.executable, "-c", {WILLING!r}], stdout=subprocess.DEVNULL)
+    print(child.pid, flush=True)
+    child.wait()
+"""
+
+
+@contextmanager
+def python(code: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process of its own session, and its first line; whatever it leaves is killed by its group."""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert child.stdout is not None
+    try:
+        yield child, child.stdout.readline().strip()
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait(10)
+        child.stdout.close()
+
+
+def target(pid: int) -> Target:
+    table = open_table()
+    table.refresh((pid,))
+    stat = table.stats[pid]
+    return Target(pid, stat.start_ticks, table.started_at(stat.start_ticks), " ".join(table.command(pid)), stat.state)
+
+
+def stop(*targets: Target, grace_s: float = 0.5) -> list[Step]:
+    return list(perform(Plan("stop", "Stop the run", targets, grace_s=grace_s), open_table()))
+
+
+def kinds(steps: list[Step], pid: int) -> list[str]:
+    return [step.kind for step in steps if step.pid == pid]
+
+
+def test_a_willing_process_ends_by_term_and_a_stubborn_one_by_kill() -> None:
+    with python(WILLING) as (willing, _), python(STUBBORN) as (stubborn, _):
+        steps = stop(target(willing.pid), target(stubborn.pid))
+        assert [step.text.split()[0] for step in steps if step.kind == "doing"] == ["SIGTERM", "SIGTERM", "SIGKILL"]
+        assert kinds(steps, willing.pid) == ["doing", "done"]
+        assert kinds(steps, stubborn.pid) == ["doing", "doing", "done"]
+        assert steps[-1].kind == "proof"
+        assert (willing.wait(5), stubborn.wait(5)) == (-signal.SIGTERM, -signal.SIGKILL)
+
+
+def test_a_pid_that_is_another_process_now_gets_no_signal() -> None:
+    with python(WILLING) as (child, _):
+        known = target(child.pid)
+        stranger = Target(known.pid, known.start_ticks - 1, known.started_at, known.command, known.state)
+        steps = stop(stranger)
+        assert [step.kind for step in steps if step.pid == child.pid] == ["skipped"]
+        assert "belongs to another process now" in steps[0].text
+        assert child.poll() is None
+
+
+@pytest.mark.parametrize("pid", [0, 1, os.getpid(), os.getppid()])
+def test_pid_1_and_hangtop_itself_are_never_signalled(pid: int) -> None:
+    steps = stop(Target(pid, 1, 0.0, "x", "S"))
+    assert [step.kind for step in steps if step.kind == "doing"] == []
+
+
+def test_a_process_of_another_user_is_refused_at_the_last_moment() -> None:
+    with python(WILLING) as (child, _), pytest.raises(LookupError, match="belongs to another user"):
+        Aim(target(child.pid), open_table(), frozenset(), uid=os.geteuid() + 1)
+
+
+class Reused:
+    """A table in which a pid changes hands after the first look."""
+
+    def __init__(self, real: ProcessTable, pid: int) -> None:
+        self._real, self._pid, self._looks = real, pid, 0
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        from msgspec.structs import replace
+
+        stats = dict(self._real.stats)
+        if self._looks > 1:
+            stats[self._pid] = replace(stats[self._pid], start_ticks=stats[self._pid].start_ticks + 500)
+        return stats
+
+    def refresh(self, watched: object) -> None:
+        self._looks += 1
+        self._real.refresh(watched)  # type: ignore[arg-type]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+
+def test_without_pidfd_the_start_time_is_read_again_before_each_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    with python(WILLING) as (child, _):
+        aim = Aim(target(child.pid), Reused(open_table(), child.pid), frozenset(), os.geteuid())  # type: ignore[arg-type]
+        with pytest.raises(LookupError, match="another process now"):
+            aim.send(signal.SIGTERM)
+        time.sleep(0.1)
+        assert child.poll() is None
+
+
+def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
+    with python(WILLING) as (child, _):
+        os.kill(child.pid, signal.SIGSTOP)
+        while (stopped := target(child.pid)).state != "T":
+            time.sleep(0.01)
+        steps = stop(stopped, grace_s=10.0)
+        assert kinds(steps, child.pid) == ["doing", "done"]
+        assert child.wait(5) == -signal.SIGTERM
+
+
+def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named() -> None:
+    with python(SUPERVISOR) as (_, first):
+        steps = stop(target(int(first)))
+        survived = [step for step in steps if step.kind == "survived"]
+        assert len(survived) == 1
+        assert "a supervisor restarts it" in survived[0].text
+
+
+def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(tmp_path: Path) -> None:
+    import msgspec
+
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    with python(STUBBORN) as (child, _):
+        plan = Plan("stop", "Stop the run: 1 process", (target(child.pid),), grace_s=1.0)
+        performer = subprocess.Popen(
+            [sys.executable, "-m", "hangtop.actions.performer"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=env,
+            start_new_session=True,
+        )
+        assert performer.stdin is not None
+        assert performer.stdout is not None
+        performer.stdin.write(msgspec.json.encode(plan))
+        performer.stdin.close()
+        performer.stdout.readline()
+        performer.stdout.close()
+        assert performer.wait(20) == 0
+        assert child.wait(5) == -signal.SIGKILL
+    told = [json.loads(line) for line in (tmp_path / "hangtop" / "actions.log").read_text().splitlines()]
+    assert [one["kind"] for one in told] == ["doing", "doing", "done", "proof"]
+    assert all(one["pid"] == child.pid and one["start_ticks"] for one in told[:3])
+
+
+def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        Journal(blocked / "actions.log")

@@ -1,0 +1,141 @@
+"""The plan to stop a run never holds pid 1, hangtop or what it runs in, another user's process, or one that is not the run's."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hangtop.actions.stop import Myself, plan
+from hangtop.model import RunState
+from hangtop.records.plan import Plan, Refusal
+from hangtop.records.process import Process, ProcessReading
+
+ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+
+
+def process(pid: int, ppid: int, **more: object) -> Process:
+    return Process(
+        **{
+            "pid": pid,
+            "started_at": 1.0,
+            "start_ticks": pid,
+            "ppid": ppid,
+            "name": "python",
+            "uid": 1000,
+            **more,
+            "command": "python train.py",
+            "state": more.get("state", "S"),
+        }
+    )  # type: ignore[arg-type]
+
+
+def run(*processes: Process) -> RunState:
+    return RunState(procs=ProcessReading(processes=processes))
+
+
+TREE = (
+    process(100, 45, role="launcher"),
+    process(101, 100, role="rank", rank=0),
+    process(102, 100, role="rank", rank=1),
+    process(103, 102, role="data worker"),
+)
+
+
+def test_children_come_before_their_parents() -> None:
+    stop = plan(run(*TREE), ME)
+    assert isinstance(stop, Plan)
+    assert [target.pid for target in stop.targets] == [103, 101, 102, 100]
+    assert stop.title == "Stop the run: 4 processes"
+
+
+def test_one_rank_takes_what_it_started_with_it() -> None:
+    stop = plan(run(*TREE), ME, rank=1)
+    assert isinstance(stop, Plan)
+    assert [target.pid for target in stop.targets] == [103, 102]
+
+
+def test_what_is_not_ours_is_named_and_spared() -> None:
+    odd = (
+        process(104, 100, uid=0, user="root"),
+        process(105, 100, uid=None),
+        process(106, 100, role="ray daemon"),
+        process(107, 100, state="Z"),
+        process(45, 1),
+        process(50, 45),
+    )
+    stop = plan(run(*TREE, *odd), ME)
+    assert isinstance(stop, Plan)
+    assert {target.pid for target in stop.targets} == {100, 101, 102, 103}
+    reasons = {spared.what: spared.why for spared in stop.spared}
+    assert "belongs to root" in reasons["pid 104 python"]
+    assert "cannot be seen" in reasons["pid 105 python"]
+    assert "Ray session" in reasons["pid 106 python"]
+    assert "waits for its parent" in reasons["pid 107 python"]
+    assert "your shell or session" in reasons["pid 45 python"]
+    assert "this is hangtop" in reasons["pid 50 python"]
+
+
+def test_a_process_blocked_in_the_kernel_is_warned_of_beforehand() -> None:
+    stop = plan(run(process(100, 45, state="D", wchan="rpc_wait_bit_killable")), ME)
+    assert isinstance(stop, Plan)
+    assert "no signal reaches it" in stop.warnings[0]
+
+
+def test_no_plan_without_processes_and_the_reason_is_one_line() -> None:
+    for state in (RunState(), run(), run(process(100, 1, uid=0))):
+        refused = plan(state, ME)
+        assert isinstance(refused, Refusal)
+        assert "\n" not in refused.why
+    assert isinstance(plan(run(*TREE), ME, rank=7), Refusal)
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], Myself, int | None]:
+    """Processes with random parents (cycles too), users, states and roles, and a random place for hangtop among them."""
+    pids = draw(st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True))
+    processes = tuple(
+        process(
+            pid,
+            draw(st.sampled_from([0, 1, *pids])),
+            uid=draw(st.sampled_from([None, 0, 1000, 1001])),
+            state=draw(st.sampled_from("RSDZTtX")),
+            role=draw(st.sampled_from(["launcher", "rank", "data worker", "ray daemon", "other"])),
+            rank=draw(st.none() | st.integers(0, 3)),
+        )
+        for pid in pids
+    )
+    me = Myself(draw(st.sampled_from(pids)), frozenset(draw(st.lists(st.sampled_from(pids), max_size=4))), 1000)
+    return processes, me, draw(st.none() | st.integers(0, 3))
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(forests())
+def test_no_forest_makes_a_plan_that_leaves_the_run(forest: tuple[tuple[Process, ...], Myself, int | None]) -> None:
+    processes, me, rank = forest
+    stop = plan(run(*processes), me, rank)
+    if isinstance(stop, Refusal):
+        return
+    known = {one.pid: one for one in processes}
+    order = [target.pid for target in stop.targets]
+    assert len(order) == len(set(order))
+    for target in stop.targets:
+        one = known[target.pid]
+        assert target.pid > 1
+        assert target.pid != me.pid
+        assert target.pid not in me.ancestors
+        assert one.uid == me.uid
+        assert one.role != "ray daemon"
+        assert one.state not in "ZX"
+        assert target.start_ticks == one.start_ticks
+    for place, pid in enumerate(order):
+        parent = known[pid].ppid
+        if parent in order[:place]:
+            assert _in_a_cycle(pid, known)
+
+
+def _in_a_cycle(pid: int, known: dict[int, Process]) -> bool:
+    seen: set[int] = set()
+    while pid in known and pid not in seen:
+        seen.add(pid)
+        pid = known[pid].ppid
+    return pid in seen
