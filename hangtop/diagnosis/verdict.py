@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import feed, gone, log, process, waiting
+from hangtop.diagnosis import feed, gone, log, process, ray_rules, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.model import RunState
 from hangtop.records.verdict import Verdict
@@ -22,9 +22,13 @@ RULES: tuple[Rule, ...] = (
     gone.dead,
     gone.stopped,
     gone.blocked,
+    ray_rules.dead_actor,
+    ray_rules.sick,
+    ray_rules.no_resources,
     waiting.rendezvous,
     waiting.dataloader,
     waiting.alive,
+    ray_rules.straggler,
     waiting.desync,
     waiting.straggler,
     waiting.all_wait,

@@ -6,7 +6,8 @@ from hangtop.panes.gpus import GpusPane
 from hangtop.panes.log import LogPane
 from hangtop.panes.pane import Pane
 from hangtop.panes.ranks import RanksPane
-from hangtop.panes.sources import ProcessesPane, RayPane
+from hangtop.panes.ray import RayPane
+from hangtop.panes.sources import ProcessesPane
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
 """Each is made once, without arguments. The log is last: it takes what the others leave."""

@@ -50,14 +50,15 @@ class ActorRow:
 def actor_rows(cluster: RayCluster, now: float, *, trouble: bool, folded: bool = True) -> tuple[ActorRow, ...]:
     """Those that stand out first, the dead after them, then what waits, then the rest. Actors whose end was meant are left out.
 
-    An actor that only differs from its peers counts as odd while the run is in `trouble`, for peers part for moments in every run.
+    An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
     """
     odd = {id(one.actor): one for one in odd_actors(cluster) if one.sure or trouble}
     lacks = {wish.asks: wish.lack for wish in wishes(cluster)}
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
-        key = (actor.cls, actor.job, actor.state, actor.method, tuple(sorted(actor.resources.items())), id(actor) in odd)
+        alike = (actor.cls, actor.job, actor.state, actor.method, id(actor) in odd)
+        key = (*alike, tuple(sorted(actor.resources.items())))
         alone = not folded or (id(actor) in odd and actor.state == "dead")
         groups.setdefault((key, number if alone else None), []).append(actor)
     rows = [_row(actors, odd.get(id(actors[0])), lacks, stale, now) for actors in groups.values()]

@@ -75,7 +75,3 @@ class ProcessesPane(SourcePane):
 
     def said(self, view: View) -> Row:
         return writers_line(view)
-
-
-class RayPane(SourcePane):
-    id_, key, title, source = "ray", "5", "Ray actors", "ray"

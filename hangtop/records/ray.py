@@ -88,6 +88,17 @@ class RayActor(Struct, frozen=True, omit_defaults=True):
     pid_alive: bool = False
 
 
+class RayDriver(Struct, frozen=True, omit_defaults=True):
+    """A program that started a job. `pid` is as its node sees it. `pending_tasks`: calls it made that are not answered yet."""
+
+    job: str
+    pid: int
+    node: str
+    command: str
+    pending_tasks: int = 0
+    local: bool = False
+
+
 class RayNode(Struct, frozen=True, omit_defaults=True):
     """One node. `moved_at`: when, by our clock, its report last changed. `used` and `total` are Ray's logical resources.
 
@@ -180,6 +191,7 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     parts: tuple[RayPart, ...] = ()
     actors: tuple[RayActor, ...] = ()
     actors_total: int = 0
+    drivers: tuple[RayDriver, ...] = ()
     nodes: tuple[RayNode, ...] = ()
     groups: tuple[PlacementGroup, ...] = ()
     demand: tuple[Demand, ...] = ()

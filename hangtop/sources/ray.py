@@ -70,6 +70,11 @@ class RaySource:
         """Nothing is asked of this source."""
         return ()
 
+    def close(self) -> None:
+        """Let go of all connections."""
+        for cluster in self._clusters.values():
+            cluster.close()
+
     def _found(self, here: RayProcesses, now: float) -> RayReading:
         """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
@@ -100,6 +105,7 @@ class RaySource:
         cluster = self._clusters.setdefault(session, Cluster(session))
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
+            cluster.close()
             cluster.poll = Poll(Dashboard(address, lambda: self._token(session)))
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hangtop.logs.clean import clean_text
-from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayNode
+from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
 from hangtop.sources.raycluster import shapes
-from hangtop.sources.raycluster.daemons import Daemon
+from hangtop.sources.raycluster.daemons import Daemon, without_secrets
 from hangtop.sources.raycluster.join import Local, actors_of, cut_to
 from hangtop.sources.raycluster.memory import Memory
 from hangtop.sources.raycluster.poll import ApiView, NodeView, Poll
@@ -18,6 +18,7 @@ from hangtop.sources.raycluster.processes import Worker
 
 MOST_ACTORS = 2_048
 MOST_GROUPS = 64
+LONGEST_COMMAND = 300
 ORPHAN_AFTER_S = 3.0
 """A worker ends within a second of its raylet, when all is well."""
 _LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S+)")
@@ -54,6 +55,7 @@ class Cluster:
             parts=tuple(d.part() for d in daemons),
             actors=cut_to(actors, MOST_ACTORS),
             actors_total=len(actors),
+            drivers=_drivers(view, set(nodes.values())),
             nodes=tuple(_node(node, seen, view.logical.get(node, ""), set(nodes.values())) for node, seen in view.nodes.items()),
             groups=_groups(view.groups),
             demand=view.demand,
@@ -61,12 +63,38 @@ class Cluster:
             ended_at=self._ended_at,
         )
 
+    def close(self) -> None:
+        if self.poll:
+            self.poll.dashboard.close()
+
     def _last_view(self) -> ApiView:
         return self.poll.view if self.poll else ApiView(RayApi())
 
     def _is_orphan(self, worker: Worker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
         return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+
+
+def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
+    found = (
+        (node, stats, core)
+        for node, seen in view.nodes.items()
+        if seen.detail is not None
+        for stats in seen.detail.workers or ()
+        for core in stats.core_worker_stats
+        if core.worker_type == "DRIVER"
+    )
+    return tuple(
+        RayDriver(
+            stats.job_id,
+            stats.pid,
+            node,
+            without_secrets(clean_text(stats.command))[:LONGEST_COMMAND],
+            shapes.number(core.num_pending_tasks),
+            local=node in here,
+        )
+        for node, stats, core in found
+    )
 
 
 def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:

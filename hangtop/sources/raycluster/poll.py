@@ -73,7 +73,7 @@ class Poll:
         moved = self._read_nodes(answers.get(NODES), now, strange)
         self._read_rest(answers, now, strange)
         api = self._judge(answers, now, strange)
-        if api.answer == "ok" and api.gcs_ok:
+        if api.answer == "ok":
             api = self._second_round(moved, api, strange)
         self.view = msgspec.structs.replace(self.view, api=api)
         return self.view
@@ -132,9 +132,9 @@ class Poll:
         environments."""
         pages = [f"/nodes/{node}" for node in moved]
         alive = frozenset(actor.actor_id for actor in self.view.actors if actor.state == "ALIVE")
-        first = TASKS not in self._due and len(alive) > 0
-        more = [TASKS] if first and len(self.view.actors) <= STATE_LIMIT else []
-        if alive - self._envs_of and len(self.view.nodes) > 1 and len(self.view.actors) <= STATE_LIMIT:
+        lists = api.gcs_ok and len(self.view.actors) <= STATE_LIMIT
+        more = [TASKS] if lists and alive and TASKS not in self._due else []
+        if lists and alive - self._envs_of and len(self.view.nodes) > 1:
             more.append(DETAILS)
         answers = self.dashboard.get_all([*pages, *more]) if pages or more else []
         nodes = dict(self.view.nodes)

@@ -53,6 +53,12 @@ class Worker(Shape, frozen=True):
         words = msgspec.json.decode(first if first.rstrip().endswith(b"]") else first + b'"]')
         return str(words[0]) if isinstance(words, list) and words else ""
 
+    @property
+    def command(self) -> str:
+        """All words of its command line."""
+        words = msgspec.json.decode(self.cmdline)
+        return " ".join(str(word) for word in words if word) if isinstance(words, list) else ""
+
 
 class Address(Shape, frozen=True):
     node_id: str = ""

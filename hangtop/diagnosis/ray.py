@@ -1,0 +1,330 @@
+"""Rules over one Ray cluster: may its data be trusted, which part of it is sick, which actor stands out, what do others wait
+for. Pure.
+
+A green dashboard proves nothing: with the GCS stopped it goes on answering from its own memory. So its data is trusted only while
+the GCS says that it is healthy and a node's report has moved within `STALE_AFTER_S` by our own clock (agents report every 5 s).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from hangtop.model import RunState
+from hangtop.records.ray import PlacementGroup, RayActor, RayCluster, RayNode, RayPart
+from hangtop.text import clock, some
+
+STALE_AFTER_S = 15.0
+LIVE = ("idle", "running", "constructing", "unknown")
+RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
+FEWEST_PEERS = 3
+MOST_NODES = 8
+WANTED = "expected termination"
+"""How Ray's word on a node begins that was told to leave."""
+
+
+class RayTrouble(Struct, frozen=True):
+    """A part of Ray that is sick: what is wrong in one line, and what mends it. Times in the text are clock times: it stands
+    still."""
+
+    part: str
+    text: str
+    mend: str = ""
+
+
+class OddActor(Struct, frozen=True):
+    """An actor that stands out, and why. `sure`: by its own state; else by difference from its peers."""
+
+    actor: RayActor
+    why: str
+    sure: bool = True
+
+
+def clusters_of_run(state: RunState) -> tuple[RayCluster, ...]:
+    """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray."""
+    live = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.ended_at is None]
+    log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
+    procs = state.procs
+    pids = {one.pid for one in procs.processes} | {one.pid for one in procs.writers} if procs else set()
+    linked = [cluster for cluster in live if _shares(cluster, pids, log_pids)]
+    if linked:
+        return tuple(linked)
+    on_ray = state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
+    return tuple(live) if on_ray and len(live) == 1 else ()
+
+
+def _shares(cluster: RayCluster, pids: set[int], log_pids: set[int]) -> bool:
+    if any(actor.pid in pids or actor.ray_pid in log_pids for actor in cluster.actors):
+        return True
+    return any(driver.local and driver.pid in pids for driver in cluster.drivers)
+
+
+def stale_since(cluster: RayCluster, now: float) -> float | None:
+    """Since when (unix time) what the dashboard tells is old; `None` while it can be trusted, and where there is no dashboard."""
+    api = cluster.api
+    if api.answer == "none":
+        return None
+    if api.answer != "ok":
+        return api.actors_at or api.since
+    if not api.gcs_ok:
+        return api.gcs_since
+    moved = [node.moved_at for node in cluster.nodes if node.alive and node.moved_at is not None]
+    return max(moved) if moved and now - max(moved) > STALE_AFTER_S else None
+
+
+def silent_nodes(cluster: RayCluster, now: float) -> tuple[RayNode, ...]:
+    """Nodes that Ray calls alive and that have not reported for too long, while the dashboard answers."""
+    if cluster.api.answer != "ok":
+        return ()
+    return tuple(n for n in cluster.nodes if n.alive and n.moved_at is not None and now - n.moved_at > STALE_AFTER_S)
+
+
+def troubles(cluster: RayCluster, now: float) -> tuple[RayTrouble, ...]:
+    """What is sick, the root first."""
+    if cluster.ended_at is not None:
+        return (RayTrouble("session", f"this session ended at {clock(cluster.ended_at)}"),)
+    return (*_sick_parts(cluster), *_sick_api(cluster), *_sick_nodes(cluster, now), *_leftovers(cluster))
+
+
+PART_NAMES = {
+    "raylet": "raylet",
+    "gcs_server": "GCS",
+    "dashboard": "dashboard",
+    "dashboard_part": "dashboard's",
+    "agent": "agent",
+    "runtime_env_agent": "runtime environment agent",
+    "autoscaler": "autoscaler",
+    "log_monitor": "log monitor",
+    "client_server": "client server",
+}
+ENDS_RAY = {
+    "gcs_server": "drivers and raylets give up 60 s later",
+    "raylet": "its workers end with it, or stay behind",
+    "dashboard": "actors are told by the process table alone",
+    "agent": "its node reports nothing more",
+}
+ORDER = ("gcs_server", "raylet", "dashboard", "dashboard_part", "agent", "runtime_env_agent")
+"""The parts without which we or the run see less. An autoscaler or client server that is gone hurts nobody here."""
+
+
+def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
+    """Daemons here that are stopped, gone or a zombie, and that no other has replaced."""
+    found = []
+    for part in sorted((p for p in cluster.parts if p.kind in ORDER), key=lambda p: ORDER.index(p.kind)):
+        replaced = any(_serves(other, part) for other in cluster.parts)
+        name = f"{PART_NAMES[part.kind]} {part.name}".strip()
+        if part.gone_at is not None and not replaced:
+            after = ENDS_RAY.get(part.kind)
+            text = f"the {name} (pid {part.pid}) is gone since {clock(part.gone_at)}{': ' + after if after else ''}"
+            found.append(RayTrouble(part.kind, text, "R starts Ray again with the same options"))
+        elif part.gone_at is None and part.state == "Z" and not replaced:
+            text = f"the {name} (pid {part.pid}) is a zombie: it is dead, and nobody collected it"
+            found.append(RayTrouble(part.kind, text, "R starts Ray again with the same options"))
+        elif part.gone_at is None and part.state in "Tt":
+            found.append(RayTrouble(part.kind, f"the {name} (pid {part.pid}) is stopped", f"kill -CONT {part.pid}"))
+        elif part.gone_at is None and part.state == "D":
+            found.append(RayTrouble(part.kind, f"the {name} (pid {part.pid}) is blocked in the kernel"))
+    return _roots(found)
+
+
+def _roots(found: list[RayTrouble]) -> list[RayTrouble]:
+    """What follows from another is left out: an agent dies with its raylet, parts with their dashboard."""
+    parts = {trouble.part for trouble in found}
+    follows = {"agent": "raylet", "runtime_env_agent": "raylet", "dashboard_part": "dashboard"}
+    return [trouble for trouble in found if follows.get(trouble.part) not in parts]
+
+
+def _serves(other: RayPart, part: RayPart) -> bool:
+    """Whether `other` lives and took the place of `part`."""
+    same = other.kind == part.kind and other.node == part.node and other.name == part.name
+    return same and other is not part and other.gone_at is None and other.state != "Z"
+
+
+TITLES_ONLY = "without it: titles and states of processes here only"
+TOKEN_MEND = "export RAY_AUTH_TOKEN_PATH=FILE, or put the token into ~/.ray/auth_token (ray get-auth-token prints it)"
+API_WORDS = {
+    "refused": ("dashboard", "the dashboard at {at} refuses connections", TITLES_ONLY),
+    "silent": ("dashboard", "the dashboard at {at} does not answer ({problem})", TITLES_ONLY),
+    "error": ("dashboard", "the dashboard at {at} fails: {problem}", ""),
+    "needs_token": ("token", "the dashboard at {at} needs a token", TOKEN_MEND),
+    "wrong_token": ("token", "the dashboard at {at} refuses the token that was found", TOKEN_MEND),
+    "strange": ("version", "Ray {version} answers in a shape that hangtop does not know", "pip install -U hangtop"),
+}
+"""Answer → part, text, mend."""
+
+
+def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
+    api = cluster.api
+    known = _broken(cluster.parts)
+    found = []
+    if api.answer in API_WORDS:
+        part, text, mend = API_WORDS[api.answer]
+        said = text.format(at=api.address, problem=api.problem, version=api.version or "of this version")
+        if part != "dashboard":
+            found.append(RayTrouble(part, said, mend))
+        elif "dashboard" not in known:
+            found.append(RayTrouble(part, f"{said} since {clock(api.since)}", mend))
+    elif api.answer == "ok" and not api.gcs_ok and "gcs_server" not in known:
+        mend = f"tail {cluster.folder}/logs/gcs_server.out" if cluster.folder else ""
+        found.append(RayTrouble("gcs_server", f"the GCS does not answer since {clock(api.gcs_since)}", mend))
+    elif api.gcs_ok and api.late and "dashboard_part" not in known:
+        found.append(RayTrouble("dashboard_part", f"the dashboard does not answer {', '.join(api.late)}"))
+    if api.strange and api.answer != "strange":
+        text = f"Ray {api.version} answers {', '.join(api.strange)} in a shape that hangtop does not know"
+        found.append(RayTrouble("version", text, "pip install -U hangtop"))
+    return found
+
+
+def _broken(parts: Iterable[RayPart]) -> set[str]:
+    """Kinds of daemons here of which one is gone, stopped or a zombie."""
+    return {part.kind for part in parts if part.gone_at is not None or part.state in "TtZ"}
+
+
+def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:
+    ours = [part for part in cluster.parts if part.kind in ("raylet", "agent")]
+    explained = {part.node for part in ours if part.gone_at is not None or part.state in "TtZ"}
+    dead = [n for n in cluster.nodes if not n.alive and n.id not in explained and not n.death.lower().startswith(WANTED)]
+    found = [RayTrouble("node", f"node {n.host} is dead for Ray{': ' + n.death if n.death else ''}") for n in dead[:MOST_NODES]]
+    if cluster.api.gcs_ok:
+        silent = [node for node in silent_nodes(cluster, now) if node.id not in explained]
+        why = "its raylet or agent hangs, or it is cut off"
+        found += [
+            RayTrouble("node", f"node {n.host} does not report since {clock(n.moved_at)}: {why}") for n in silent[:MOST_NODES]
+        ]
+    return found
+
+
+def _leftovers(cluster: RayCluster) -> list[RayTrouble]:
+    found = []
+    if cluster.orphans:
+        pids = " ".join(map(str, cluster.orphans[:6])) + (" …" if len(cluster.orphans) > 6 else "")
+        text = f"{some(len(cluster.orphans), 'worker')} without a raylet live on (pid {pids}): they hold memory and GPUs"
+        found.append(RayTrouble("orphans", text, "c cleans them up"))
+    risen = [actor for actor in cluster.actors if actor.pid_alive and actor.pid not in cluster.orphans]
+    if risen:
+        pids = " ".join(str(actor.pid) for actor in risen[:6])
+        found.append(RayTrouble("orphans", f"dead for Ray, yet alive as a process: {some(len(risen), 'actor')} (pid {pids})"))
+    return found
+
+
+def odd_actors(cluster: RayCluster) -> tuple[OddActor, ...]:
+    """Actors that stand out: by their own state first, then by difference from their peers of the same class and job."""
+    odd = [OddActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
+    peers: dict[tuple[str | None, str], list[RayActor]] = {}
+    for actor in cluster.actors:
+        if actor.state in LIVE:
+            peers.setdefault((actor.job, actor.cls), []).append(actor)
+    return (*odd, *(one for group in peers.values() for one in _apart(group)))
+
+
+def _own_oddness(actor: RayActor) -> str | None:
+    match actor.state:
+        case "gone":
+            return "Ray calls it alive, but its process is gone"
+        case "zombie":
+            return "Ray calls it alive, but its process is a zombie"
+        case "stopped":
+            return "its process is stopped"
+        case "blocked":
+            return "its process is blocked in the kernel"
+        case "dead" if actor.pid_alive:
+            return "dead for Ray, yet its process lives"
+        case "dead" if actor.death is not None and not actor.death.intended:
+            return f"dead: {actor.death.cause}{', ' + actor.death.detail if actor.death.detail else ''}"
+        case "restarting":
+            return f"restarting, {some(actor.restarts, 'restart')} so far"
+    return None
+
+
+def _apart(group: Sequence[RayActor]) -> list[OddActor]:
+    """The few that do another thing than most. With fewer than `FEWEST_PEERS` nobody can say who is the odd one."""
+    if len(group) < FEWEST_PEERS:
+        return []
+    doing = Counter(_doing(actor) for actor in group)
+    (common, most), *others = doing.most_common()
+    few = sum(count for _, count in others)
+    if not others or few > max(1, len(group) // 4):
+        return []
+    return [
+        OddActor(actor, f"{_doing(actor)}{_since(actor)} while {most} others are {common}", sure=False)
+        for actor in group
+        if _doing(actor) != common
+    ]
+
+
+def _doing(actor: RayActor) -> str:
+    if actor.state == "constructing":
+        return "constructing"
+    return f"in {actor.method}" if actor.method else "at work" if actor.state == "running" else "between calls"
+
+
+def _since(actor: RayActor) -> str:
+    return "" if actor.since is None else f" since {'before ' if actor.since_seen else ''}{clock(actor.since)}"
+
+
+def rank_actors(state: RunState) -> dict[int, RayActor]:
+    """The actor of each rank of this run, where one is known."""
+    actors = (actor for cluster in clusters_of_run(state) for actor in cluster.actors)
+    return {actor.rank: actor for actor in actors if actor.rank is not None and actor.state != "dead"}
+
+
+class Wish(Struct, frozen=True):
+    """Actors or a placement group that wait for resources. `lack`: what no node can give, in words."""
+
+    who: str
+    asks: str
+    lack: str
+    since: float | None
+    impossible: bool
+
+
+def wishes(cluster: RayCluster) -> tuple[Wish, ...]:
+    """Who waits for which resources, and why it does not get them; what can never be had first."""
+    alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
+    for actor in cluster.actors:
+        if actor.state == "resources":
+            alike.setdefault((actor.cls, tuple(sorted(actor.resources.items()))), []).append(actor)
+    found = [_wish(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
+    found += [_group_wish(group, cluster.nodes) for group in cluster.groups]
+    return tuple(sorted(found, key=lambda wish: not wish.impossible))
+
+
+def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> Wish:
+    lack, impossible = lacking(asks, nodes)
+    since = min((actor.since for actor in actors if actor.since is not None), default=None)
+    who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
+    return Wish(who, resources(asks) or "a worker process", lack, since, impossible)
+
+
+def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> Wish:
+    asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
+    said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
+    lack, impossible = next((one for one in said if one[1]), next((one for one in said if one[0]), ("", False)))
+    name = f"placement group {group.name or group.id[:8]}"
+    return Wish(
+        name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible
+    )
+
+
+def lacking(asks: dict[str, float], nodes: Iterable[RayNode]) -> tuple[str, bool]:
+    """(why no node grants this, whether none ever can). Empty when one could now."""
+    alive = [node for node in nodes if node.alive and node.total]
+    if not alive:
+        return "", False
+    for name, amount in asks.items():
+        most = max(node.total.get(name, 0.0) for node in alive)
+        if most < amount:
+            return (f"no node has {name}" if most == 0 else f"the largest node has {name} {most:g}"), True
+    for name, amount in asks.items():
+        free = max(node.total.get(name, 0.0) - node.used.get(name, 0.0) for node in alive)
+        if free < amount:
+            return f"{name}: {max(0.0, free):g} free on the freest node", False
+    return "", False
+
+
+def resources(asks: dict[str, float]) -> str:
+    """`GPU 8, CPU 4`; what a placement group adds to the names is left out."""
+    plain = {name.partition("_group_")[0]: amount for name, amount in asks.items() if not name.startswith("bundle")}
+    return ", ".join(f"{name} {amount:g}" for name, amount in plain.items())

@@ -1,0 +1,131 @@
+"""Rules over a run on Ray: its cluster is sick, an actor is dead, resources never come, one actor stays behind."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.ray import OddActor, Wish, clusters_of_run, odd_actors, stale_since, troubles, wishes
+from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.verdict import Culprit, Evidence, Verdict
+from hangtop.text import clock, duration
+
+LEFT = ("gone", "zombie", "dead")
+MOST_CULPRITS = 16
+
+
+def dead_actor(case: Case) -> Verdict | None:
+    """The log is quiet, and an actor of the run is dead, or its process is: the others wait for it."""
+    if not case.is_quiet:
+        return None
+    for cluster in clusters_of_run(case.state):
+        left = [odd for odd in odd_actors(cluster) if odd.actor.state in LEFT and _recent(case, odd.actor)]
+        if left:
+            first = min(left, key=lambda odd: odd.actor.since or 0.0)
+            return Verdict(
+                word="hung",
+                headline=f"{name(first.actor)}: {first.why}.",
+                refute="Ray starts the actor again, and the log goes on",
+                kind="dead_process",
+                confidence="likely",
+                culprits=tuple(_culprit(odd) for odd in left[:MOST_CULPRITS]),
+                evidence=(*(Evidence("ray", line) for line in _death_lines(first)), *_trust(cluster, case.now), _silence(case)),
+                next=(("b", "bundle"), ("r", "restart")),
+            )
+    return None
+
+
+def no_resources(case: Case) -> Verdict | None:
+    """Actors or placement groups of the run wait for what the cluster does not have, or has not free."""
+    if not case.is_quiet:
+        return None
+    for cluster in clusters_of_run(case.state):
+        if stale_since(cluster, case.now) is None and (waiting := wishes(cluster)):
+            first = waiting[0]
+            return Verdict(
+                word="waiting",
+                headline=f"{first.who} waits for {first.asks}{': ' + first.lack if first.lack else ''}.",
+                refute="a node joins, or another job frees what is asked for",
+                kind="resources",
+                confidence="likely" if first.impossible else "possible",
+                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), _silence(case)),
+                next=(("b", "bundle"),),
+            )
+    return None
+
+
+def straggler(case: Case) -> Verdict | None:
+    """Most actors of a class do one thing and a few another: by the titles of their processes, on all nodes."""
+    if not case.is_quiet:
+        return None
+    for cluster in clusters_of_run(case.state):
+        apart = [odd for odd in odd_actors(cluster) if not odd.sure]
+        if apart and stale_since(cluster, case.now) is None:
+            first = apart[0]
+            return Verdict(
+                word="hung",
+                headline=f"{name(first.actor)} is {first.why}.",
+                refute=f"{name(first.actor)} goes on to another method",
+                kind="unknown",
+                confidence="likely" if len(apart) == 1 else "possible",
+                culprits=tuple(_culprit(odd) for odd in apart[:MOST_CULPRITS]),
+                evidence=(*(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:3]), _silence(case)),
+                next=(("s", "stacks"),),
+            )
+    return None
+
+
+def sick(case: Case) -> Verdict | None:
+    """The log is quiet, and a part without which Ray cannot go on is dead or silent."""
+    if not case.is_quiet:
+        return None
+    for cluster in clusters_of_run(case.state):
+        found = [trouble for trouble in troubles(cluster, case.now) if trouble.part in ("gcs_server", "raylet", "node")]
+        if found:
+            return Verdict(
+                word="hung",
+                headline=f"Ray is sick: {found[0].text}.",
+                refute="the part answers again, and the log goes on",
+                kind="dead_process" if "gone" in found[0].text or "zombie" in found[0].text else "stopped",
+                confidence="likely",
+                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), _silence(case)),
+                next=(("R", found[0].mend),) if found[0].mend.startswith("R ") else (),
+            )
+    return None
+
+
+def name(actor: RayActor) -> str:
+    """`WorkerDict rank 3`, `TaskRunner task_runner`, `LLMServer pid 812`."""
+    if actor.rank is not None:
+        return f"{actor.cls} rank {actor.rank}"
+    if actor.name:
+        return f"{actor.cls} {actor.name}"
+    return f"{actor.cls} pid {actor.pid or actor.ray_pid}" if actor.pid or actor.ray_pid else actor.cls
+
+
+def _recent(case: Case, actor: RayActor) -> bool:
+    """An actor that died long before the last output did not stop the run."""
+    silent_since = case.now - (case.silence_s or 0.0)
+    return actor.since is None or actor.since > silent_since - case.quiet_s
+
+
+def _culprit(odd: OddActor) -> Culprit:
+    actor = odd.actor
+    return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if odd.sure else "possible", (odd.why,))
+
+
+def _death_lines(odd: OddActor) -> tuple[str, ...]:
+    death = odd.actor.death
+    return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
+
+
+def _wish_line(wish: Wish) -> str:
+    since = f" since {clock(wish.since)}" if wish.since is not None else ""
+    return f"{wish.who} asks for {wish.asks}{since}{': ' + wish.lack if wish.lack else ''}"
+
+
+def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:
+    since = stale_since(cluster, now)
+    return () if since is None else (Evidence("ray", f"what Ray tells is as of {clock(since)}", None),)
+
+
+def _silence(case: Case) -> Evidence:
+    return Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.quiet_s)}")

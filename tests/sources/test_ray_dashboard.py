@@ -1,0 +1,241 @@
+"""The Ray source against a dashboard that answers, stalls, lies, asks for a token, or has very many actors."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from hangtop.diagnosis.ray import stale_since, troubles
+from hangtop.records.ray import RayCluster, RayReading
+from hangtop.sources import Absent, Trouble
+from hangtop.sources.proc.table import Stat
+from hangtop.sources.ray import RaySource, parse_address
+from hangtop.sources.raycluster.dashboard import Dashboard
+from hangtop.sources.raycluster.token import Token
+from hangtop.spec import WatchSpec
+from tests.fakes.ray_dashboard import SESSION, FakeDashboard, wrapped
+
+
+class EmptyTable:
+    """A machine without any process of Ray."""
+
+    def __init__(self):
+        self.stats: dict[int, Stat] = {}
+
+    def refresh(self, watched):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _no_token(monkeypatch, tmp_path):
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def fake():
+    made: list[FakeDashboard] = []
+
+    def make(*args, **kwargs) -> FakeDashboard:
+        made.append(FakeDashboard(*args, **kwargs))
+        return made[-1]
+
+    yield make
+    for dashboard in made:
+        dashboard.close()
+
+
+@pytest.fixture
+def source():
+    made: list[RaySource] = []
+
+    def open_source(address: str) -> RaySource:
+        made.append(RaySource(WatchSpec(ray=address), EmptyTable()))
+        return made[-1]
+
+    yield open_source
+    for one in made:
+        one.close()
+
+
+def cluster_of(ray: RaySource, now: float) -> RayCluster:
+    """The cluster at this look; the same again when nothing changed."""
+    (reading,) = (value for value in ray.read(now) if isinstance(value, RayReading))
+    return reading.clusters[0]
+
+
+def test_every_actor_is_joined_with_its_method_rank_gpu_and_node(fake, source):
+    dashboard = fake(nodes=2, workers=4)
+    found = cluster_of(source(dashboard.address), 1000.0)
+    assert found.session == SESSION
+    assert found.api.answer == "ok"
+    assert sorted(actor.rank for actor in found.actors) == list(range(8))
+    last = next(actor for actor in found.actors if actor.rank == 7)
+    assert (last.cls, last.state, last.method) == ("WorkerDict", "running", "actor_rollout_generate_sequences")
+    assert (last.host, last.gpus, last.ray_pid, last.pid) == ("n1", (3,), 5003, None)
+    assert [node.host for node in found.nodes] == ["n0", "n1"]
+
+
+def test_how_long_a_method_runs_counts_from_when_its_title_changed(fake, source):
+    dashboard = fake(nodes=1, workers=2)
+    ray = source(dashboard.address)
+    first = cluster_of(ray, 1000.0).actors[0]
+    assert (first.since, first.since_seen) == (1000.0, True)
+    body = dashboard.bodies[f"/nodes/{0:056x}"]
+    dashboard.refresh(2000.0)
+    dashboard.bodies[f"/nodes/{0:056x}"] = body.replace(b"generate_sequences", b"update_actor")
+    second = cluster_of(ray, 1004.0).actors[0]
+    assert (second.method, second.since, second.since_seen) == ("actor_rollout_update_actor", 1004.0, False)
+
+
+def test_a_node_is_asked_again_only_after_its_report_moved(fake, source):
+    dashboard = fake(nodes=16, workers=1)
+    ray = source(dashboard.address)
+    for look in range(5):
+        list(ray.read(1000.0 + 2 * look))
+    assert dashboard.asked["/nodes/"] == 16
+    dashboard.refresh(5000.0)
+    list(ray.read(1010.0))
+    assert dashboard.asked["/nodes/"] == 32
+
+
+def test_ten_thousand_actors_are_not_asked_for_more_than_the_server_bears(fake, source):
+    dashboard = fake(nodes=1, workers=2, pending_actors=10_000)
+    ray = source(dashboard.address)
+    found = cluster_of(ray, 1000.0)
+    for look in range(1, 10):
+        list(ray.read(1000.0 + 2 * look))
+    assert found.actors_total == 10_002
+    assert len(found.actors) <= 2_048
+    assert {actor.state for actor in found.actors} >= {"running", "resources"}
+    assert dashboard.asked["/logical/actors"] <= 9, "a list of several MB is not asked for every 2 s"
+    assert not any(path.startswith(("/api/v0/actors", "/api/v0/tasks")) for path in dashboard.asked), "they cost the GCS seconds"
+    assert sum(dashboard.asked.values()) <= 45
+
+
+def test_a_stalled_server_costs_no_more_than_the_deadline_and_old_actors_stay_with_their_age(fake, source):
+    dashboard = fake(nodes=1, workers=2)
+    ray = source(dashboard.address)
+    cluster_of(ray, 1000.0)
+    dashboard.stall.add("*")
+    began = time.monotonic()
+    found = cluster_of(ray, 1002.0)
+    assert time.monotonic() - began < 4.0
+    assert found.api.answer == "silent"
+    assert len(found.actors) == 2
+    assert stale_since(found, 1020.0) == 1000.0
+
+
+def test_a_silent_gcs_behind_a_green_dashboard_is_told(fake, source):
+    dashboard = fake()
+    ray = source(dashboard.address)
+    cluster_of(ray, 1000.0)
+    dashboard.gcs = 503
+    found = cluster_of(ray, 1002.0)
+    assert found.api.answer == "ok"
+    assert stale_since(found, 1003.0) == 1002.0
+    assert troubles(found, 1003.0)[0].part == "gcs_server"
+
+
+def test_without_a_token_it_says_what_it_needs(fake, source):
+    dashboard = fake(token="s3cr3t-of-the-cluster")
+    found = cluster_of(source(dashboard.address), 1000.0)
+    assert found.api.answer == "needs_token"
+    assert "needs a token" in troubles(found, 1001.0)[0].text
+
+
+def test_a_token_in_the_file_is_used_and_never_told(fake, tmp_path, capsys, source):
+    dashboard = fake(token="s3cr3t-of-the-cluster")
+    folder = tmp_path / ".ray"
+    folder.mkdir()
+    (folder / "auth_token").write_text("s3cr3t-of-the-cluster\n")
+    values = list(source(dashboard.address).read(1000.0))
+    assert any(isinstance(value, RayReading) and value.clusters[0].actors for value in values)
+    assert "s3cr3t" not in repr(values) + repr(Token("s3cr3t")) + "".join(capsys.readouterr())
+
+
+def test_a_wrong_token_is_told_apart_from_none(fake, monkeypatch, source):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
+    dashboard = fake(token="right")
+    assert cluster_of(source(dashboard.address), 1000.0).api.answer == "wrong_token"
+
+
+def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
+    from hangtop.sources.raycluster.token import find_token
+
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "mine")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert find_token(1000, dict) is not None
+    assert find_token(1001, dict) is None
+
+
+def test_an_answer_in_another_shape_is_a_matter_of_version_not_a_crash(fake, source):
+    dashboard = fake()
+    dashboard.bodies["/logical/actors"] = wrapped({"people": []})
+    found = cluster_of(source(dashboard.address), 1000.0)
+    assert found.api.answer == "strange"
+    assert troubles(found, 1001.0)[0].part == "version"
+
+
+def test_nobody_at_the_address_is_told_as_refused(source):
+    found = cluster_of(source("127.0.0.1:1"), 1000.0)
+    assert found.api.answer == "refused"
+
+
+def test_a_machine_without_ray_has_nothing_to_read(source):
+    with pytest.raises(Absent, match="no Ray session on this machine"):
+        list(source("auto").read(1000.0))
+    with pytest.raises(Absent, match="--ray off"):
+        list(source("off").read(1000.0))
+
+
+def test_an_address_that_is_none_is_told_with_an_example():
+    assert parse_address("http://head:8265") == "head:8265"
+    assert parse_address("ray://head:10001") == "head:8265"
+    assert parse_address("head") == "head:8265"
+    for text in ("head:port", "https://head:8265", "http://"):
+        with pytest.raises(Trouble, match=r"--ray .*127\.0\.0\.1:8265"):
+            parse_address(text)
+
+
+def test_a_connection_that_the_server_closed_is_opened_again(fake):
+    dashboard = fake()
+    client = Dashboard(dashboard.address, lambda: None)
+    assert client.get("/api/version").ok
+    for connection in client._free:
+        connection.sock.shutdown(2)
+    assert client.get("/api/version").ok
+    client.close()
+
+
+def test_a_body_that_comes_in_drops_is_cut_off_at_the_deadline(fake):
+    import socket
+    import threading
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            while not ended.wait(0.05):
+                try:
+                    connection.sendall(b".")
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=drip, daemon=True)
+    thread.start()
+    began = time.monotonic()
+    answer = Dashboard(f"127.0.0.1:{listener.getsockname()[1]}", lambda: None, 0.5).get("/x")
+    took_s = time.monotonic() - began
+    ended.set()
+    thread.join(5)
+    listener.close()
+    assert answer.late
+    assert took_s < 3.0

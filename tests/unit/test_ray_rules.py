@@ -1,0 +1,129 @@
+"""When Ray's word is trusted, what is sick, who stands out, what is lacking."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop.diagnosis.ray import lacking, odd_actors, stale_since, troubles, wishes
+from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart
+
+NOW = 1_768_125_000.0
+HEALTHY = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")
+NODE = RayNode(
+    "n" * 56, "n1", moved_at=NOW - 3, head=True, local=True, used={"GPU": 6.0, "CPU": 1.0}, total={"GPU": 8.0, "CPU": 16.0}
+)
+
+
+def worker(rank: int, method: str | None, **known: object) -> RayActor:
+    state = "running" if method else "idle"
+    return RayActor(
+        **{"cls": "WorkerDict", "state": state, "method": method, "rank": rank, "pid": 100 + rank, "since": NOW - 50} | known
+    )
+
+
+def cluster(**known: object) -> RayCluster:
+    return RayCluster(**{"session": "session_x", "api": HEALTHY, "nodes": (NODE,)} | known)
+
+
+def test_a_green_dashboard_is_trusted_while_reports_move_and_the_gcs_is_well():
+    assert stale_since(cluster(), NOW) is None
+    assert troubles(cluster(), NOW) == ()
+
+
+def test_frozen_reports_make_it_stale_after_fifteen_seconds_of_our_own_clock():
+    assert stale_since(cluster(), NOW + 11) is None
+    assert stale_since(cluster(), NOW + 13) == NODE.moved_at
+    assert "does not report" in troubles(cluster(), NOW + 13)[0].text
+
+
+def test_a_silent_gcs_makes_it_stale_at_once():
+    sick = cluster(api=replace(HEALTHY, gcs_ok=False, gcs_since=NOW - 2))
+    assert stale_since(sick, NOW) == NOW - 2
+    assert [trouble.part for trouble in troubles(sick, NOW)] == ["gcs_server"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "part", "words"),
+    [
+        ("refused", "dashboard", "refuses connections"),
+        ("silent", "dashboard", "does not answer"),
+        ("needs_token", "token", "needs a token"),
+        ("wrong_token", "token", "refuses the token"),
+        ("strange", "version", "does not know"),
+    ],
+)
+def test_each_failure_of_the_dashboard_has_its_words_and_old_data_its_age(answer, part, words):
+    sick = cluster(api=replace(HEALTHY, answer=answer, gcs_ok=None, problem="no answer within 1.5 s"))
+    (trouble,) = troubles(sick, NOW)
+    assert trouble.part == part
+    assert words in trouble.text
+    assert trouble.mend
+    assert stale_since(sick, NOW) == HEALTHY.actors_at
+
+
+def test_a_stopped_daemon_is_named_with_the_command_that_mends_it():
+    parts = (RayPart("gcs_server", 42, 1.0, state="T"), RayPart("raylet", 43, 1.0))
+    sick = cluster(parts=parts, api=replace(HEALTHY, gcs_ok=False, gcs_since=NOW - 2))
+    (trouble,) = troubles(sick, NOW)
+    assert trouble.text == "the GCS (pid 42) is stopped"
+    assert trouble.mend == "kill -CONT 42"
+
+
+def test_a_dead_raylet_is_the_root_and_its_orphans_are_told():
+    parts = (RayPart("raylet", 43, 1.0, node="n", gone_at=NOW - 9), RayPart("agent", 44, 1.0, node="n", gone_at=NOW - 9))
+    found = troubles(cluster(parts=parts, orphans=(70, 71)), NOW)
+    assert [trouble.part for trouble in found] == ["raylet", "orphans"]
+    assert "2 workers without a raylet live on (pid 70 71)" in found[1].text
+
+
+def test_a_daemon_that_was_replaced_is_no_trouble():
+    parts = (RayPart("raylet", 43, 1.0, node="n", gone_at=NOW - 9), RayPart("raylet", 99, 2.0, node="n"))
+    assert troubles(cluster(parts=parts), NOW) == ()
+
+
+def test_the_rank_that_still_runs_while_all_others_came_back_stands_out():
+    actors = tuple(worker(rank, "update_actor" if rank == 3 else None) for rank in range(8))
+    (odd,) = odd_actors(cluster(actors=actors))
+    assert odd.actor.rank == 3
+    assert "in update_actor" in odd.why
+    assert "7 others are between calls" in odd.why
+
+
+def test_nobody_stands_out_when_the_group_is_split_or_small():
+    halves = tuple(worker(rank, "update_actor" if rank < 4 else None) for rank in range(8))
+    assert odd_actors(cluster(actors=halves)) == ()
+    assert odd_actors(cluster(actors=halves[3:5])) == ()
+
+
+def test_classes_are_compared_only_with_themselves():
+    actors = (*(worker(rank, "sync") for rank in range(8)), RayActor("TaskRunner", "running", method="run", pid=7))
+    assert odd_actors(cluster(actors=actors)) == ()
+
+
+@pytest.mark.parametrize("state", ["gone", "zombie", "stopped", "blocked"])
+def test_an_actor_whose_process_does_not_live_stands_out_by_itself(state):
+    (odd,) = odd_actors(cluster(actors=(worker(0, None, state=state),)))
+    assert odd.sure
+
+
+def test_a_death_that_was_meant_is_not_odd():
+    meant, crash = Death("killed by ray.kill", intended=True), Death("its process ended: SYSTEM_ERROR")
+    actors = (worker(0, None, state="dead", death=meant), worker(1, None, state="dead", death=crash))
+    assert [odd.actor.rank for odd in odd_actors(cluster(actors=actors))] == [1]
+
+
+def test_what_is_asked_for_and_not_there_is_said_in_words():
+    assert lacking({"GPU": 4.0}, (NODE,)) == ("GPU: 2 free on the freest node", False)
+    assert lacking({"GPU": 16.0}, (NODE,)) == ("the largest node has GPU 8", True)
+    assert lacking({"TPU": 1.0}, (NODE,)) == ("no node has TPU", True)
+    assert lacking({"GPU": 2.0}, (NODE,)) == ("", False)
+
+
+def test_what_can_never_be_had_is_said_first():
+    pending = tuple(RayActor("Trainer", "resources", id=str(i), resources={"GPU": 4.0}, since=NOW - 9) for i in range(3))
+    group = PlacementGroup("p", "pool", infeasible=True, bundles=(({"GPU": 16.0}, 2),))
+    first, second = wishes(cluster(actors=pending, groups=(group,), demand=(Demand({"GPU": 4.0}, 3),)))
+    assert first.impossible
+    assert first.who == "placement group pool"
+    assert (second.who, second.asks) == ("Trainer ×3", "GPU 4")

@@ -1,0 +1,98 @@
+"""What titles, names, file names and Ray's last words say."""
+
+from __future__ import annotations
+
+import pytest
+
+from hangtop.logs.ray_tqdm import MAGIC, parse_bar
+from hangtop.sources.raycluster.deaths import death_of
+from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("ray::WorkerDict", Title("WorkerDict")),
+        ("ray::WorkerDict.actor_rollout_update_actor", Title("WorkerDict", "actor_rollout_update_actor")),
+        ("ray::slow_init:SlowInit.__init__", Title("SlowInit", "__init__", "slow_init")),
+        ("ray::abc123WorkerDict_0:3:WorkerDict.__init__", Title("WorkerDict", "__init__", "abc123WorkerDict_0:3")),
+        ("ray::create_cls.<locals>.WorkerDict.f", Title("WorkerDict", "f")),
+        ("ray::never", Title("never")),
+        ("ray::IDLE", None),
+        ("python train.py", None),
+        ("", None),
+    ],
+)
+def test_a_title_says_class_method_and_name(text, title):
+    assert parse_title(text) == title
+
+
+def test_a_worker_file_names_its_worker_job_and_pid():
+    name = f"worker-{'a' * 56}-01000000-4242"
+    assert parse_worker_file(f"{name}.out") == WorkerFile("a" * 56, "01000000", 4242, "out")
+    assert parse_worker_file(f"{name}.out.1") is None
+    assert parse_worker_file("raylet.out") is None
+
+
+def test_ranks_count_through_the_node_groups_of_verl():
+    names = [f"abc123WorkerDict_{group}:{local}" for group in range(2) for local in range(4)]
+    assert verl_ranks([*names, "task_runner"]) == {name: number for number, name in enumerate(names)}
+
+
+def test_a_gap_in_a_group_leaves_all_later_ranks_unknown():
+    names = ["abc123WorkerDict_0:0", "abc123WorkerDict_0:2", "abc123WorkerDict_1:0"]
+    assert verl_ranks(names) == {}
+
+
+def test_a_worker_that_died_says_its_exit_type_without_the_list_of_common_causes():
+    death = death_of(
+        "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker "
+        "unexpectedly exits with a connection error code 2. End of file. Some common causes include: (1) the process was killed"
+    )
+    assert death.cause == "its process ended: SYSTEM_ERROR"
+    assert death.detail == "Worker unexpectedly exits with a connection error code 2. End of file."
+    assert not death.intended
+
+
+def test_an_init_that_raised_shows_the_persons_own_line_and_error():
+    death = death_of(
+        'Traceback (most recent call last):\n\n  File "python/ray/_raylet.pyx", line 2198, in ray._raylet.execute_task\n\n'
+        '  File "/site-packages/ray/_private/function_manager.py", line 740, in executor\n    return method(*args)\n'
+        '           ^^^^^\n\n  File "/home/me/train.py", line 81, in __init__\n    raise RuntimeError("model path not found")\n\n'
+        "RuntimeError: model path not found\n\nThe actor died because of an error raised in its creation task, "
+        "\x1b[36mray::A\x1b[39m\n"
+    )
+    assert death.cause == "its __init__ raised"
+    assert death.traceback == (
+        'File "/home/me/train.py", line 81, in __init__',
+        'raise RuntimeError("model path not found")',
+        "RuntimeError: model path not found",
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The actor is dead because all references to the actor were removed.",
+        "The actor is dead because it was killed by `ray.kill`.",
+        "The actor is dead because its owner has died. Owner Id: 01",
+    ],
+)
+def test_an_end_that_was_meant_is_no_trouble(words):
+    assert death_of(words).intended
+
+
+def test_nothing_said_is_not_a_guess():
+    assert death_of("-").cause == "not told by Ray"
+
+
+def test_a_tqdm_ray_line_is_read_as_data_also_behind_other_text():
+    line = (
+        f'{{"__magic_token__": "{MAGIC}", "x": 7, "pos": 0, "desc": "load shard 1", "total": 30, "unit": "it", '
+        '"ip": "10.0.0.1", "pid": 12, "uuid": "u", "closed": false}'
+    )
+    bar = parse_bar("printed without an end" + line)
+    assert bar is not None
+    assert (bar.desc, bar.x, bar.total, bar.pid) == ("load shard 1", 7, 30, 12)
+    assert parse_bar("step: 1") is None
+    assert parse_bar(MAGIC + "{broken") is None
