@@ -10,8 +10,6 @@ import os
 import threading
 from collections.abc import Iterable
 
-import watchfiles
-
 
 class Changes:
     """Folders under watch, in a thread of its own; not what lies below them."""
@@ -41,16 +39,14 @@ class Changes:
         self._stop.set()
 
     def _run(self, folders: frozenset[str], stop: threading.Event) -> None:
+        from watchfiles import Change, watch  # here, in the background: the first reading does not wait for the import
+
+        def is_news(change: Change, path: str) -> bool:
+            """Growth of the logs themselves is none. An edited profile may be written in place."""
+            return change != Change.modified or path.endswith(".toml")
+
         try:
-            changes = watchfiles.watch(
-                *folders, watch_filter=_appeared, debounce=200, rust_timeout=1000, stop_event=stop, recursive=False
-            )
-            for _ in changes:
+            for _ in watch(*folders, watch_filter=is_news, debounce=200, rust_timeout=1000, stop_event=stop, recursive=False):
                 self._seen.set()
         except OSError:
             return  # no watches left, or the folder went away: the slow look finds what there is to find
-
-
-def _appeared(change: watchfiles.Change, path: str) -> bool:
-    """Growth of the logs themselves is not news. An edited profile may be written in place."""
-    return change != watchfiles.Change.modified or path.endswith(".toml")

@@ -16,6 +16,7 @@ from hangtop.sources.spool import FollowedPipe
 from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
 
 MOST_ARRIVALS = 10_000
+SCOUTED_BYTES = 16 << 10
 
 
 class LineCount:
@@ -174,7 +175,7 @@ class DigestedLog:
             return
         tail, self._tail = self._tail, []
         if self.shift_s is None and self.followed.modified_at is not None:
-            last_log_time = self._fed(tail).last_log_time
+            last_log_time = self._fed([self._last_lines(tail[-1])]).last_log_time
             self.shift_s = None if last_log_time is None else self.followed.modified_at - last_log_time
         self._digest = self._fed(tail)
         if self._past is not None:
@@ -186,6 +187,10 @@ class DigestedLog:
             digest.feed(data)
         digest.facts()
         return digest
+
+    def _last_lines(self, data: bytes) -> bytes:
+        """Whole lines of the last few kB: enough to find a clock time."""
+        return data[data.find(b"\n", -SCOUTED_BYTES) + 1 :] if len(data) > SCOUTED_BYTES else data
 
     def _read(self, begin: int, end: int) -> bytes:
         try:

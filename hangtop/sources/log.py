@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import resource
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from hangtop.logs.join import join
 from hangtop.records.ask import Ask
-from hangtop.records.log import LogLine, LogReading, RankLog
+from hangtop.records.log import LogReading
 from hangtop.sources import Absent
-from hangtop.sources.changes import Changes
-from hangtop.sources.digested import DigestedLog
-from hangtop.sources.logset import LogSet
-from hangtop.sources.profile_files import ProfileFiles
-from hangtop.sources.watched import watched
+from hangtop.sources.glimpse import glimpse
 from hangtop.spec import WatchSpec
 
+if TYPE_CHECKING:
+    from hangtop.sources.runlogs import RunLogs
+
 POLL_S = 0.1
-POLL_A_FILE_S = 0.0004
-READING_GAP_S = 0.12
-WORK_S = 0.25
-SLICE_S = 0.05
-COST_TO_GAP = 10.0
-MOST_TAIL_LINES = 200
-FIRST_TAIL_LINES = 1_000
 
 
 class LogSource:
-    """Follows every log of `spec`. The first reading comes from the ends of the files, so that the screen paints at once; what
-    is before is read in slices between the polls. At most some eight readings a second, none when nothing is new."""
+    """Follows every log of `spec`. Its very first reading is but the last lines as they stand: to load what is known of
+    frameworks and messages takes longer than a person likes to wait for the first picture."""
 
     name = "log"
     deadline_s = 5.0
@@ -40,124 +27,25 @@ class LogSource:
     def __init__(self, spec: WatchSpec) -> None:
         if not spec.logs:
             raise Absent("no log to watch: hangtop --log FILE")
-        allow_many_open_files()
-        self._changes = Changes()
-        self._profiles = ProfileFiles(spec)
-        self._set = LogSet(spec, self._profiles.index, self._changes)
-        self._profile_changes = Changes()
-        self._profile_changes.watch(self._profiles.folders)
-        self._watched = watched(spec)
-        self._sent = Sent()
-        self._news = False
-        self._next_at = 0.0
+        self._spec = spec
+        self._logs: RunLogs | None = None
 
     @property
     def interval_s(self) -> float:
-        """A poll costs some 10 microseconds a file: thousands of files are polled less often."""
-        return max(POLL_S, len(self._set.logs) * POLL_A_FILE_S)
+        return POLL_S if self._logs is None else self._logs.interval_s
 
     def read(self, now: float) -> Iterator[LogReading]:
-        began = time.monotonic()
-        self._look(now)
-        self._poll(now)
-        yield from self._told(now)
-        while time.monotonic() - began < WORK_S and self._work():
-            at = now + time.monotonic() - began
-            self._poll(at)
-            yield from self._told(at)
+        if self._logs is None:
+            yield from glimpse(self._spec.logs)
+            from hangtop.sources.runlogs import RunLogs
+
+            self._logs = RunLogs(self._spec)
+        yield from self._logs.read(now)
 
     def answer(self, ask: Ask, now: float) -> Iterable[LogReading]:
         """Nothing: pages of the log come from the page source."""
         return ()
 
     def close(self) -> None:
-        self._changes.close()
-        self._profile_changes.close()
-        self._set.close()
-
-    def _look(self, now: float) -> None:
-        if self._profile_changes.seen() or self._set.is_time_to_look(now):
-            problem = self._profiles.problem
-            if self._profiles.reload():
-                self._set.learn(self._profiles.index)
-            self._news |= problem != self._profiles.problem
-        self._news |= self._set.look(now, at_once=self._changes.seen())
-        self._watched.files, self._watched.index = self._set.files, self._profiles.index
-
-    def _poll(self, now: float) -> None:
-        for log in self._set.logs:
-            self._news |= log.poll(now)
-
-    def _work(self) -> bool:
-        """One slice of reading the past, shared by all files that have one; when all have caught up, of counting their lines."""
-        ends_at = time.monotonic() + SLICE_S
-        for step in (DigestedLog.catch_up, DigestedLog.count_on):
-            did = False
-            going = [log for log in self._set.logs if step(log)]
-            while going and time.monotonic() < ends_at:
-                did = True
-                going = [log for log in going if step(log)]
-            if did or going:
-                self._news = True
-                return True
-        return False
-
-    def _told(self, now: float) -> Iterator[LogReading]:
-        """A reading, if there is news and the last one is a while ago. With many files it costs more and comes less often."""
-        if not self._news or now < self._next_at:
-            return
-        self._news = False
-        began = time.monotonic()
-        reading = self._sent.reading(self._set, self._profiles)
-        self._next_at = now + max(READING_GAP_S, COST_TO_GAP * (time.monotonic() - began))
-        yield reading
-
-
-class Sent:
-    """What the screen knows already: a reading carries only ranks and lines that are new to it."""
-
-    def __init__(self) -> None:
-        self._restarts = -1
-        self._ranks: dict[int, RankLog] = {}
-        self._last: dict[int, LogLine] = {}
-
-    def reading(self, logs: LogSet, profiles: ProfileFiles) -> LogReading:
-        """All that is known, less what was sent before."""
-        fresh = logs.restarts != self._restarts
-        if fresh:
-            self._restarts, self._ranks, self._last = logs.restarts, {}, {}
-        outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
-        reading = join(
-            [log.facts for log in logs.logs],
-            [*(log.record() for log in logs.logs), *logs.gaps],
-            profiles.index.catalog,
-            profile=profiles.chosen,
-            last_output_at=max(outputs, default=None),
-            caught_up=all(log.caught_up for log in logs.logs),
-            known=self._ranks,
-            tail=self._new_lines(logs.logs, FIRST_TAIL_LINES if fresh else MOST_TAIL_LINES),
-            fresh=fresh,
-        )
-        self._ranks.update((rank.rank, rank) for rank in reading.ranks)
-        return replace(reading, problem=profiles.problem)
-
-    def _new_lines(self, logs: Sequence[DigestedLog], most: int) -> tuple[LogLine, ...]:
-        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place."""
-        new: list[tuple[float, LogLine]] = []
-        for log in logs:
-            last = self._last.get(log.number)
-            at = 0.0
-            for line in log.tail(most, -1 if last is None else last.offset):
-                at = line.at or at
-                if line != last:
-                    new.append((at, line))
-                    self._last[log.number] = line
-        if len(logs) > 1:
-            new.sort(key=itemgetter(0))
-        return tuple(line for _, line in new[-most:])
-
-
-def allow_many_open_files() -> None:
-    """One descriptor a file, and runs may have thousands of rank logs."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        if self._logs is not None:
+            self._logs.close()

@@ -41,8 +41,8 @@ def lines(count: int) -> Iterator[bytes]:
             case k if k % 7 == 2:
                 yield b"\x1b[36m(WorkerDict pid=%d)\x1b[0m INFO 2026-01-11 10:05:51,123 buffer %d is ready\n" % (4000 + n % 8, n)
             case _:
-                yield b"n1:133950:134%03d [%d] NCCL INFO Channel %02d/24 : %d[%d] -> %d[%d] via P2P/CUMEM\n" % (
-                    n % 1000, n % 8, n % 24, n % 8, n % 8, (n + 1) % 8, (n + 1) % 8,
+                yield b"n1:13395%d:134000 [%d] NCCL INFO Channel %02d/24 : %d[%d] -> %d[%d] via P2P/CUMEM\n" % (
+                    n % 8, n % 8, n % 24, n % 8, n % 8, (n + 1) % 8, (n + 1) % 8,
                 )  # fmt: skip
 
 

@@ -90,16 +90,27 @@ def test_no_log_is_absent_and_no_error():
         LogSource(WatchSpec())
 
 
-def test_the_first_reading_holds_the_last_lines(tmp_path, watch):
+def test_the_first_reading_shows_the_last_lines_and_the_next_understands_them(tmp_path, watch):
     path = tmp_path / "train.log"
-    path.write_text(steps(1, 50))
+    path.write_text("\x1b[32mstart\x1b[0m\n" + steps(1, 50))
     session = watch(path)
-    first, *_ = session.read()
+    glimpse, first, *_ = session.read()
+    assert glimpse.fresh
+    assert not glimpse.caught_up
+    assert [line.text for line in glimpse.tail][::49] == ["start", "[rank0]: step 49/1000 loss 0.0204"]
     assert first.fresh
     assert first.progress.step == 49
     assert first.tail[-1].text.startswith("step 49/1000")
-    assert first.last_output_at == pytest.approx(path.stat().st_mtime)
+    assert [line.offset for line in first.tail] == [line.offset for line in glimpse.tail]
+    assert first.last_output_at == glimpse.last_output_at == pytest.approx(path.stat().st_mtime)
     assert [rank.rank for rank in first.ranks] == [0]
+
+
+def test_a_glimpse_of_a_big_file_begins_at_a_line_start(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, 20_000))
+    glimpse, *_ = watch(path).read()
+    assert [line.text.split("/")[0] for line in glimpse.tail] == [f"[rank0]: step {n}" for n in range(19_900, 20_000)]
 
 
 def test_nothing_new_gives_no_reading(tmp_path, watch):
@@ -151,7 +162,7 @@ def test_a_big_file_shows_its_end_before_its_past_is_read(tmp_path, watch):
     path = tmp_path / "big.log"
     path.write_text("RuntimeError: NCCL communicator was aborted on rank 3\n" + steps(1, 40_000) * 4)
     session = watch(path)
-    first, *_ = session.read()
+    _, first, *_ = session.read()
     assert not first.caught_up
     assert first.scanned_part < 0.5
     assert first.tail[-1].text.startswith("step 39999/1000")
@@ -283,7 +294,7 @@ def test_without_inotify_the_slow_look_finds_it(tmp_path, watch):
     session.source.close()
     (tmp_path / "rank_1.log").write_text("step 3/10\n")
     session.read(later_s=10)
-    assert len(session.source._set.logs) == 2
+    assert len(session.source._logs._set.logs) == 2
 
 
 def test_a_newer_attempt_takes_the_place_of_the_old(tmp_path, watch):

@@ -36,7 +36,8 @@ class Reader:
         return self.parts[-1]
 
     def tail(self) -> tuple[LogLine, ...]:
-        (log,) = self.log_source._set.logs
+        assert self.log_source._logs is not None
+        (log,) = self.log_source._logs._set.logs
         return log.tail(1_000)
 
 
