@@ -16,7 +16,7 @@ from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
 from hangtop.logs.index import Index, Reader, Wants
-from hangtop.logs.lines import Line, Lines, Span, Writer
+from hangtop.logs.lines import NAME_WITHIN, Line, Lines, Span, Writer
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pace import PaceMeter
@@ -34,7 +34,6 @@ from hangtop.records.log import LogLine
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 1_000  # hits in a block from which it pays to leave out literals that have no more to say
-_NAME_WITHIN = 160  # bytes from a line's start in which its writer is named
 _BETWEEN = 500  # lines that are read to see whether a silence was one
 
 
@@ -142,7 +141,7 @@ class Digest:
         lines = Lines(block, self._clock)
         self._clock.look_for_year(block.data)
         self._messages.resume(lines, lines.first())
-        picked = pick(self._hits(block), lines, self._index)
+        picked = pick(self._hits(block), lines, self._index, self._free.is_open)
         done = -1
         for index in picked.at:
             if index >= done:
@@ -216,10 +215,8 @@ class Digest:
     def _sighted(self, sighting: Sighting, reader: Reader, line: Line, writer: _Writer, complete: bool) -> None:
         kind = (sighting.profile, sighting.kind)
         writer.sightings[kind] = sighting
-        for profile in reader.profiles:
-            stage = next((stage for stage in profile.stage if stage.id == reader.progress.stage), None)
-            if stage is not None:
-                self._marks.saw(profile, stage, line, self._who(line), late=complete)
+        for profile, stage in reader.stages:
+            self._marks.saw(profile, stage, line, self._who(line), late=complete)
         if sighting.counts:
             self._paces[kind].saw(sighting)
             for name, signature_id in _NOT_FINITE.items():
@@ -268,10 +265,10 @@ class Digest:
 
     def _sweep(self) -> None:
         """Every writer of the last lines is heard, whether its line holds a known text or not."""
-        names: set[object] = set()
+        names: set[bytes] = set()
         newest: Line | None = None
         for lines, span in self._recent.rows(self._swept):
-            name = lines.name(span.start, span.start + _NAME_WITHIN)
+            name = lines.name(span.start, span.start + NAME_WITHIN)
             if name in names:
                 continue
             names.add(name)

@@ -23,6 +23,11 @@ class FreeTexts:
     def __init__(self) -> None:
         self._open: dict[Writer, _Open] = {}
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any writer is in the middle of a block."""
+        return bool(self._open)
+
     def covers(self, line: Line, index: int, data: bytes, begins: Iterable[FreeText]) -> bool:
         """Whether this line is free text. `index`: where it starts in `data`; `begins`: the kinds whose literal it holds."""
         block = self._open.get(line.writer)

@@ -29,6 +29,7 @@ class Reader(Struct, frozen=True):
 
     profiles: tuple[Profile, ...]
     progress: ProgressLine
+    stages: tuple[tuple[Profile, Stage], ...] = ()
 
 
 class Total(Struct, frozen=True):
@@ -70,7 +71,8 @@ class Index:
         self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {frozenset(): self.scanner.hits}
         each = [_wants([owners]) for owners in self.scanner.owners]
         self.is_progress = [bool(wants.progress) for wants in each]
-        self.is_block = [wants.ends_free_text or any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
+        self.begins_text = [any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
+        self.ends_text = [wants.ends_free_text for wants in each]
         self.signatures = [wants.signatures for wants in each]
         self.only_detects = {
             number: wants.detects
@@ -127,10 +129,15 @@ def _readers(catalog: Catalog) -> list[Reader]:
         for progress in profile.progress:
             same = next((number for number, known in enumerate(readers) if known.progress == progress), None)
             if same is None:
-                readers.append(Reader((profile,), progress))
+                readers.append(_reader((profile,), progress))
             else:
-                readers[same] = Reader((*readers[same].profiles, profile), progress)
+                readers[same] = _reader((*readers[same].profiles, profile), progress)
     return readers
+
+
+def _reader(profiles: tuple[Profile, ...], progress: ProgressLine) -> Reader:
+    stages = ((profile, stage) for profile in profiles for stage in profile.stage if stage.id == progress.stage)
+    return Reader(profiles, progress, tuple(stages))
 
 
 def _wants(owners: Iterable[Iterable[Any]]) -> Wants:

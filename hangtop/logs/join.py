@@ -109,12 +109,17 @@ def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
 
 
 def _best(sightings: Sequence[Sighting], since: int, profiles: Sequence[Profile]) -> Sighting | None:
-    """The step line that counts: of this attempt, by the most specific profile that has one, the newest."""
+    """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
+    kind counts instead when it tells of the same steps, up to the same total."""
     place = _specific(profiles)
     steps = [
         each for each in sightings if each.counts and each.step is not None and each.offset >= since and each.profile in place
     ]
-    return max(steps, key=lambda each: (place[each.profile], each.offset), default=None)
+    best = max(steps, key=lambda each: (place[each.profile], each.offset), default=None)
+    newest = max(steps, key=lambda each: each.offset, default=None)
+    if best is None or newest is None:
+        return None
+    return newest if newest.total is not None and newest.total == best.total else best
 
 
 def _metrics(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) -> dict[str, float | None]:

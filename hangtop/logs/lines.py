@@ -17,8 +17,11 @@ Writer = tuple[str | int, ...]
 
 _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
 
+NAME_WITHIN = 160
+"""Bytes from a line's start in which its writer is named."""
+
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
-_FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\s*\d{1,5}: ")
+_FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _NAMES = re.compile(rb"\b[Rr](?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|\bTP\d+")
 
 
@@ -112,10 +115,18 @@ class Lines:
             index += 1
         return self.span(index) if index < len(self._data) else None
 
-    def name(self, start: int, hit: int) -> tuple[bytes, ...]:
+    def row(self, index: int) -> int:
+        """The first byte of the `\\n`-line that holds byte `index`."""
+        return self._data.rfind(b"\n", 0, index) + 1
+
+    def name(self, start: int, hit: int) -> bytes:
         """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
-        first = _FIRST_WORD.match(self._data, start)
-        return (first[0] if first else b"", *_NAMES.findall(self._data, start, min(hit, start + HEAD)))
+        data = self._data
+        end = min(hit, start + HEAD)
+        names = _NAMES.findall(data, start, end)
+        if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
+            names.append(first[0])
+        return b" ".join(names)
 
     def parse(self, span: Span, hit: int | None = None) -> Line:
         """What the line says. Of a very long one, its start and what stands around the hit."""

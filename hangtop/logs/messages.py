@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 
 from hangtop.logs.clean import clean_text
-from hangtop.logs.lines import Line, Lines, Span, Writer
+from hangtop.logs.lines import NAME_WITHIN, Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
 from hangtop.records.log import Finding, Role
@@ -108,9 +108,15 @@ class Messages:
 
     def _follow(self, tally: Tally, writer: Writer, left: int, lines: Lines, span: Span | None) -> None:
         """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
+        name = None
         while span is not None and left > 0:
-            line = lines.parse(span)
             left -= 1
+            if name is not None and lines.name(span.start, span.start + NAME_WITHIN) != name:
+                span = lines.next(span)
+                continue
+            line = lines.parse(span)
+            if name is None and line.writer == writer:
+                name = lines.name(span.start, span.start + NAME_WITHIN)
             if line.writer == writer and not _BETWEEN.match(line.text) and not self._raised(tally, line):
                 return
             span = lines.next(span)

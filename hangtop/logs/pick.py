@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from msgspec import Struct
@@ -12,11 +12,15 @@ from hangtop.logs.index import Index
 from hangtop.logs.lines import Lines
 from hangtop.logs.scan import Hit
 
-FEW = 24
-"""A literal with no more hits in a block than this has all its lines parsed."""
+FEW, FIRST = 64, 24
+"""A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
 
-FIRST = 8
-"""Of a literal with more, so many lines are parsed from the start of the block: they tell the pace."""
+LARGE = 1 << 20
+FEW_IN_LARGE = 8
+"""The same for both in a block larger than `LARGE`, where older parts of a big file are read."""
+
+PIECES = 4
+"""So many of the last pieces of a line that was drawn again and again with `\\r` are looked at: nested bars take turns."""
 
 STORM = 4_096
 """A message (not a progress line) with more hits than this is not asked for each writer's newest, only for its newest."""
@@ -29,29 +33,36 @@ class Picked(Struct, frozen=True):
     skipped: dict[int, int]
 
 
-def pick(hits: Sequence[Hit], lines: Lines, index: Index) -> Picked:
-    """The lines to parse."""
-    if len(hits) <= FEW:
+def pick(hits: Sequence[Hit], lines: Lines, index: Index, in_text: bool) -> Picked:
+    """The lines to parse. `in_text`: free text is open, so that no end of it may be missed."""
+    few, first = (FEW, FIRST) if len(lines.block.data) <= LARGE else (FEW_IN_LARGE, FEW_IN_LARGE)
+    if len(hits) <= few:
         return Picked(sorted({start for _, start, _ in hits}), {})
     counts = Counter(map(itemgetter(0), hits))
-    many = {number for number, count in counts.items() if count > FEW and not index.is_block[number]}
+    in_text = in_text or any(index.begins_text[number] for number in counts)
+    many = {number for number, count in counts.items() if count > few and not _borders_text(number, index, in_text)}
     if not many:
         return Picked(sorted({start for _, start, _ in hits}), {})
     picked = {start for number, start, _ in hits if number not in many}
     before = len(picked)
-    picked.update(_first(hits, many))
+    picked.update(_first(hits, many, first))
     storm = {number for number in many if counts[number] > STORM and not index.is_progress[number]}
-    picked.update(_first(reversed(hits), storm))
+    picked.update(_first(reversed(hits), storm, first))
     picked.update(_newest_of_each_writer(hits, lines, many - storm))
     taken = len(picked) - before
     return Picked(sorted(picked), {number: max(0, counts[number] - taken) for number in many if index.signatures[number]})
 
 
-def _first(hits: object, many: set[int]) -> list[int]:
-    """The first few hits of each of these literals."""
-    left = dict.fromkeys(many, FIRST)
+def _borders_text(number: int, index: Index, in_text: bool) -> bool:
+    """Whether a literal begins or ends free text, so that each of its lines counts."""
+    return in_text and (index.begins_text[number] or index.ends_text[number])
+
+
+def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
+    """The first hits of each of these literals, so many of each."""
+    left = dict.fromkeys(many, count)
     found: list[int] = []
-    for number, start, _ in hits:  # type: ignore[attr-defined]
+    for number, start, _ in hits:
         if number in left:
             found.append(start)
             left[number] -= 1
@@ -67,13 +78,18 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
 
     There is no early end and no cap: the rank that lags, and so stands furthest back, is the one that matters.
     """
-    seen: set[tuple[int, tuple[bytes, ...]]] = set()
+    seen: set[tuple[int, bytes]] = set()
     found: list[int] = []
-    line_start = len(lines.block.data)
+    line_start, row, pieces = len(lines.block.data), len(lines.block.data), 0
     for number, start, _ in reversed(hits):
         if start >= line_start or number not in many:
             continue
         line_start = lines.start(start)
+        pieces = pieces + 1 if line_start > row else 0
+        if not pieces:
+            row = lines.row(start)
+        elif pieces >= PIECES:
+            line_start = row
         key = (number, lines.name(line_start, start))
         if key not in seen:
             seen.add(key)

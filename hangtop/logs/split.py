@@ -59,7 +59,9 @@ class Blocks:
 
     def feed(self, data: bytes) -> Iterator[Block]:
         """The blocks that these bytes complete."""
-        data = self._utf8(data)
+        yield from self._cut(self._utf8(data))
+
+    def _cut(self, data: bytes) -> Iterator[Block]:
         buffer, begin = (self._rest + data if self._rest else data), 0
         while (end := self._limit - self._position + begin) <= len(buffer):
             self._limit += BLOCK
@@ -76,7 +78,7 @@ class Blocks:
     def flush(self) -> Iterator[Block]:
         """What there is up to now: the whole lines, then the last one if it has no end yet (once for each state of it)."""
         if self._start:
-            yield from self.feed(b"")
+            yield from self._cut(self._utf8(b"", last=True))
         buffer = self._rest
         cut = max(buffer.rfind(b"\n"), buffer.rfind(b"\r")) + 1
         if cut:
@@ -96,14 +98,12 @@ class Blocks:
         self._shown_open = 0
         return block
 
-    def _utf8(self, data: bytes) -> bytes:
-        """The bytes as UTF-8. The first two of a file are held back until both are there."""
+    def _utf8(self, data: bytes, last: bool = False) -> bytes:
+        """The bytes as UTF-8. Half a byte order mark is held back until the other half is there, or is not to come."""
         if self._start is not None:
             data = self._start + data
-            if len(data) == 1 and data in (b"\xff", b"\xfe") and not self._start:
+            if not data or (data in (b"\xff", b"\xfe") and not last):
                 self._start = data
-                return b""
-            if not data:
                 return b""
             self._start = None
             self._encoding = encoding_of(data)
