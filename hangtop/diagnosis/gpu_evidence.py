@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 
 from hangtop.diagnosis.gpu import (
@@ -16,9 +16,11 @@ from hangtop.diagnosis.gpu import (
     lately,
     power_part,
 )
+from hangtop.diagnosis.gpu_join import of_run
+from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.verdict import Evidence
-from hangtop.text import clock, rank_ranges, some
+from hangtop.text import clock, rank_ranges
 
 WORTH_SAYING = (
     "lost",
@@ -37,19 +39,15 @@ SAID_OF_ONE = 3
 """With more GPUs than that in the same trouble, only their numbers are said."""
 
 
-def gpu_evidence(nodes: Mapping[str, NodeGpus], now: float) -> tuple[Evidence, ...]:
+def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first: who does not answer, who waits or idles, then what else stands out. `supports`: for a hang."""
     said: list[Evidence] = []
-    for host, node in nodes.items():
-        where = f"{host}: " if len(nodes) > 1 else ""
-        lines = (*_silent(node), *_works(node, now), *_others(facts(node, now)))
+    for host, node in state.gpus.items():
+        mine = of_run(state, host)
+        where = f"{host}: " if len(state.gpus) > 1 else ""
+        lines = (*_silent(node), *_works(node, now, mine), *_others(facts(node, now, mine)))
         said += [Evidence("gpu", where + text, supports) for text, supports in lines]
     return tuple(said)
-
-
-def driver_stuck_since(node: NodeGpus) -> float | None:
-    """Since when no GPU of this node answers."""
-    return node.reading.stuck_since
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
@@ -70,10 +68,11 @@ def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
     yield f"GPU {first.index} silent since {clock(first.since)}{others}{whole}", True
 
 
-def _works(node: NodeGpus, now: float) -> Iterable[tuple[str, bool]]:
+def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable[tuple[str, bool]]:
     """`GPUs 0-2 4-7 at 100 % but 13 % of power (busy-waiting); GPU 3 at 0 %`. Normal power speaks against a hang."""
     tracks = node.tracks
-    used = [gpu for gpu in node.reading.gpus if is_current(gpu, now) and is_used(gpu, tracks.get(gpu.index, GpuTrack()))]
+    own = [gpu for gpu in node.reading.gpus if mine is None or gpu.index in mine]
+    used = [gpu for gpu in own if is_current(gpu, now) and is_used(gpu, tracks.get(gpu.index, GpuTrack()))]
     judged = [lately(gpu, tracks.get(gpu.index, GpuTrack()), now) for gpu in used]
     waiting = [gpu for gpu in judged if busy_waits(gpu)]
     idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT]
@@ -108,9 +107,3 @@ def _util(gpus: Sequence[Gpu]) -> str:
 def _power(gpus: Sequence[Gpu]) -> str:
     parts = [part for gpu in gpus if (part := power_part(gpu)) is not None]
     return f"{100 * median(parts):.0f}" if parts else "?"
-
-
-def answering(node: NodeGpus, now: float) -> str:
-    """`7 of 8 GPUs answer`."""
-    total = len(node.reading.gpus)
-    return f"{sum(is_current(gpu, now) for gpu in node.reading.gpus)} of {some(total, 'GPU')} answer"

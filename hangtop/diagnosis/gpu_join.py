@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
 
 
@@ -55,6 +56,23 @@ def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[i
         for index in gpus_of(pid, gpus, devices.get(pid, ())):
             found[index].append(pid)
     return {index: tuple(pids) for index, pids in found.items()}
+
+
+def of_run(state: RunState, host: str) -> frozenset[int] | None:
+    """Indices of the GPUs of this host that the run computes on; `None` when that is not known of all its ranks.
+
+    A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all GPUs are compared.
+    """
+    node, procs = state.gpus.get(host), state.processes.get(host)
+    if node is None or procs is None or procs.ended or not procs.processes:
+        return None
+    found = {
+        process.pid: gpus_of(process.pid, node.reading.gpus, process.devices, process.visible_devices)
+        for process in procs.processes
+    }
+    if any(process.role == "rank" and not found[process.pid] for process in procs.processes):
+        return None
+    return frozenset(index for indices in found.values() for index in indices) or None
 
 
 def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:

@@ -138,7 +138,7 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
     columns: list[tuple[bool, Column[GpuRow]]] = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
-        (any(row.ranks for row in rows), Column("rank", 5, 7, _ranks, right=True)),
+        (any(row.ranks not in ((), (row.gpu.index,)) for row in rows), Column("rank", 5, 7, _ranks, right=True)),
         (True, Column("util %", UTIL_BAR, 11, _util_bar)),
         (True, Column("util", 4, 0, _util, right=True, gap=0)),
         (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
-from hangtop.diagnosis.gpu_join import holders
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.panes.arrange import Want
 from hangtop.panes.gpu_nodes import node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
@@ -17,14 +17,16 @@ from hangtop.panes.ranks import one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View
-from hangtop.panes.words import CALM_WORDS
 from hangtop.ranks import join
 from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
+from hangtop.records.verdict import VerdictWord
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
 )  # fmt: skip
 QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
+MOST_NODES = 13
+STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
@@ -41,7 +43,7 @@ class GpusPane(Pane):
         nodes = _nodes(view)
         if not nodes:
             return Want(1)
-        rows = len(nodes) if len(nodes) > 1 else len(next(iter(nodes.values())).reading.gpus)
+        rows = min(len(nodes), MOST_NODES) if len(nodes) > 1 else len(next(iter(nodes.values())).reading.gpus)
         return Want(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
@@ -52,12 +54,12 @@ class GpusPane(Pane):
         if len(nodes) > 1:
             table = node_table(node_rows(nodes, view.now, trouble=in_trouble(view)), width, height - 1 - len(notes))
             return [self.head(nodes_summary(nodes, view.now, trouble=in_trouble(view)), width), *table, *notes]
-        node = next(iter(nodes.values()))
-        rows = gpu_rows(node, view.now, trouble=in_trouble(view), ranks=ranks_on(view, node))
+        host, node = next(iter(nodes.items()))
+        rows = gpu_rows(node, view.now, trouble=in_trouble(view), ranks=ranks_on(view, host), of_run=of_run(view.state, host))
         return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        found = [fact for node in _nodes(view).values() for fact in facts(node, view.now)]
+        found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]
         parts = _counted([fact for fact in found if fact.role == "bad" or fact.kind == "late"], trouble=in_trouble(view))
         return (parts[0][0][0], parts[0][0][1].split()[0]) if parts else None
 
@@ -67,8 +69,8 @@ class GpusPane(Pane):
 
 
 def in_trouble(view: View) -> bool:
-    """While a run is well nothing of it is red or amber."""
-    return view.verdict is not None and view.verdict.word not in CALM_WORDS
+    """Only in a run that stands is an idle or busily waiting GPU coloured: in a slow one the peers wait for good reason."""
+    return view.verdict is not None and view.verdict.word in STANDING
 
 
 def nothing(view: View) -> Row:
@@ -82,13 +84,13 @@ def nothing(view: View) -> Row:
     return source_line(view, "gpu")
 
 
-def ranks_on(view: View, node: NodeGpus) -> dict[int, tuple[int, ...]]:
+def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
     """GPU index → ranks that compute on it."""
-    rank_of = {rank.pid: rank.rank for rank in join(view.state) if rank.pid is not None}
-    procs = view.state.procs.processes if view.state.procs else ()
-    rank_of.update((process.pid, process.rank) for process in procs if process.rank is not None)
-    held = holders(node.reading.gpus, {process.pid: process.devices for process in procs})
-    return {index: tuple(sorted({rank_of[pid] for pid in pids if pid in rank_of})) for index, pids in held.items()}
+    ranks = [rank for rank in join(view.state) if rank.gpu is not None and rank.host == host]
+    return {
+        index: tuple(rank.rank for rank in ranks if rank.gpu == index)
+        for index in {rank.gpu for rank in ranks if rank.gpu is not None}
+    }
 
 
 def summary(rows: Sequence[GpuRow], now: float) -> Row:

@@ -11,6 +11,7 @@ from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import gpus_of, holders, host_pids, memory_of
 from hangtop.diagnosis.growth import growth
 from hangtop.gpu_life import fold_gpus
+from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.samples import SLOTS, Samples, add_whole
 from hangtop.text import clock
@@ -37,7 +38,7 @@ def said(node: NodeGpus, now: float = START) -> list[tuple[int, str]]:
 
 
 def texts(node: NodeGpus, now: float = START) -> list[tuple[str, bool | None]]:
-    return [(evidence.text, evidence.supports) for evidence in gpu_evidence({"n1": node}, now)]
+    return [(evidence.text, evidence.supports) for evidence in gpu_evidence(RunState(gpus={"n1": node}), now)]
 
 
 def test_full_utilisation_at_low_power_is_busy_waiting_and_a_matmul_is_not() -> None:
