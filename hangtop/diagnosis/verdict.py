@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import feed, gone, log, process, ray_rules, waiting
+from hangtop.diagnosis import feed, gone, gpu_rules, log, process, ray_rules, waiting
 from hangtop.diagnosis.case import Case, look
+from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.model import RunState
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from hangtop.spec import WatchSpec
 
 Rule = Callable[[Case], Verdict | None]
@@ -19,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     log.crashed,
     log.finished,
     process.writer_gone,
+    gpu_rules.driver_hung,
     gone.dead,
     gone.stopped,
     gone.blocked,
@@ -32,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     waiting.desync,
     waiting.straggler,
     waiting.all_wait,
+    gpu_rules.spins,
     waiting.standing_still,
     log.repeats_itself,
     log.left_behind,
@@ -40,10 +43,22 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+CALM = frozenset({"running", "finished", "blind", "crashed"})
+"""Verdicts to which the GPUs add nothing."""
+
+
 def judge(case: Case) -> Verdict:
     """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
-    return replace(verdict, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+    evidence = verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence)
+    return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+
+
+def _with_gpus(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """What the GPUs say, beside what the rule found; a rule over GPUs has said it already."""
+    if any(one.source == "gpu" for one in evidence):
+        return evidence
+    return (*evidence[:-1], *gpu_evidence(case.state, case.now)[:2], *evidence[-1:])
 
 
 def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:

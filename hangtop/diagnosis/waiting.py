@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.laggards import laggards
@@ -73,15 +74,20 @@ def alive(case: Case) -> Verdict | None:
         return None
     working = [one for one in case.standings if one.alive]
     growing = _growing(case)
-    if not working and growing is None:
+    computing = gpu_rules.works(case)
+    if not working and growing is None and not computing:
         return None
     peers = [one for one in case.standings if one.waits_for_peers]
     evidence = [Evidence("procs", f"{one.name}: {_life(one)}") for one in working[:2]]
+    evidence += computing[:1]
     if growing is not None:
         evidence.insert(0, growing)
     if peers:
         evidence.append(_stack_evidence(peers))
-    who = f"{_names(working)} {_verb(working)}: {working[0].text}" if working else "A checkpoint is being written"
+    if working:
+        who = f"{_names(working)} {_verb(working)}: {working[0].text}"
+    else:
+        who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
     waiting = f"; {some(len(peers), 'rank')} wait for it" if peers else ""
     return _slow(case, f"{who}{waiting}. Do not kill it.", None, tuple(evidence))
 

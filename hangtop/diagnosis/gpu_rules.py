@@ -1,0 +1,74 @@
+"""Rules over the GPUs of a quiet run: the driver gives no answer, all spin but one, all spin, or they compute."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.gpu import facts
+from hangtop.diagnosis.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.gpu_join import of_run
+from hangtop.records.verdict import Culprit, Evidence, Verdict
+from hangtop.text import clock, rank_ranges
+
+NO_ANSWER_S = 10.0
+"""A busy driver may take seconds (NordicHPC/sonar#92); after this it is called stuck."""
+
+
+def driver_hung(case: Case) -> Verdict | None:
+    """The whole driver of a node has given no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333)."""
+    if case.silence_s is None or case.silence_s < min(NO_ANSWER_S, case.quiet_s):
+        return None
+    for host, node in case.state.gpus.items():
+        since = node.reading.stuck_since
+        if since is None or case.now - since < NO_ANSWER_S:
+            continue
+        call = f" in {node.reading.stuck_in}" if node.reading.stuck_in else ""
+        return Verdict(
+            word="hung",
+            headline=f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}.",
+            refute="the driver answers again",
+            kind="driver_hung",
+            confidence="certain",
+            evidence=gpu_evidence(case.state, case.now)[:3],
+        )
+    return None
+
+
+def spins(case: Case) -> Verdict | None:
+    """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968, NCCL#1550).
+
+    The one that does not spin is the suspect. Stands behind the rules over stacks, which see the same and name the place.
+    """
+    if not case.is_quiet:
+        return None
+    suspects: list[Culprit] = []
+    waiting = 0
+    for host, node in case.state.gpus.items():
+        mine = of_run(case.state, host)
+        for fact in facts(node, case.now, mine):
+            waiting += fact.kind == "busy-wait"
+            if fact.kind in ("idle", "empty", "lost"):
+                suspects.append(_suspect(case, host, fact.index, fact.text))
+    if not waiting:
+        return None
+    ranks = rank_ranges(one.rank for one in suspects if one.rank is not None)
+    who = f"rank {ranks} does not" if ranks else "none stands out"
+    return Verdict(
+        word="hung",
+        headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {clock(case.log.last_output_at)}.",
+        refute="their power rises, or a line is written",
+        kind="nccl",
+        confidence="likely",
+        culprits=tuple(suspects),
+        evidence=gpu_evidence(case.state, case.now)[:3],
+        next=(("s", "stacks"),),
+    )
+
+
+def works(case: Case) -> tuple[Evidence, ...]:
+    """GPUs of the run at normal power: they compute, whatever the log does."""
+    return tuple(one for one in gpu_evidence(case.state, case.now) if one.supports is False)
+
+
+def _suspect(case: Case, host: str, index: int, text: str) -> Culprit:
+    rank = next((rank for rank in case.ranks if rank.gpu == index and rank.host in (None, host)), None)
+    return Culprit(rank.rank if rank else None, rank.pid if rank else None, host, "possible", (f"GPU {index} {text}",))

@@ -1,0 +1,80 @@
+"""GPUs in the verdict: a stuck driver, kernels that spin, the one that does not, and work at normal power."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState
+from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import LogFile, LogReading, RankLog
+from hangtop.spec import WatchSpec
+
+NOW = 10_000.0
+SPEC = WatchSpec(logs=("train.log",))
+G = 2**30
+
+
+def gpu(index: int, util_percent: float, power_w: float) -> Gpu:
+    return Gpu(
+        index,
+        "ok",
+        read_at=NOW,
+        util_percent=util_percent,
+        power_w=power_w,
+        limit_w=700.0,
+        used_bytes=60 * G,
+        total_bytes=80 * G,
+    )
+
+
+def run(*gpus: Gpu, silence_s: float = 200.0, stuck_since: float | None = None) -> RunState:
+    log = LogReading(files=(LogFile("train.log", size_bytes=10),), bytes=10, last_output_at=NOW - silence_s)
+    reading = GpuReading(gpus=gpus, stuck_since=stuck_since, stuck_in="nvmlDeviceGetMemoryInfo" if stuck_since else None)
+    return RunState(
+        log=log,
+        ranks={index: RankLog(index, step=7, last_at=NOW - silence_s) for index in range(len(gpus))},
+        gpus={"n1": NodeGpus(reading, NOW)},
+        health={"log": SourceHealth("log", read_at=NOW)},
+        heard_at=NOW,
+    )
+
+
+SPINNING = tuple(gpu(index, 100.0, 92.0) for index in range(8))
+COMPUTING = tuple(gpu(index, 98.0, 610.0) for index in range(8))
+
+
+def test_gpus_that_spin_are_a_hung_collective_and_the_idle_one_is_the_suspect() -> None:
+    odd = replace(SPINNING[3], util_percent=0.0, power_w=71.0)
+    verdict = diagnose(run(*SPINNING[:3], odd, *SPINNING[4:]), SPEC, NOW)
+    assert (verdict.word, verdict.kind) == ("hung", "nccl")
+    assert "7 GPUs wait busily" in verdict.headline
+    assert [one.why for one in verdict.culprits] == [("GPU 3 at 0 %",)]
+    assert any("13 % of power" in one.text for one in verdict.evidence)
+
+
+def test_when_all_spin_none_is_named() -> None:
+    verdict = diagnose(run(*SPINNING), SPEC, NOW)
+    assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
+
+
+def test_gpus_at_normal_power_are_work_and_not_to_be_killed() -> None:
+    verdict = diagnose(run(*COMPUTING), SPEC, NOW)
+    assert verdict.word == "slow"
+    assert "The GPUs compute" in verdict.headline
+    assert "Do not kill it" in verdict.headline
+
+
+def test_a_driver_that_gives_no_answer_is_named_with_the_call() -> None:
+    verdict = diagnose(run(*SPINNING, stuck_since=NOW - 40), SPEC, NOW)
+    assert (verdict.word, verdict.kind, verdict.confidence) == ("hung", "driver_hung", "certain")
+    assert "nvmlDeviceGetMemoryInfo" in verdict.headline
+
+
+def test_a_driver_that_is_slow_for_a_moment_is_no_hang() -> None:
+    assert diagnose(run(*COMPUTING, stuck_since=NOW - 4, silence_s=20), SPEC, NOW).word == "running"
+
+
+def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:
+    assert diagnose(run(*SPINNING, silence_s=20), SPEC, NOW).word == "running"
