@@ -26,8 +26,8 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `gpus`, `ray`: by host. `looks`: the last looks at the stacks, latest last. `heard_at` is when the probe last gave a sign of life, by
-    the clock of the readings.
+    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last.
+    `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
 
     log: LogReading | None = None
@@ -35,6 +35,7 @@ class RunState(Struct, frozen=True):
     tail: tuple[LogLine, ...] = ()
     tail_total: int = 0
     procs: ProcessReading | None = None
+    processes: Mapping[str, ProcessReading] = MappingProxyType({})
     machine: HostReading | None = None
     runs: RunsReading | None = None
     checkpoints: CheckpointReading | None = None
@@ -54,7 +55,7 @@ def fold(state: RunState, reading: Reading) -> RunState:
         case LogReading() as log:
             state = _fold_log(state, log)
         case ProcessReading() as procs:
-            state = replace(state, procs=procs)
+            state = replace(state, procs=procs, processes=MappingProxyType({**state.processes, reading.host: procs}))
         case HostReading() as machine:
             state = replace(state, machine=machine)
         case RunsReading() as runs:

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct
 
+from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.ray import rank_actors
 from hangtop.model import RunState
+from hangtop.records.gpu import Gpu
 from hangtop.records.log import RankLog
+from hangtop.records.process import Process, ProcessReading, exit_words
+from hangtop.records.ray import RayActor
+from hangtop.records.stack import Stack
+
+BLOCKED_PART = 0.9
+"""In uninterruptible sleep in that share of the last looks, without a byte moved: blocked, not just reading much."""
+BLOCKED_SAMPLES = 5
+BEHIND_STEPS = 2
+RAY_TITLE = re.compile(r"^ray::(?:.+:)?(?P<actor>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
+"""`ray::Class.method` while a method runs, `ray::Class` between calls, `ray::name:Class.__init__` (Ray 2.60)."""
 
 
 class Rank(Struct, frozen=True, omit_defaults=True):
     """One member of the run, as all sources together know it. Unknown is `None`.
 
     `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
-    `state`: process state letter. `doing`: what it does, in a few words. `why`: the facts by which it stands out, if any.
+    `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
+    included. `doing`: what it does, in a few words. `why`: the facts by which it stands out, if any.
     """
 
     rank: int
@@ -36,32 +53,160 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     wchan: str | None = None
     doing: str | None = None
     why: str | None = None
+    process: Process | None = None
 
     def silence_s(self, now: float) -> float | None:
         """Seconds since this rank's own last line; `None` when its lines carry no clock."""
         return None if self.last_at is None else max(0.0, now - self.last_at)
 
 
+class Known(Struct, frozen=True):
+    """What the sources say, sorted so that each rank is found at once. A stack belongs to a pid and start ticks."""
+
+    host: dict[int, str]
+    process: dict[int, Process]
+    actor: dict[int, RayActor]
+    absent: frozenset[int]
+    stacks: dict[tuple[int, int], Stack]
+    held: dict[tuple[str, int], dict[int, int]]
+    furthest: int | None
+
+
 def join(state: RunState) -> tuple[Rank, ...]:
     """One record for each rank that any source knows, by number."""
-    furthest = max((log.step for log in state.ranks.values() if log.step is not None), default=None)
-    return tuple(_rank(state.ranks[number], furthest) for number in sorted(state.ranks))
+    known = _known(state)
+    numbers = sorted({*state.ranks, *known.process, *known.actor})
+    return tuple(_rank(state, state.ranks.get(number) or RankLog(number), known) for number in numbers)
 
 
-def _rank(log: RankLog, furthest: int | None) -> Rank:
+def _known(state: RunState) -> Known:
+    readings = state.processes or ({"": state.procs} if state.procs is not None else {})
+    host, process = _processes(state, readings)
+    met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
+    looks = [stack for look in state.looks for stack in look.stacks if stack.threads]
+    steps = [log.step for log in state.ranks.values() if log.step is not None]
+    return Known(
+        host=host,
+        process=process,
+        actor=rank_actors(state),
+        absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
+        stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
+        held=_held(state, readings),
+        furthest=max(steps, default=None),
+    )
+
+
+def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple[dict[int, str], dict[int, Process]]:
+    """Host and process of each rank: by its environment, else by the pid that the log names. The living hide the ended."""
+    number_of = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
+    hosts: dict[int, str] = {}
+    found: dict[int, Process] = {}
+    for host, reading in readings.items():
+        for process in (*reading.ended, *reading.processes):
+            number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
+            if number is not None and (number not in found or process.state not in "ZX"):
+                hosts[number], found[number] = host, process
+    return hosts, found
+
+
+def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:
+    """Bytes by GPU index for each host and rank: what the rank and the processes below it hold."""
+    held: dict[tuple[str, int], dict[int, int]] = {}
+    for host, reading in readings.items():
+        rank_of = {process.pid: process.rank for process in reading.processes if process.rank is not None}
+        for gpu in state.gpus[host].reading.gpus if host in state.gpus else ():
+            for process in gpu.processes:
+                if process.visible and process.pid in rank_of:
+                    sizes = held.setdefault((host, rank_of[process.pid]), {})
+                    sizes[gpu.index] = sizes.get(gpu.index, 0) + (process.used_bytes or 0)
+    return held
+
+
+def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
+    process, actor = known.process.get(log.rank), known.actor.get(log.rank)
+    lag = None if log.step is None or known.furthest is None else known.furthest - log.step
+    title = None if process is None else RAY_TITLE.match(process.command)
+    method = actor.method if actor else title["method"] if title else None
     return Rank(
         rank=log.rank,
-        world=log.world,
-        local_rank=log.local_rank,
-        host=log.host,
-        pid=log.pid,
-        actor=log.actor,
+        world=log.world or (process.world if process else None) or (actor.world if actor else None),
+        local_rank=log.local_rank if log.local_rank is not None or process is None else process.local_rank,
+        host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
+        pid=process.pid if process else log.pid or (actor.pid if actor else None),
+        started_at=process.started_at if process else None,
+        gpu=_gpu(state, log.rank, known),
+        actor=log.actor or (actor.cls if actor else None) or (title["actor"] if title else None),
         stage=log.stage,
         step=log.step,
         total=log.total,
         step_s=log.step_s,
-        lag=None if log.step is None or furthest is None else furthest - log.step,
+        lag=lag,
         last_at=log.last_at,
         lines=log.lines,
         metrics=log.metrics,
+        cpu_percent=process.cpu_percent if process else actor.cpu_percent if actor else None,
+        state=process.state if process else actor.process_state if actor else None,
+        wchan=process.wchan if process else None,
+        doing=method if process is None else _doing(process, known, method),
+        why="; ".join(_reasons(process, lag, log.rank in known.absent)) or None,
+        process=process,
     )
+
+
+def _gpu(state: RunState, rank: int, known: Known) -> int | None:
+    """The GPU where it holds most memory; else the one that Ray gave it, or the only one that it may see or has open."""
+    host, process, actor = known.host.get(rank, ""), known.process.get(rank), known.actor.get(rank)
+    if held := known.held.get((host, rank)):
+        return max(held, key=lambda index: held[index])
+    if actor is not None and len(actor.gpus) == 1:
+        return actor.gpus[0]
+    gpus = state.gpus[host].reading.gpus if host in state.gpus else ()
+    if process is None:
+        return None
+    return _only_visible(process.visible_devices, gpus) if process.visible_devices else _only_open(process.devices, gpus)
+
+
+def _only_visible(names: str, gpus: Iterable[Gpu]) -> int | None:
+    """`CUDA_VISIBLE_DEVICES` with one entry, a number or a UUID. With several, only the driver knows which is used."""
+    name = names.strip()
+    if name.isdecimal():
+        return int(name)
+    return next(
+        (gpu.index for gpu in gpus if gpu.uuid is not None and "," not in name and name and gpu.uuid.startswith(name)), None
+    )
+
+
+def _only_open(minors: tuple[int, ...], gpus: Iterable[Gpu]) -> int | None:
+    return next((gpu.index for gpu in gpus if len(minors) == 1 and gpu.minor == minors[0]), None)
+
+
+def _doing(process: Process, known: Known, method: str | None) -> str | None:
+    """Its state when that says all; else its stack, else the method that Ray runs in it."""
+    if process.state == "X":
+        return "ended" if process.exit_code is None else exit_words(process.exit_code)
+    if process.state not in "RSI":
+        return process.doing
+    stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
+    now = doing(stack) if stack is not None else None
+    return f"{now.text} ({now.where})" if now is not None else method
+
+
+def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:
+    """The facts by which a rank stands out, the surest first."""
+    if process is not None:
+        if process.state in "ZX":
+            yield "its process ended" if process.exit_code is None else f"its process ended: {exit_words(process.exit_code)}"
+        elif process.state in "Tt" or is_blocked(process):
+            yield process.doing
+    if absent:
+        yield "has not joined its peers at the master port"
+    if lag is not None and lag >= BEHIND_STEPS:
+        yield f"{lag:,} steps behind"
+
+
+def is_blocked(process: Process) -> bool:
+    """In uninterruptible sleep for good: one wait channel, no byte moved, no CPU used (rule R4 of the hang research)."""
+    recent = process.recent
+    if process.state != "D" or recent is None or recent.samples < BLOCKED_SAMPLES:
+        return False
+    return recent.blocked_part >= BLOCKED_PART and not recent.io_b_s and not recent.cpu_percent
