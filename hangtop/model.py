@@ -14,6 +14,7 @@ from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
+from hangtop.records.nccl import LOOKS_KEPT, NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.reading import Reading
@@ -26,7 +27,8 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last.
+    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last;
+    `nccl`: the last two at the collectives.
     `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
 
@@ -41,6 +43,7 @@ class RunState(Struct, frozen=True):
     checkpoints: CheckpointReading | None = None
     gpus: Mapping[str, NodeGpus] = MappingProxyType({})
     looks: tuple[StacksReading, ...] = ()
+    nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     page: PageReading | None = None
@@ -71,6 +74,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RayDaemons() as daemons:
             state = replace(state, ray_daemons=MappingProxyType({**state.ray_daemons, reading.host: daemons}))
+        case NcclReading() as nccl:
+            state = replace(state, nccl=(*state.nccl, nccl)[-LOOKS_KEPT:])
         case PageReading() as page:
             state = replace(state, page=page)
         case Heartbeat() as beat:

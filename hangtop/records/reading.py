@@ -9,6 +9,7 @@ from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogReading, PageReading
+from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.runs import RunsReading
@@ -23,6 +24,7 @@ Value = (
     | RunsReading
     | CheckpointReading
     | StacksReading
+    | NcclReading
     | RayReading
     | RayDaemons
     | Heartbeat

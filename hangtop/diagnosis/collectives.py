@@ -1,0 +1,86 @@
+"""Which rank is behind in its collectives: by NCCL's own counts, and by the flight recorder's sequence numbers.
+
+A difference alone is normal, for a query meets a run in motion; one that stands still over two looks is not (NCCL docs, RAS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
+
+
+class Behind(Struct, frozen=True, omit_defaults=True):
+    """A member of a communicator or group that has launched fewer collectives than others, or does not answer.
+
+    `count` of `most` launched. `frozen`: both were the same at the look before; `None` when there was none.
+    `rank` counts inside the communicator: match by `pid` where there is one.
+    """
+
+    group: str
+    rank: int
+    operation: str
+    count: int | None = None
+    most: int | None = None
+    pid: int | None = None
+    host: str | None = None
+    frozen: bool | None = None
+
+    @property
+    def text(self) -> str:
+        """`launched 41,207 of 41,208 all_reduce`."""
+        if self.count is None or self.most is None:
+            return f"does not answer NCCL ({self.operation})"
+        return f"launched {self.count:,} of {self.most:,} {self.operation}"
+
+
+def behind(communicators: Iterable[Communicator], before: Iterable[Communicator] = ()) -> tuple[Behind, ...]:
+    """Members that are behind in any operation, or do not answer, in all communicators."""
+    then = {one.id: one for one in before}
+    found: list[Behind] = []
+    for comm in communicators:
+        past = {rank.rank: rank for rank in then[comm.id].ranks} if comm.id in then else None
+        for rank in comm.ranks:
+            if rank.status in ("missing", "dead"):
+                found.append(Behind(comm.id, rank.rank, rank.status, pid=rank.pid, host=rank.host, frozen=_same(past, rank)))
+            else:
+                found += _short(comm, rank, past, then.get(comm.id))
+    return tuple(found)
+
+
+def _short(comm: Communicator, rank: CommRank, past: Mapping[int, CommRank] | None, then: Communicator | None) -> list[Behind]:
+    """The operations in which this rank is behind its peers."""
+    short = []
+    for operation, most in comm.most.items():
+        count = rank.counts.get(operation)
+        if count is not None and count < most:
+            still = None if then is None or past is None else _same(past, rank) and then.most.get(operation) == most
+            short.append(Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, still))
+    return short
+
+
+def _same(past: Mapping[int, CommRank] | None, rank: CommRank) -> bool | None:
+    if past is None:
+        return None
+    before = past.get(rank.rank)
+    return before is not None and (before.counts, before.status) == (rank.counts, rank.status)
+
+
+def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
+    """Ranks whose last enqueued collective is not that of the furthest rank, by process group. One rank alone tells nothing."""
+    groups: dict[str, list[tuple[int, FlightGroup]]] = {}
+    for dump in dumps:
+        for group in dump.groups:
+            if group.enqueued is not None:
+                groups.setdefault(group.id, []).append((dump.rank, group))
+    found: list[Behind] = []
+    for name, members in groups.items():
+        furthest = max((group for _, group in members), key=lambda group: group.enqueued or 0)
+        found += [
+            Behind(furthest.name or name, rank, furthest.operation or "collective", group.enqueued, furthest.enqueued)
+            for rank, group in sorted(members, key=lambda member: member[0])
+            if (group.enqueued or 0) < (furthest.enqueued or 0)
+        ]
+    return tuple(found)

@@ -1,0 +1,132 @@
+"""torch's flight recorder: files in which each rank wrote down its last collectives, before or after it hung.
+
+The files are pickles, and a pickle can run any code. They are read with an unpickler that knows no classes at all: real dumps
+(torch 2.13, gloo) hold only lists, dicts, strings and numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hangtop.logs.clean import clean_text
+from hangtop.records.nccl import FlightDump, FlightGroup
+
+MAX_BYTES = 64_000_000
+NAMES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+"""Environment variables with the beginning of the files' paths; the rank is added (torch 2.13, and before)."""
+PIPES = ("TORCH_NCCL_DEBUG_INFO_PIPE_FILE",)
+"""Beginning of the path of the FIFO that asks a rank for its dump, followed by `<rank>.pipe`."""
+
+
+class NotADump(ValueError):
+    """Not a dump, or one that asks for more than plain data. The message is one line."""
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Loads containers, strings and numbers; refuses every class and function by name."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise NotADump(f"refused: it wants to load {module}.{name}, which a dump never does")
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise NotADump("refused: it refers to something outside itself")
+
+
+def load(data: bytes) -> dict[str, Any]:
+    """The dump as plain data. Raises `NotADump`."""
+    try:
+        loaded = _PlainUnpickler(io.BytesIO(data)).load()
+    except NotADump:
+        raise
+    except Exception as error:  # a broken pickle raises nearly anything (pickle docs); all of it means the same here
+        raise NotADump(f"cannot be read: {type(error).__name__}: {clean_text(str(error))[:200]}") from error
+    if not isinstance(loaded, dict) or "entries" not in loaded:
+        raise NotADump("a pickle, but no flight recorder dump")
+    return loaded
+
+
+def groups(dump: Mapping[str, Any]) -> tuple[FlightGroup, ...]:
+    """The process groups of a dump with their sequence numbers, and the last collective of each."""
+    status = {str(key): value for key, value in _mapping(dump.get("pg_status")).items()}
+    last: dict[str, Mapping[str, Any]] = {}
+    for entry in dump.get("entries") or ():
+        if isinstance(entry, Mapping) and not entry.get("is_p2p"):
+            last[_group_of(entry)] = entry
+    names = {_group_of(entry): _name_of(entry) for entry in last.values()}
+    return tuple(_group(key, names.get(key, ""), _mapping(status.get(key)), last.get(key)) for key in sorted({*status, *last}))
+
+
+def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, Any] | None) -> FlightGroup:
+    enqueued = _number(status.get("last_enqueued_collective"))
+    if enqueued is None and entry is not None:
+        enqueued = _number(entry.get("collective_seq_id"))
+    return FlightGroup(
+        id=clean_text(key),
+        name=clean_text(name),
+        enqueued=enqueued,
+        completed=_number(status.get("last_completed_collective")),
+        operation=clean_text(str(entry["profiling_name"])).partition(":")[2] if entry and entry.get("profiling_name") else None,
+        state=clean_text(str(entry.get("state"))) if entry else None,
+        sizes=clean_text(str(entry.get("input_sizes"))) if entry else None,
+    )
+
+
+def read(path: Path) -> FlightDump | None:
+    """The dump in a file; `None` for a file whose name ends in no rank, or that is still empty."""
+    number = re.search(r"(\d+)$", path.name)
+    about = path.stat()
+    if number is None or about.st_size == 0:
+        return None
+    if about.st_size > MAX_BYTES:
+        return FlightDump(int(number[1]), str(path), about.st_mtime, problem=f"larger than {MAX_BYTES // 1_000_000} MB")
+    try:
+        return FlightDump(int(number[1]), str(path), about.st_mtime, groups(load(path.read_bytes())))
+    except NotADump as error:
+        return FlightDump(int(number[1]), str(path), about.st_mtime, problem=str(error))
+
+
+def beginnings(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    """Where dumps may lie: as the ranks' environments say, and torch's own places."""
+    found = {env[name]: None for env in environments for name in NAMES if env.get(name)}
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return (*found, "/tmp/nccl_trace_rank_", f"{cache}/torch/comm_lib_trace_rank_")
+
+
+def find(paths: Iterable[str], since: float) -> tuple[Path, ...]:
+    """Files that begin with one of `paths`, go on with a number, and were written after `since`."""
+    found = []
+    for beginning in paths:
+        place = Path(beginning).parent
+        name = beginning.rpartition("/")[2]
+        if not place.is_dir():
+            continue
+        with os.scandir(place) as entries:
+            numbered = [
+                one for one in entries if one.name.startswith(name) and one.name[len(name) :].isdecimal() and one.is_file()
+            ]
+        found += [Path(one.path) for one in numbered if one.stat().st_mtime >= since]
+    return tuple(sorted(set(found)))
+
+
+def _group_of(entry: Mapping[str, Any]) -> str:
+    group = entry.get("process_group")
+    return str(group[0]) if isinstance(group, (tuple, list)) and group else str(entry.get("pg_id", ""))
+
+
+def _name_of(entry: Mapping[str, Any]) -> str:
+    group = entry.get("process_group")
+    return str(group[1]) if isinstance(group, (tuple, list)) and len(group) > 1 else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

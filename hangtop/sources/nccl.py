@@ -1,0 +1,93 @@
+"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both optional, both without touching the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from hangtop.records.ask import Ask
+from hangtop.records.nccl import FlightDump, NcclReading
+from hangtop.records.reading import Value
+from hangtop.sources import Absent, Trouble, flight, ras
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.linux import LinuxTable
+from hangtop.sources.proc.table import Identity
+from hangtop.spec import WatchSpec
+
+WORTH_S = 3_600.0
+"""Dumps older than this belong to another run, unless a rank that still lives is as old."""
+KEPT = ("RANK", "NCCL_RAS_ADDR", *flight.NAMES)
+NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no flight recorder dump"
+
+
+class NcclSource:
+    """Asks the RAS port and looks for dumps, every 10 s: a RAS query makes all processes of the job answer."""
+
+    name = "nccl"
+    interval_s = 10.0
+    deadline_s = ras.LIMIT_S + 2.0
+
+    def __init__(self, spec: WatchSpec) -> None:
+        del spec  # whose processes they are, the diagnosis tells by their pids
+        self._ranks = RankEnvironments()
+
+    def read(self, now: float) -> Iterable[Value]:
+        ranks = self._ranks.look()
+        dumps = self._dumps(ranks, now)
+        address = next((one for env, _ in ranks if (one := ras_address(env))), ras.ADDRESS)
+        try:
+            communicators, version = ras.read(ras.query(address))
+        except ConnectionError as error:
+            if not dumps:
+                raise Absent(NOTHING.format(address=f"{address[0]}:{address[1]}")) from error
+            yield NcclReading(now, dumps=dumps)
+        except (OSError, ras.RasError) as error:
+            if not dumps:
+                raise Trouble(f"NCCL's RAS port at {address[0]}:{address[1]}: {error}") from error
+            yield NcclReading(now, dumps=dumps, note=f"NCCL's RAS port: {error}")
+        else:
+            yield NcclReading(now, communicators, dumps, version)
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        return ()
+
+    def _dumps(self, ranks: tuple[tuple[Mapping[str, str], float], ...], now: float) -> tuple[FlightDump, ...]:
+        since = min((started_at for _, started_at in ranks), default=now - WORTH_S)
+        found = []
+        for path in flight.find(flight.beginnings(env for env, _ in ranks), since):
+            try:
+                dump = flight.read(path)
+            except OSError as error:
+                dump = FlightDump(-1, str(path), now, problem=error.strerror or str(error))
+            if dump is not None:
+                found.append(dump)
+        return tuple(found)
+
+
+class RankEnvironments:
+    """What the environments of ranks say: those processes that have a RANK. Each process is asked once in its life."""
+
+    def __init__(self) -> None:
+        self._table = LinuxTable()
+        self._guard: Guard[Identity, Mapping[str, str]] = Guard()
+        self._known: dict[Identity, Mapping[str, str]] = {}
+
+    def look(self) -> tuple[tuple[Mapping[str, str], float], ...]:
+        """The environments of all ranks that live, reduced to what matters here, with the start of each."""
+        try:
+            self._table.refresh(())
+        except OSError:  # no /proc on this system
+            return ()
+        living = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel}
+        self._known = {identity: env for identity, env in self._known.items() if identity in living}
+        new = {identity: partial(self._table.environ, identity.pid) for identity in living if identity not in self._known}
+        for identity, answer in self._guard.ask(new).items():
+            self._known[identity] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
+        ranks = ((identity, env) for identity, env in self._known.items() if "RANK" in env)
+        return tuple((env, self._table.started_at(identity.start_ticks)) for identity, env in ranks)
+
+
+def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:
+    """Where this process's NCCL listens, if its environment says: `host:port`, `[v6]:port`."""
+    host, _, port = env.get("NCCL_RAS_ADDR", "").rpartition(":")
+    return (host.strip("[]"), int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None

@@ -1,0 +1,171 @@
+"""Ranks that use torch.distributed over gloo, and one thing that goes wrong. Needs torch, no GPU.
+
+    gloo.py FAULT [--world N] [--rank R] [--step S] [--seconds T] [--folder F]
+
+Every process ends by itself after LIFE_S.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
+
+LIFE_S = 240
+
+
+def say(words: str) -> None:
+    stamp = f"{datetime.now():%Y-%m-%d %H:%M:%S,%f}"[:-3]
+    os.write(1, f"[rank{os.environ['RANK']}]: {stamp} INFO train: {words}\n".encode())
+
+
+def tokenizer_wait(lock: threading.Lock) -> None:
+    lock.acquire()
+
+
+def lock(args: argparse.Namespace) -> None:
+    held = threading.Lock()
+    held.acquire()
+    tokenizer_wait(held)
+
+
+def sleep(args: argparse.Namespace) -> None:
+    time.sleep(3600)
+
+
+def spin(args: argparse.Namespace) -> None:
+    number = 0
+    while True:
+        number += 1
+
+
+def mismatch(args: argparse.Namespace) -> None:
+    dist.broadcast(torch.ones(4), src=args.rank[0])
+
+
+def stopped(args: argparse.Namespace) -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def save(args: argparse.Namespace) -> None:
+    """Slow but alive: writes checkpoints for a while."""
+    ends = time.monotonic() + args.seconds
+    weights = {f"layer{number}": torch.randn(1 << 18) for number in range(16)}
+    while time.monotonic() < ends:
+        torch.save(weights, Path(args.folder) / "model.pt")
+
+
+def matmul(args: argparse.Namespace) -> None:
+    """Slow but alive: computes in C++ for a while."""
+    ends = time.monotonic() + args.seconds
+    left = torch.randn(512, 512)
+    while time.monotonic() < ends:
+        left = torch.tanh(left @ left)
+
+
+class Locked(Dataset):
+    """A data set whose lock was held by a thread of the trainer when the workers were forked: they all wait for ever."""
+
+    LOCK = threading.Lock()
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        with self.LOCK:
+            return torch.ones(4) * index
+
+
+class Slow(Locked):
+    """A data set that takes its time, with work."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        ends = time.monotonic() + 8
+        while time.monotonic() < ends:
+            sum(number * number for number in range(10**5))
+        return torch.ones(4) * index
+
+
+def loader_deadlock(args: argparse.Namespace) -> None:
+    Locked.LOCK.acquire()
+    for _ in DataLoader(Locked(), batch_size=4, num_workers=2, multiprocessing_context="fork"):
+        pass
+
+
+def loader_slow(args: argparse.Namespace) -> None:
+    for _ in DataLoader(Slow(), batch_size=4, num_workers=2, multiprocessing_context="fork"):
+        return
+
+
+def healthy(args: argparse.Namespace) -> None:
+    """Nothing happens."""
+
+
+FAULTS = {one.__name__: one for one in (lock, sleep, spin, mismatch, stopped, save, matmul, loader_deadlock, loader_slow, healthy)}
+
+
+def rank_main(args: argparse.Namespace) -> None:
+    rank = int(os.environ["RANK"])
+    torch.set_num_threads(1)
+    say("initializing process group backend=gloo")
+    dist.init_process_group("gloo", timeout=timedelta(minutes=10))
+    say("process group ready")
+    say(f"starting training loop for {args.steps} steps")
+    model = torch.nn.Linear(32, 32)
+    for step in range(1, args.steps + 1):
+        if rank in args.rank and step == args.step:
+            FAULTS[args.fault](args)
+        loss = model(torch.randn(8, 32)).square().mean()
+        loss.backward()
+        for parameter in model.parameters():
+            dist.all_reduce(parameter.grad)
+        time.sleep(0.1)
+        say(f"step {step}/{args.steps} loss {loss.item():.4f}")
+    dist.barrier()
+    say("training finished")
+
+
+def launch(args: argparse.Namespace) -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    ranks = []
+    for rank in range(args.world):
+        if rank in args.missing:
+            continue
+        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": args.world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        env = {**os.environ, **{name: str(value) for name, value in place.items()}}
+        ranks.append(subprocess.Popen([sys.executable, __file__, *sys.argv[1:]], env=env))
+    return max(abs(rank.wait()) for rank in ranks)
+
+
+def main() -> int:
+    signal.alarm(LIFE_S)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fault", choices=sorted(FAULTS))
+    parser.add_argument("--world", type=int, default=4)
+    parser.add_argument("--rank", type=int, nargs="*", default=[2])
+    parser.add_argument("--step", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--missing", type=int, nargs="*", default=[])
+    parser.add_argument("--folder", default=".")
+    args = parser.parse_args()
+    if "RANK" in os.environ:
+        rank_main(args)
+        return 0
+    return launch(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
