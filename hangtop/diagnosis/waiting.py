@@ -34,13 +34,13 @@ def rendezvous(case: Case) -> Verdict | None:
     place = _meeting_place(case)
     if astray:
         culprits = tuple(_culprit(case, one) for one in astray)
-        headline = f"{_names(astray)} never joined the process group: {astray[0].text}; {some(len(meeting), 'rank')} wait."
+        headline = f"{_names(astray)} never joined the process group: {astray[0].text}; {_count(meeting)} wait{_s(meeting)}."
     elif missing:
         culprits = tuple(Culprit(rank, None, None, "likely", ("no such process here, and it never joined",)) for rank in missing)
-        headline = f"{_rank_names(missing)} never came; {some(len(meeting), 'rank')} wait for the process group{place}."
+        headline = f"{_rank_names(missing)} never came; {_count(meeting)} wait{_s(meeting)} for the process group{place}."
     else:
         culprits = ()
-        headline = f"{some(len(meeting), 'rank')} wait for the process group and do not meet{place}."
+        headline = f"{_count(meeting)} wait{_s(meeting)} for the process group and no peer comes{place}."
     evidence = (_stack_evidence(meeting), *_meeting_evidence(case), _silence(case))
     return _hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
@@ -57,7 +57,7 @@ def dataloader(case: Case) -> Verdict | None:
         return _slow(case, f"{_names(waiting)} waits for data, and the loader works.", "dataloader", (Evidence("procs", text),))
     idle = f"all {len(everyone)} data workers idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(case, everyone)
-    headline = f"{_names(waiting)} wait{'s' if len(waiting) == 1 else ''} for data that never comes: {idle}{what}."
+    headline = f"{_names(waiting)} wait{_s(waiting)} for data that never comes: {idle}{what}."
     culprits = tuple(_culprit(case, one) for one in waiting)
     return _hung(
         headline,
@@ -88,7 +88,7 @@ def alive(case: Case) -> Verdict | None:
         who = f"{_names(working)} {_verb(working)}: {working[0].text}"
     else:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
-    waiting = f"; {some(len(peers), 'rank')} wait for it" if peers else ""
+    waiting = f"; {_count(peers)} wait{_s(peers)} for it" if peers else ""
     return _slow(case, f"{who}{waiting}. Do not kill it.", None, tuple(evidence))
 
 
@@ -119,12 +119,11 @@ def straggler(case: Case) -> Verdict | None:
     looping = all(one.how == "loops" for one in odd)
     kind: Kind = "python_loop" if looping else _waiting_kind(case)
     culprits = tuple(_culprit(case, one) for one in odd)
-    headline = f"{_names(odd)} never entered {peers[0].call}: {odd[0].text}; {some(len(peers), 'rank')} wait."
-    evidence = (
-        _stack_evidence(peers),
-        *(Evidence("stacks", f"{one.name}: {one.text}{_still(one)}") for one in odd[:2]),
-        _silence(case),
+    headline = (
+        f"{_names(odd)} never entered {peers[0].call}; {_count(peers)} wait{_s(peers)} for {'it' if len(odd) == 1 else 'them'}."
     )
+    apart = "; ".join(f"{one.name} {one.text}{_still(one)}" for one in odd[:2])
+    evidence = (Evidence("stacks", f"{_count(peers)} in {peers[0].call}, {apart}"), _silence(case))
     refute = f"{_names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return _hung(headline, kind, culprits, evidence, refute)
 
@@ -277,8 +276,19 @@ def _still(one: Standing) -> str:
     return ", still there at the next look" if one.moved is False else ""
 
 
+def _count(members: list[Standing]) -> str:
+    """`7 ranks`; processes where no rank is known."""
+    if any(one.rank is not None for one in members):
+        return some(len(members), "rank")
+    return "1 process" if len(members) == 1 else f"{len(members)} processes"
+
+
+def _s(members: list[Standing]) -> str:
+    return "s" if len(members) == 1 else ""
+
+
 def _verb(members: list[Standing]) -> str:
-    return "works" if len(members) == 1 else "work"
+    return f"work{_s(members)}"
 
 
 def _names(members: list[Standing]) -> str:
