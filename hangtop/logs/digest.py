@@ -34,6 +34,7 @@ from hangtop.records.log import LogLine
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 1_000  # hits in a block from which it pays to leave out literals that have no more to say
+_WALKS = 8  # times that this is done in a block
 _BETWEEN = 500  # lines that are read to see whether a silence was one
 
 
@@ -71,6 +72,7 @@ class Digest:
         self._said: frozenset[int] = frozenset()
         self._swept = -1
         self._heard: tuple[int, float] | None = None
+        self._walks = 0
         self.bytes = 0
 
     @property
@@ -140,6 +142,7 @@ class Digest:
     def _digest(self, block: Block) -> None:
         lines = Lines(block, self._clock)
         self._clock.look_for_year(block.data)
+        self._walks = 0
         self._messages.resume(lines, lines.first())
         picked = pick(self._hits(block), lines, self._index, self._free.is_open)
         done = -1
@@ -151,7 +154,7 @@ class Digest:
         self._messages.skipped(picked.skipped, self._index.signatures)
         if not block.open:
             self._free.end_block(block.data)
-        self._recent.keep(lines)
+        self._recent.keep(block)
 
     def _hits(self, block: Block) -> list[Hit]:
         """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
@@ -249,8 +252,9 @@ class Digest:
             return
         self._clock.last_log_time = line.stamp
         before, self._heard = self._heard, (line.offset, line.stamp)
-        if before is None or line.stamp - before[1] <= (self._clock.longest_silence_s or 0.0):
+        if before is None or line.stamp - before[1] <= (self._clock.longest_silence_s or 0.0) or self._walks >= _WALKS:
             return
+        self._walks += 1
         stamps = [before[1]]
         between = lines.after(before[0])
         for _ in range(_BETWEEN):

@@ -22,7 +22,9 @@ NAME_WITHIN = 160
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
-_NAMES = re.compile(rb"\b[Rr](?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|\bTP\d+")
+_NAMES = re.compile(
+    rb"rank[ :=_-]?\d+|R(?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
+)
 
 
 class Line(Struct, frozen=True):

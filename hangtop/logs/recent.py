@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from hangtop.logs.lines import Lines, Span
+from hangtop.logs.split import Block
 from hangtop.logs.stamps import LogClock
 
 KEPT = 64 << 10
@@ -20,8 +21,9 @@ class Recent:
         self._blocks: deque[Lines] = deque(maxlen=_MOST_BLOCKS)
         self._bytes = 0
 
-    def keep(self, lines: Lines) -> None:
+    def keep(self, block: Block) -> None:
         """A block that was just read. One that ended with an open line is replaced by the next, which begins with that line."""
+        lines = Lines(_end_of(block), self._clock)
         if self._blocks and self._blocks[-1].block.open:
             self._bytes -= len(self._blocks.pop().block.data)
         self._blocks.append(lines)
@@ -43,3 +45,12 @@ class Recent:
                     yield lines, span
             if seen > KEPT:
                 return
+
+
+def _end_of(block: Block) -> Block:
+    """The last lines of a large block."""
+    begin = len(block.data) - 2 * KEPT
+    if begin <= 0:
+        return block
+    begin = block.data.find(b"\n", begin) + 1 or begin
+    return Block(block.data[begin:], block.at(begin), open=block.open, encoding=block.encoding)

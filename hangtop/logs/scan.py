@@ -38,9 +38,10 @@ class Scanner:
 
     def without(self, numbers: frozenset[int]) -> Callable[[bytes], list[Hit]]:
         """`hits` for all literals but these, with the same numbers."""
-        kept = [number for number in range(len(self.literals)) if number not in numbers]
-        find = self._finder([self.literals[number] for number in kept])
-        return lambda data: [(kept[number], start, end) for number, start, end in find(data)]
+        # Bytes that no text holds stand for those that are left out: the others keep their numbers.
+        kept = [b"\xff\xff%d" % number if number in numbers else literal for number, literal in enumerate(self.literals)]
+        find: Callable[[bytes], list[Hit]] = self._finder(kept)
+        return find
 
     def hits(self, data: bytes) -> list[Hit]:
         """All occurrences, in the order of their ends."""

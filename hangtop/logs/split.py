@@ -49,7 +49,8 @@ class Blocks:
         self._start: bytes | None = None if offset else b""  # the first bytes, until they are enough to tell the encoding
         self._encoding: Encoding = "utf-8"
         self._decoder: codecs.IncrementalDecoder | None = None
-        self._rest = b""
+        self._rest: list[bytes] = []  # joined when there is enough for a block
+        self._held = 0  # bytes in it
         self._position = offset  # of the first byte of `_rest`, in UTF-8
         self._offset = offset  # the same in the file
         self._limit = (offset // BLOCK + 1) * BLOCK
@@ -62,7 +63,10 @@ class Blocks:
         yield from self._cut(self._utf8(data))
 
     def _cut(self, data: bytes) -> Iterator[Block]:
-        buffer, begin = (self._rest + data if self._rest else data), 0
+        self._keep(data)
+        if self._limit - self._position > self._held:
+            return
+        buffer, begin = b"".join(self._rest), 0
         while (end := self._limit - self._position + begin) <= len(buffer):
             self._limit += BLOCK
             least = max(begin, end - LONGEST_CARRY)
@@ -73,21 +77,28 @@ class Blocks:
             elif end - begin >= LONGEST_CARRY:
                 yield self._block(buffer, begin, end, end - OVERLAP)
                 begin = end - OVERLAP
-        self._rest = buffer[begin:]
+        self._rest, self._held = [], 0
+        self._keep(buffer[begin:])
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self._rest.append(data)
+            self._held += len(data)
 
     def flush(self) -> Iterator[Block]:
         """What there is up to now: the whole lines, then the last one if it has no end yet (once for each state of it)."""
         if self._start:
             yield from self._cut(self._utf8(b"", last=True))
-        buffer = self._rest
+        buffer = b"".join(self._rest)
         cut = max(buffer.rfind(b"\n"), buffer.rfind(b"\r")) + 1
         if cut:
             yield self._block(buffer, 0, cut, cut)
-            self._rest = buffer[cut:]
+            self._rest, self._held = [], 0
+            self._keep(buffer[cut:])
             self._shown_open = 0
-        if self._rest and self._shown_open != len(self._rest):
-            self._shown_open = len(self._rest)
-            yield Block(self._rest, self._offset, self._head, self._seen, open=True, encoding=self._encoding)
+        if self._held and self._shown_open != self._held:
+            self._shown_open = self._held
+            yield Block(buffer[cut:], self._offset, self._head, self._seen, open=True, encoding=self._encoding)
 
     def _block(self, buffer: bytes, begin: int, end: int, next_begin: int) -> Block:
         block = Block(buffer[begin:end], self._offset, self._head, self._seen, encoding=self._encoding)
