@@ -148,7 +148,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         state=process.state if process else actor.process_state if actor else None,
         wchan=process.wchan if process else None,
         doing=method if process is None else _doing(process, known, method),
-        why="; ".join(_reasons(process, lag, log.rank in known.absent)) or None,
+        why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
     )
 

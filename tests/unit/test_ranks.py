@@ -96,6 +96,8 @@ def test_who_has_not_joined_stands_out_only_when_others_have() -> None:
     ranks = join(state_of(ProcessReading(processes=both, rendezvous=met)))
     assert [rank.why for rank in ranks] == [None, "has not joined its peers at the master port"]
     assert [rank.why for rank in join(state_of(ProcessReading(processes=both, rendezvous=nobody)))] == [None, None]
+    trains = logs(RankLog(0, step=4), RankLog(1, step=4))
+    assert [rank.why for rank in join(state_of(trains, ProcessReading(processes=both, rendezvous=met)))] == [None, None]
 
 
 def test_the_gpu_is_the_one_where_the_rank_or_its_engine_holds_most_memory() -> None:
