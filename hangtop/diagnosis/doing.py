@@ -25,6 +25,7 @@ BY_WAIT: dict[Wait, DoingKind] = {
     "file": "io",
     "stopped": "stopped",
 }
+NAMELESS = frozenset({"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<lambda>"})
 LOOKS_OUT = 3
 """How many own frames out from the innermost a function's name still explains a wait for the network."""
 
@@ -121,7 +122,7 @@ def _thread(thread: Thread) -> Doing:
     frames = thread.frames
     owned = own(frames)
     innermost = owned[0] if owned else len(frames) - 1
-    caller = frames[innermost]
+    caller = next((frames[place] for place in owned if frames[place].name not in NAMELESS), frames[innermost])
     known = [(kind, frame) for frame in frames[: innermost + 1] if (kind := rule(frame))]
     kind, call = min(known, key=lambda one: STRENGTH[one[0]], default=(None, frames[innermost]))
     if not thread.runs and kind in WEAK and (names := _by_name(thread, owned)):

@@ -167,6 +167,11 @@ def test_what_the_own_code_is_about_is_told_by_its_names() -> None:
     assert of(thread("step /home/me/tr.py:3", *MAIN, wait=None, state="R")).phase is None
 
 
+def test_a_nameless_function_is_called_by_the_one_around_it() -> None:
+    known = of(thread("score.<locals>.<genexpr> /home/me/ev.py:4", "score /home/me/ev.py:3", *MAIN, wait=None, state="R"))
+    assert (known.text, known.where) == ("works in score", "ev.py:3")
+
+
 def test_native_frames_do_not_hide_the_users_function() -> None:
     native = ["0x7fc38caa3f16 /usr/lib/libc.so.6:0", "lock_acquire /build/Modules/_threadmodule.c:100"]
     assert of(thread(*native, "load_shard /home/me/data.py:38", *MAIN)).text == "waits for a lock in load_shard"

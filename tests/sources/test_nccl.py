@@ -1,0 +1,224 @@
+"""The NCCL source on a port that really answers (or does not), and on flight recorder dumps, real ones where torch is there."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from hangtop.diagnosis.collectives import behind_in_flight
+from hangtop.records.nccl import NcclReading
+from hangtop.sources import Absent, Trouble, flight, ras
+from hangtop.sources.nccl import NcclSource, RankEnvironments
+from hangtop.spec import WatchSpec
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+JSON = '{"nccl_version": "2.29.1", "communicators": [{"hash": "0xaa", "size": 1, "ranks": [{"rank": 0, "pid": 7}]}]}'
+TEXT = "NCCL version 2.26.2\nCommunicators... (0.00s)\n"
+
+
+@contextmanager
+def ras_port(talk: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
+    """A port at which `talk` speaks with each client."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                with client:
+                    talk(client)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def nccl(answers: dict[str, str], status: str, pieces: int = 3) -> Callable[[socket.socket], None]:
+    """Speaks as NCCL's RAS does: one line for each command, the status in pieces, then the end."""
+
+    def talk(client: socket.socket) -> None:
+        for line in client.makefile("r"):
+            command = line.strip()
+            if command == "STATUS":
+                step = len(status) // pieces + 1
+                for start in range(0, len(status), step):
+                    client.sendall(status[start : start + step].encode())
+                    time.sleep(0.02)
+                return
+            client.sendall((next(said for given, said in answers.items() if command.startswith(given)) + "\n").encode())
+
+    return talk
+
+
+NEW = {"CLIENT PROTOCOL": "SERVER PROTOCOL 2", "TIMEOUT": "OK", "SET FORMAT": "OK"}
+OLD = {"CLIENT PROTOCOL": "SERVER PROTOCOL 2", "TIMEOUT": "OK", "SET FORMAT": "ERROR: Unknown command SET FORMAT json"}
+
+
+@pytest.mark.parametrize(("answers", "status", "version"), [(NEW, JSON, "2.29.1"), (OLD, TEXT, "2.26.2")], ids=["json", "text"])
+def test_a_port_that_answers_is_read_in_both_forms(answers: dict[str, str], status: str, version: str) -> None:
+    with ras_port(nccl(answers, status)) as address:
+        assert ras.read(ras.query(address))[1] == version
+
+
+def test_something_else_at_the_port_is_said() -> None:
+    with (
+        ras_port(lambda client: client.sendall(b"HTTP/1.1 400 Bad Request\n")) as address,
+        pytest.raises(ras.RasError, match="is not NCCL's RAS"),
+    ):
+        ras.query(address)
+
+
+def test_a_port_that_never_answers_is_left_at_the_limit() -> None:
+    gone = threading.Event()
+    began = time.monotonic()
+    with ras_port(lambda client: gone.wait(20) and None) as address:
+        with pytest.raises(TimeoutError):
+            ras.query(address, limit_s=0.3)
+        gone.set()
+    assert time.monotonic() - began < 10
+
+
+def test_a_port_that_closes_in_the_middle_is_said() -> None:
+    with ras_port(lambda client: client.close()) as address, pytest.raises((ras.RasError, ConnectionError)):
+        ras.query(address)
+
+
+@pytest.fixture
+def empty_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No rank lives, and dumps are looked for in `tmp_path` only."""
+    monkeypatch.setattr(flight, "beginnings", lambda environments: (str(tmp_path / "trace_"),))
+    monkeypatch.setattr(RankEnvironments, "look", lambda self: ())
+    return tmp_path
+
+
+def closed_port() -> tuple[str, int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()
+
+
+def readings(at: float | None = None) -> list[NcclReading]:
+    return [value for value in NcclSource(WatchSpec()).read(at or time.time()) if isinstance(value, NcclReading)]
+
+
+@pytest.mark.usefixtures("empty_places")
+def test_nothing_there_is_absence_and_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ras, "ADDRESS", closed_port())
+    with pytest.raises(Absent, match="no NCCL RAS port at 127.0.0.1:"):
+        readings()
+
+
+@pytest.mark.usefixtures("empty_places")
+def test_a_wrong_answer_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ras_port(nccl(NEW, "nonsense")) as address:
+        monkeypatch.setattr(ras, "ADDRESS", address)
+        with pytest.raises(Trouble, match="cannot read"):
+            readings()
+
+
+def test_dumps_are_found_without_any_port(empty_places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ras, "ADDRESS", closed_port())
+    status = {"0": {"last_enqueued_collective": 4, "last_completed_collective": 3}}
+    for number in range(3):
+        (empty_places / f"trace_{number}").write_bytes(pickle.dumps({"entries": [], "pg_status": status}))
+    (empty_places / "trace_1").write_bytes(b"")
+    (empty_places / "trace_7").write_bytes(b"no pickle at all")
+    (empty_places / "trace_old").write_bytes(b"name ends in no number")
+    os.utime(empty_places / "trace_2", (1, 1))
+    (reading,) = readings()
+    assert [(dump.rank, dump.problem is None) for dump in reading.dumps] == [(0, True), (7, False)]
+    assert reading.dumps[0].groups[0].enqueued == 4
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch /tmp/hangtop-was-here",)
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (pickle.dumps({"entries": [Evil()]}), "refused: it wants to load posix.system"),
+        (pickle.dumps({"entries": [Path("/")]}), "refused: it wants to load pathlib"),
+        (pickle.dumps([1, 2]), "a pickle, but no flight recorder dump"),
+        (b"\x80\x04]", "cannot be read: EOFError"),
+        (b"garbage", "cannot be read"),
+    ],
+    ids=["code", "class", "list", "cut", "garbage"],
+)
+def test_a_dump_that_is_more_than_plain_data_is_refused(data: bytes, says: str) -> None:
+    with pytest.raises(flight.NotADump, match=says):
+        flight.load(data)
+    assert not Path("/tmp/hangtop-was-here").exists()
+
+
+def test_ranks_are_known_by_their_environment() -> None:
+    env = {**os.environ, "RANK": "3", "NCCL_RAS_ADDR": "n1:5", "TORCH_FR_DUMP_TEMP_FILE": "/scratch/fr_", "SECRET": "x"}
+    process = subprocess.Popen(["sleep", "600"], env=env, start_new_session=True)
+    try:
+        ranks = [given for given, _ in RankEnvironments().look()]
+        mine = {"RANK": "3", "NCCL_RAS_ADDR": "n1:5", "TORCH_FR_DUMP_TEMP_FILE": "/scratch/fr_"}
+        assert mine in ranks
+        assert flight.beginnings([mine])[0] == "/scratch/fr_"
+    finally:
+        process.kill()
+        process.wait()
+
+
+DUMPER = """
+import datetime, os, sys, threading, time
+import torch, torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+rank, folder = int(os.environ["RANK"]), sys.argv[1]
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=100))
+def dump():
+    time.sleep(4)
+    path = f"{folder}/trace_{rank}"
+    with open(path + ".part", "wb") as file:
+        file.write(_dump_fr_trace())
+    os.rename(path + ".part", path)
+    time.sleep(60)
+threading.Thread(target=dump, daemon=True).start()
+for step in range(6):
+    if rank == 2 and step == 3:
+        time.sleep(60)
+    dist.all_reduce(torch.ones(8))
+"""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
+def test_real_dumps_of_a_hanging_gloo_run_name_the_rank_that_never_came(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    place = {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    argv = [sys.executable, "-c", DUMPER, str(tmp_path)]
+    ranks = [
+        subprocess.Popen(argv, env={**os.environ, **place, "RANK": str(number)}, start_new_session=True) for number in range(4)
+    ]
+    try:
+        ends = time.monotonic() + 90
+        while len(list(tmp_path.glob("trace_?"))) < 4:
+            assert time.monotonic() < ends, "the ranks never dumped"
+            time.sleep(0.2)
+        dumps = [dump for path in flight.find((str(tmp_path / "trace_"),), 0.0) if (dump := flight.read(path))]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    assert [dump.problem for dump in dumps] == [None] * 4
+    (late,) = behind_in_flight(dumps)
+    assert (late.rank, late.text) == (2, "launched 3 of 4 all_reduce")
