@@ -154,7 +154,7 @@ class Card:
         for field, count in answer.items():
             before_at, before = self._counters.get(field, (now, count))
             self._counters[field] = (now, count)
-            rates[field] = (count - before) / (now - before_at) if now > before_at and count >= before else None
+            rates[field] = round((count - before) / (now - before_at)) if now > before_at and count >= before else None
         return rates
 
     def _call(self, call: Callable[[], Any]) -> Any:
