@@ -16,7 +16,7 @@ from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
 from hangtop.logs.index import Index, Reader, Wants
-from hangtop.logs.lines import NAME_WITHIN, Line, Lines, Span, Writer
+from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pace import PaceMeter
@@ -272,7 +272,7 @@ class Digest:
         names: set[bytes] = set()
         newest: Line | None = None
         for lines, span in self._recent.rows(self._swept):
-            name = lines.name(span.start, span.start + NAME_WITHIN)
+            name = lines.name_of(span)
             if name in names:
                 continue
             names.add(name)

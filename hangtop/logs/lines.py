@@ -17,8 +17,7 @@ Writer = tuple[str | int, ...]
 
 _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
 
-NAME_WITHIN = 160
-"""Bytes from a line's start in which its writer is named."""
+_NAME_WITHIN = 160  # bytes from a line's start
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
@@ -129,6 +128,10 @@ class Lines:
         if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
             names.append(first[0])
         return b" ".join(names)
+
+    def name_of(self, span: Span) -> bytes:
+        """The words at the start of a line that name its writer."""
+        return self.name(span.start, min(span.end, span.start + _NAME_WITHIN))
 
     def parse(self, span: Span, hit: int | None = None) -> Line:
         """What the line says. Of a very long one, its start and what stands around the hit."""

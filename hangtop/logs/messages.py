@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field
 
 from hangtop.logs.clean import clean_text
-from hangtop.logs.lines import NAME_WITHIN, Line, Lines, Span, Writer
+from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
 from hangtop.records.log import Finding, Role
@@ -111,12 +111,12 @@ class Messages:
         name = None
         while span is not None and left > 0:
             left -= 1
-            if name is not None and lines.name(span.start, span.start + NAME_WITHIN) != name:
+            if name is not None and lines.name_of(span) != name:
                 span = lines.next(span)
                 continue
             line = lines.parse(span)
             if name is None and line.writer == writer:
-                name = lines.name(span.start, span.start + NAME_WITHIN)
+                name = lines.name_of(span)
             if line.writer == writer and not _BETWEEN.match(line.text) and not self._raised(tally, line):
                 return
             span = lines.next(span)
@@ -137,6 +137,8 @@ class Messages:
             tally.groups = {**tally.groups, "exception": found["exception"]}
             tally.unknown = not roles
             tally.raised_by = line.writer
+        if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
+            tally.said = Said(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
         return "summary" in roles
 
     def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:

@@ -47,6 +47,7 @@ class RankTable:
         self._facts: dict[int, RankFacts] = {}
         self._locals = 0
         self._tasks_are_ranks = True
+        self._task_of: dict[Writer, int] = {}
         self._group_size: dict[Writer, int] = {}
 
     def learn(self, line: Line) -> None:
@@ -58,6 +59,8 @@ class RankTable:
             self._locals = max(self._locals, prefix.local_rank + 1)
         if prefix.task is not None and (prefix.local_rank is not None or prefix.rank not in (None, prefix.task)):
             self._tasks_are_ranks = False
+        if prefix.task is not None and prefix.pid is not None:
+            self._task_of[line.writer] = prefix.task
         if prefix.rank is not None:
             self._note(line, prefix.rank)
 
@@ -77,7 +80,7 @@ class RankTable:
     def rank_of(self, writer: Writer) -> int | None:
         """The global rank of a writer; `None` when nothing tells it."""
         if not writer:
-            return self.file_rank
+            return 0 if self.file_rank is None and self.world == 1 else self.file_rank
         known = self._rank_of.get(writer)
         if known is not None:
             return known
@@ -92,6 +95,8 @@ class RankTable:
                 return task if self._tasks_are_ranks else None
             case ("part", int(part)):
                 return part
+            case ("pid", _, _) if self._tasks_are_ranks and writer in self._task_of:
+                return self._task_of[writer]
         return self.file_rank
 
     def rank_of_pid(self, pid: int) -> int | None:
