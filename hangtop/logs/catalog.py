@@ -5,7 +5,6 @@ The package's data is proven by the tests; what a user adds is proven when it is
 
 from __future__ import annotations
 
-import tomli
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 

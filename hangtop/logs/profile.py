@@ -22,7 +22,7 @@ FRAMEWORKS = tuple(
 """What `check --json` may name. A profile of your own may bring a name of its own."""
 
 PAIR = (
-    r"(?P<key>[A-Za-z_][\w@./-]*)['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
+    r"(?<![\w@./-])(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
     r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?)(?![\w.]))"
 )
 """One `key: value` of a `kv` group, in all the ways frameworks write it: `k:v`, `'k': 'v'`, `k=v`, `k:np.float64(v)`."""

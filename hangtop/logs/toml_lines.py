@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 import tomli
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\.\.\.)\]")
