@@ -89,11 +89,13 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     Exit code 0 running, slow or finished, 1 stalled, hung or waiting, 2 wrong usage, 3 crashed, 4 blind.
     """
     from hangtop.commands import check as command
+    from hangtop.commands.watch import keep_stdin
     from hangtop.feeds import ProbeFeed
 
     spec = watch_spec(given, read_config(given["config"]))
     if not spec.logs and not spec.pids:
         raise click.UsageError("which run? give --log PATH")
+    spec, _ = keep_stdin(spec)
     context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
 
 
@@ -222,16 +224,33 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     unknown = sorted(set(sources) - set(DEFAULT_SOURCES))
     if unknown:
         raise click.UsageError(f"--sources: no source is named {', '.join(unknown)}; there are {', '.join(DEFAULT_SOURCES)}")
+    profile = given["profile"] or config.profile
+    if profile:
+        check_profile(profile)
     return WatchSpec(
         logs=given["logs"],
         pids=given["pids"],
-        profile=given["profile"] or config.profile,
+        profile=profile,
         stall_s=given["stall"] or config.stall or DEFAULT_STALL_S,
         sources=(*sources, "pages"),
         ray=given["ray"] or config.ray or "auto",
         checkpoint_dir=given["ckpt"],
         config_dir=str(config_dir()),
     )
+
+
+def check_profile(profile: str) -> None:
+    """A profile that is not there or is broken ends here, with file, key and line."""
+    from hangtop.logs.catalog import CatalogError
+    from hangtop.logs.catalog import load as load_catalog
+
+    is_file = "/" in profile or profile.endswith(".toml")
+    try:
+        known = load_catalog(config_dir(), Path(profile) if is_file else None).profiles
+    except (CatalogError, OSError) as error:
+        raise click.UsageError(f"--profile: {error}") from error
+    if not is_file and profile not in known:
+        raise click.UsageError(f"--profile: no profile is named {profile}; there are {', '.join(sorted(known))}")
 
 
 def watch_look(given: dict[str, Any], config: Config) -> Any:
@@ -261,7 +280,12 @@ def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
 
 def main() -> None:
     """Entry point. An interrupt is a normal end."""
+    from hangtop.commands.watch import StdinError
+
     try:
         hangtop.main(prog_name="hangtop")
     except KeyboardInterrupt:
         sys.exit(130)
+    except StdinError as error:
+        sys.stderr.write(f"hangtop: {error}\n")
+        sys.exit(2)

@@ -53,9 +53,18 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:
-        out.write("\n".join(text(verdict)) + "\n")
+        out.write("\n".join((*text(verdict), *notes(case))) + "\n")
     out.flush()
     return EXIT_CODES[verdict.word]
+
+
+def notes(case: Case) -> list[str]:
+    """What could not be seen, and what would show it: a line each."""
+    procs = case.procs
+    said = [file.problem for file in case.log.files if file.problem]
+    said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
+    said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
+    return [f"  ! {note}" for note in dict.fromkeys(said)]
 
 
 def text(verdict: Verdict) -> list[str]:

@@ -19,6 +19,10 @@ Wrap = Callable[[Feed], Feed]
 """What is put around a feed, such as a recorder."""
 
 
+class StdinError(Exception):
+    """There is no stdin to read. The message is one line."""
+
+
 class Look(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output."""
 
@@ -32,9 +36,8 @@ class Look(Struct, frozen=True):
 
 def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
-    on_screen = not look.as_lines and sys.stdout.isatty()
-    if "-" in spec.logs:
-        spec, on_screen = _keep_stdin(spec, on_screen)
+    spec, has_keys = keep_stdin(spec)
+    on_screen = has_keys and not look.as_lines and sys.stdout.isatty()
     return show(wrap(ProbeFeed(spec)), spec, look, clock.now, on_screen=on_screen)
 
 
@@ -43,8 +46,14 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
     if not on_screen:
         return plain.run(feed, spec, sys.stdout, now, look.until)
     from hangtop.app import HangtopApp
+    from hangtop.themes import ThemeError
 
-    app = HangtopApp(spec, feed, now=now, calm=look.calm, theme=look.theme, read_only=look.read_only, title=look.title)
+    try:
+        app = HangtopApp(spec, feed, now=now, calm=look.calm, theme=look.theme, read_only=look.read_only, title=look.title)
+    except ThemeError as error:
+        feed.close()
+        sys.stderr.write(f"hangtop: {error}\n")
+        return 2
     try:
         app.run()
     finally:
@@ -52,14 +61,21 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
     return app.return_code or 0
 
 
-def _keep_stdin(spec: WatchSpec, on_screen: bool) -> tuple[WatchSpec, bool]:
-    """The pipe goes to the probe under another number; keys then come from the terminal itself, if there is one."""
-    piped = os.dup(sys.stdin.fileno())
+def keep_stdin(spec: WatchSpec) -> tuple[WatchSpec, bool]:
+    """With `--log -` the pipe goes to the probe under another number, and keys come from the terminal itself, if there is one.
+
+    Raises `StdinError` when stdin is closed.
+    """
+    if "-" not in spec.logs:
+        return spec, True
+    try:
+        spec = replace(spec, stdin_fd=os.dup(0))
+    except OSError as error:
+        raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
     try:
         keys = os.open("/dev/tty", os.O_RDONLY)
     except OSError:
-        on_screen = False
-    else:
-        os.dup2(keys, sys.stdin.fileno())
-        os.close(keys)
-    return replace(spec, stdin_fd=piped), on_screen
+        return spec, False
+    os.dup2(keys, 0)
+    os.close(keys)
+    return spec, True

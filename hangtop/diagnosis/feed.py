@@ -12,6 +12,10 @@ STUCK_S = 10.0
 """A look at the log takes milliseconds; one that takes this long hangs in the file system."""
 
 
+READABLE = frozenset({"ok", "closed", "gone"})
+"""A log that was deleted while its writer holds it open is still read."""
+
+
 def blind(case: Case) -> Verdict | None:
     """Blind when the probe, or its log source, is not well, or no log can be read (design §2: feed unhealthy = blind)."""
     reason = _unwell(case)
@@ -44,7 +48,7 @@ def _unwell(case: Case) -> str | None:
 def _no_file(case: Case) -> str | None:
     """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind."""
     files = case.log.files
-    if state_is_new(case) or any(file.status == "ok" for file in files):
+    if state_is_new(case) or any(file.status in READABLE for file in files):
         return None
     return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(case.spec.logs))
 

@@ -73,9 +73,25 @@ def finished(case: Case) -> Verdict | None:
     )
 
 
+def pipe_closed(case: Case) -> Verdict | None:
+    """The log was a pipe, and its writer closed it without a word on how the run ended."""
+    files = case.log.files
+    if not files or any(file.status != "closed" for file in files):
+        return None
+    return Verdict(
+        word="finished",
+        headline="The writer closed its pipe; the log does not say whether the run did what it should.",
+        refute="the run's own exit code is not 0",
+        confidence="possible",
+        evidence=(Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),),
+    )
+
+
 def _closed(case: Case) -> bool:
     """Nobody writes any more: the writers that were seen are gone, or it is proved that there is none (processes we may not look
     into, or a network file system, would leave that open). Without such proof a long silence has to do."""
+    if case.log.files and all(file.status == "closed" for file in case.log.files):
+        return True
     procs = case.procs
     if procs is not None and procs.writers:
         return not any(writer.alive for writer in procs.writers)

@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     log.crashed,
     log.finished,
     process.writer_gone,
+    log.pipe_closed,
     gpu_rules.driver_hung,
     gone.dead,
     gone.stopped,

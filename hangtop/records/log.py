@@ -7,7 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
-FileStatus = Literal["ok", "waiting", "gone", "denied", "directory", "failed"]
+FileStatus = Literal["ok", "closed", "waiting", "gone", "denied", "directory", "failed"]
+"""`closed`: a pipe whose writer closed it, so that nothing more will come."""
 Severity = Literal["fatal", "warning", "hint"]
 Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
 

@@ -120,7 +120,7 @@ class FollowedPipe:
             self.spool.read_to(self.offset)
             yield Appended(at, data, live=True)
         if self.spool.closed and self.offset == self.spool.end and self.problem is None:
-            fault = self.spool.fault or Fault("gone", f"{self.path}: its writer closed the pipe: nothing more will come")
+            fault = self.spool.fault or Fault("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
             self.status, self.problem = fault.status, fault.problem
             yield fault
 

@@ -147,6 +147,14 @@ def test_a_log_without_any_writer_here_is_judged_by_its_silence() -> None:
     assert diagnose(replace(run(5), procs=ProcessReading()), SPEC, NOW).word == "running"
 
 
+def test_a_pipe_that_was_closed_is_an_end_and_no_blindness() -> None:
+    closed = (LogFile("-", status="closed", problem="-: its writer closed the pipe"),)
+    verdict = diagnose(run(5, files=closed), SPEC, NOW)
+    assert (verdict.word, verdict.confidence) == ("finished", "possible")
+    assert diagnose(run(5, files=closed, findings=(OOM,)), SPEC, NOW).word == "crashed"
+    assert diagnose(run(1, files=closed, progress=Progress(step=9, total=9)), SPEC, NOW).confidence == "likely"
+
+
 def test_one_writer_that_lives_is_enough() -> None:
     procs = ProcessReading(writers=(WRITER, replace(WRITER, pid=78, alive=True)))
     assert diagnose(replace(run(5), procs=procs), SPEC, NOW).word == "running"
