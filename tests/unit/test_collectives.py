@@ -69,15 +69,7 @@ Communicators... (0.00s)
 
 
 def rank(number: int, pid: int, counts: dict[str, int], **status: object) -> dict[str, object]:
-    return {
-        "rank": number,
-        "host": "n1",
-        "pid": pid,
-        "cuda_dev": 0,
-        "nvml_dev": number,
-        "status": status,
-        "collective_counts": counts,
-    }
+    return {"rank": number, "host": "n1", "pid": pid, "nvml_dev": number, "status": status, "collective_counts": counts}
 
 
 def status(*ranks: dict[str, object], missing: tuple[dict[str, object], ...] = ()) -> str:
@@ -86,13 +78,8 @@ def status(*ranks: dict[str, object], missing: tuple[dict[str, object], ...] = (
 
 
 def test_json_tells_every_rank_and_who_is_behind() -> None:
-    communicators, version = read(
-        status(
-            rank(0, 100, {"AllReduce": 8, "AllGather": 2}),
-            rank(1, 101, {"AllReduce": 7, "AllGather": 2}),
-            rank(2, 102, {"AllReduce": 8, "AllGather": 2}),
-        )
-    )
+    most = {"AllReduce": 8, "AllGather": 2}
+    communicators, version = read(status(rank(0, 100, most), rank(1, 101, {**most, "AllReduce": 7}), rank(2, 102, most)))
     assert version == "2.29.1"
     (late,) = behind(communicators)
     assert (late.rank, late.pid, late.text, late.frozen) == (1, 101, "launched 7 of 8 AllReduce", None)
@@ -145,7 +132,7 @@ def test_the_older_report_counts_all_collectives_together() -> None:
 
 @pytest.mark.parametrize("answer", ["", "HTTP/1.1 400 Bad Request", '{"communicators": 3}', '{"communicators": ['])
 def test_anything_else_is_one_clear_line(answer: str) -> None:
-    with pytest.raises(RasError, match="^NCCL's RAS said what this hangtop cannot read"):
+    with pytest.raises(RasError, match=r"^NCCL's RAS said what this hangtop cannot read"):
         read(answer)
 
 
