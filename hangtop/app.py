@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import locale
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from hangtop.panes.line import LineView
 from hangtop.panes.log_book import Sought
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
-from hangtop.records.health import ProbeState
+from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.log import PageReading
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.page import PageScreen
@@ -36,6 +37,8 @@ from hangtop.themes import load_palettes, pick_palette
 TICK_S = 1.0
 PAINT_S = 0.25
 """Readings may come ten times a second; the screen follows at most four times."""
+LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
+"""The terminal is restored on these as on `q`."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
@@ -108,8 +111,12 @@ class HangtopApp(App[None]):
         self.push_screen(self.watch_screen)
         self.set_interval(TICK_S, self.tick)
         self.run_worker(self._follow(), name="follow", exclusive=True)
+        for number in LEAVE_ON:
+            asyncio.get_running_loop().add_signal_handler(number, self._leave)
 
     def on_unmount(self) -> None:
+        for number in LEAVE_ON:
+            asyncio.get_running_loop().remove_signal_handler(number)
         self.feed.close()
         self._to_terminal(RESTORE_TITLE)
 
@@ -120,7 +127,8 @@ class HangtopApp(App[None]):
         verdict = judge(case)
         self.curiosity.follow(case)
         shown = None if self.state.log is None and verdict.word == "running" else verdict
-        alarm = self.view.alarm.next(shown, now)
+        read = self.state.log is not None and self.state.log.caught_up  # before, limits are not known
+        alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings:
             self.bell()
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm)
@@ -147,7 +155,7 @@ class HangtopApp(App[None]):
                     self.watch_screen.log_pane.book.forget_asks()
             if first and self.state.log is not None:
                 self.tick()
-            elif not self._due:
+            elif not self._due and not isinstance(reading.value, Heartbeat):  # the tick shows a heartbeat soon enough
                 self._due = True
                 self.set_timer(PAINT_S, self._paint_due)
             await asyncio.sleep(0)  # a burst of readings must not hold up keys
@@ -167,6 +175,9 @@ class HangtopApp(App[None]):
             self._driver.write(codes)
 
     async def action_quit(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         self.feed.close()
         self.exit()
 

@@ -223,7 +223,8 @@ def _together(view: View, ranks: Sequence[Rank], odd: int) -> str:
     world = world_of(view)
     steps = [rank.step for rank in ranks if rank.step is not None]
     if not steps:
-        return f"{len(ranks)} of {world} seen · no step yet"
+        started = view.state.log is not None and view.state.log.progress.step is not None
+        return f"{len(ranks):,} of {world:,} seen" + ("" if started else " · no step yet")
     furthest = max(steps)
     in_step = steps.count(furthest)
     if view.verdict and view.verdict.word in ("stalled", "hung") and odd:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hangtop import text
 from hangtop.panes.line import BLANK, LineView, Row, cut, width_of
@@ -27,7 +28,7 @@ def done_stages(log: LogReading, current: str | None) -> tuple[DoneStage, ...]:
     """Stages of this attempt that were left, each once, in the order of their first entry, with the time of their latest stay."""
     events = [event for event in log.stages if event.attempt == log.attempt]
     took: dict[str, DoneStage] = {}
-    for event, following in zip(events, [*events[1:], None], strict=True):
+    for event, following in zip_longest(events, events[1:]):
         if not _nested(event.id, {e.id for e in events}):
             took[event.id] = DoneStage(event.title, _stay_s(event, following))
     return tuple(stage for id_, stage in took.items() if id_ != current)
@@ -59,11 +60,9 @@ def chip(view: View, verdict: Verdict) -> Row:
 def _times(verdict: Verdict, view: View) -> str:
     stage = verdict.stage
     assert stage is not None
-    if stage.since_s is None:
-        return ""
     trouble = verdict.word not in ("running", "finished")
-    if stage.id == LAST_STAGE:
-        since = f" {text.duration(text.coarse(stage.since_s))}"
+    if stage.id == LAST_STAGE or stage.since_s is None:
+        since = "" if stage.since_s is None else f" {text.duration(text.coarse(stage.since_s))}"
         if trouble and verdict.silence_s is not None and verdict.limit_s is not None:
             return f"{since}  quiet {text.duration(verdict.silence_s)} / {text.duration(verdict.limit_s)}"
         return since

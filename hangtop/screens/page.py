@@ -14,6 +14,7 @@ from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView, Row, between, cut
 from hangtop.panes.status import badge
 from hangtop.panes.view import View
+from hangtop.screens.spans import SpanCompositor
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -90,6 +91,10 @@ class PageScreen(Screen[None]):
     CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
     AUTO_FOCUS = "#page"
     keys: tuple[Key, ...] = PAGE_KEYS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = SpanCompositor()
 
     @property
     def hangtop(self) -> HangtopApp:

@@ -23,6 +23,7 @@ from hangtop.panes.status import StatusLine
 from hangtop.panes.tabs import Tabs
 from hangtop.panes.verdict import VerdictBand, verdict_rows
 from hangtop.panes.view import View
+from hangtop.screens.spans import SpanCompositor
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -70,6 +71,7 @@ class WatchScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._compositor = SpanCompositor()
         self._placed = PlacedLayout()
         self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
         self.active = "ranks"

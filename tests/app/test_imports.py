@@ -1,0 +1,19 @@
+"""What the screen pulls in: nothing that may block or that takes long to load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("heavy", ["ray", "pynvml", "psutil", "watchfiles", "duckdb", "ahocorasick_rs", "hangtop.sources.log"])
+def test_the_app_loads_without(heavy):
+    code = f"import sys, hangtop.app; sys.exit({heavy!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_row_text_needs_no_textual():
+    code = "import sys, hangtop.text; sys.exit('textual' in sys.modules or 'rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
