@@ -117,7 +117,14 @@ def _json(view: StackView) -> str:
         "classes": [_class(one, view) for one in classes(ranked)],
         "others": [_class(one, view) for one in classes(others)],
         "unread": [
-            {"rank": stack.rank, "pid": stack.pid, "state": stack.state, "problem": stack.problem, "mend": stack.mend}
+            {
+                "rank": stack.rank,
+                "pid": stack.pid,
+                "state": stack.state,
+                "problem": stack.problem,
+                "mend": stack.mend,
+                "signal_dump": stack.signal_dump,
+            }
             for stack in view.stacks
             if stack.problem
         ],

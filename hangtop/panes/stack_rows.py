@@ -210,6 +210,9 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
         yield _fit((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
         if mend:
             yield ((f"    {mend}", "ink"),)
+        if pids := [str(stack.pid) for stack in concerned if stack.signal_dump]:
+            offer = "its log then holds its stacks, if the handler it has for this signal is faulthandler's"
+            yield _fit(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
 
 
 def _refused(problem: str, mend: str | None) -> Iterator[Row]:

@@ -169,6 +169,12 @@ def test_processes_that_could_not_be_read_are_folded_by_reason_with_the_mend() -
     assert "! ranks 4-6: not permitted: ptrace_scope is 1\n    sudo sysctl …" in text
 
 
+def test_a_dump_by_signal_is_offered_where_a_handler_was_seen() -> None:
+    refused = Stack(77, 0.0, rank=4, problem="not permitted: ptrace_scope is 1", signal_dump=True)
+    assert "    kill -USR1 77   (its log then holds its stacks, if" in shown(view_of(waiter(0), refused))
+    assert "USR1" not in shown(view_of(waiter(0), replace(refused, signal_dump=False)))
+
+
 def test_a_look_that_was_refused_is_one_line_and_its_mend() -> None:
     assert shown(view_of(problem="py-spy not found", mend="pip install py-spy")) == "! py-spy not found\n    pip install py-spy"
 
