@@ -16,7 +16,7 @@ from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
 from hangtop.logs.index import Index, Reader, Wants
-from hangtop.logs.lines import Line, Lines, Span, Writer
+from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pace import PaceMeter
@@ -177,7 +177,8 @@ class Digest:
             return
         self._listen(line, lines, span)
         self._ranks.learn(line)
-        self._read(wants, line, lines, span)
+        for each in unglued(line):
+            self._read(wants, each, lines, span)
 
     def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
         writer = self._writer(line)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.logs.clean import decode, without_escapes
 from hangtop.logs.prefixes import Prefix, strip, strip_head
@@ -24,6 +25,9 @@ _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _NAMES = re.compile(
     rb"rank[ :=_-]?\d+|R(?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
 )
+
+
+_BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
 
 
 class Line(Struct, frozen=True):
@@ -182,6 +186,15 @@ class Lines:
                     break
             next_span = self.next(next_span)
         return text
+
+
+def unglued(line: Line) -> tuple[Line, ...]:
+    """A message that was printed behind a bar without a line end in between stands for itself."""
+    found = _BAR.match(line.text) if "%|" in line.text else None
+    if found is None or found.end() == len(line.text):
+        return (line,)
+    prefix, text = strip(line.text[found.end() :])
+    return (replace(line, text=found[0]), replace(line, text=text, prefix=prefix if prefix.text else line.prefix))
 
 
 def writer_of(prefix: Prefix) -> Writer:

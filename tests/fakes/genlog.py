@@ -83,7 +83,7 @@ class TrainingLog:
             prefix = f"\x1b[36m{prefix}\x1b[0m" if number(2) else prefix
             yield self._random.choice(
                 (
-                    f"{prefix} INFO 03-01 12:00:{number(60):02d} [engine.py:{number(999)}] Running: {number(64)} reqs, Pending: 0 reqs\n",
+                    f"{prefix} INFO 03-01 12:00:{number(60):02d} [engine.py:{number(999)}] Running: {number(64)} reqs\n",
                     f"{prefix} Total model size in bytes {number(99999)}, reserved {number(80)}.50 GiB\n",
                     f"{prefix} reward_fn scored {number(999)} samples mean=0.51 用时 {number(80)}.2 秒\n",
                 )
@@ -110,15 +110,17 @@ class TrainingLog:
         rand = self._random.random
         if share < 0.7:
             yield (
-                f"[rank15]: [{self._stamp()}] iteration {self._step:8d}/   50000 | consumed samples: {self._step * 1024:12d} | "
-                f"elapsed time per iteration (ms): {2000 + rand() * 900:.1f} | learning rate: 1.0E-04 | lm loss: {self._loss:.6E} | "
+                f"[rank15]: [{self._stamp()}] iteration {self._step:8d}/   50000 | "
+                f"consumed samples: {self._step * 1024:12d} | elapsed time per iteration (ms): {2000 + rand() * 900:.1f} | "
+                f"learning rate: 1.0E-04 | lm loss: {self._loss:.6E} | "
                 f"grad norm: {rand() * 2:.3f} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
             )
         elif share < 0.85:
             yield f"{{'loss': {self._loss:.4f}, 'grad_norm': {rand() * 3:.6f}, 'learning_rate': 1.9e-05, 'epoch': 0.05}}\n"
         else:
             yield (
-                f"\x1b[36m(TaskRunner pid=40001)\x1b[0m step:{self._step} - actor/pg_loss:{rand():.3f} - actor/grad_norm:{rand():.3f} "
+                f"\x1b[36m(TaskRunner pid=40001)\x1b[0m step:{self._step} - "
+                f"actor/pg_loss:{rand():.3f} - actor/grad_norm:{rand():.3f} "
                 f"- perf/throughput:{rand() * 900:.1f}\n"
             )
 
@@ -156,8 +158,9 @@ class TrainingLog:
         yield self._random.choice(
             (
                 f'[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]:   File "/w/train.py", line 213, in run\n'
-                f"[rank{rank}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.34 GiB. GPU {rank} has a total of 79 GiB\n",
-                f"[rank{rank}]:[E305 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: "
+                f"[rank{rank}]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.34 GiB. GPU {rank}\n",
+                f"[rank{rank}]:[E305 12:00:00.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] "
+                "Watchdog caught collective operation timeout: "
                 "WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600034 milliseconds\n",
                 f"[rank{rank}]:  successfully saved checkpoint from iteration {self._step} to /ckpt\n",
                 "\x1b[31m[错误] 显存不足: CUDA error: an illegal memory access was encountered\x1b[0m\n",

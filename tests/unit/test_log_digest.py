@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -33,7 +34,7 @@ def reading(*chunks: bytes) -> LogReading:
 
 def cut(data: bytes, at: list[int]) -> list[bytes]:
     edges = [0, *sorted(offset % (len(data) + 1) for offset in at), len(data)]
-    return [data[begin:end] for begin, end in zip(edges, edges[1:], strict=False)]
+    return [data[begin:end] for begin, end in pairwise(edges)]
 
 
 PIECES = st.sampled_from(
