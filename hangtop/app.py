@@ -32,6 +32,7 @@ from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.session import Curiosity
 from hangtop.spec import WatchSpec
+from hangtop.text import ascii_only, printable
 from hangtop.themes import load_palettes, pick_palette
 
 TICK_S = 1.0
@@ -165,10 +166,10 @@ class HangtopApp(App[None]):
         self.tick()
 
     def _tell_title(self) -> None:
-        title = terminal_title(self.view)
+        title, plain = terminal_title(self.view), ascii_only if self.ascii else printable
         if title != self._told_title:
             self._told_title = title
-            self._to_terminal(f"\x1b]0;{title}\x07")
+            self._to_terminal(f"\x1b]0;{plain(title)}\x07")
 
     def _to_terminal(self, codes: str) -> None:
         if self._driver is not None and not self.is_headless:

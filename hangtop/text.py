@@ -25,8 +25,14 @@ ASCII_SIGNS = str.maketrans(
 )  # fmt: skip
 
 
+def printable(text: str) -> str:
+    """The last guard before the terminal: what could steer it (controls, text direction) becomes `?`. Sources clean before."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
 def ascii_only(text: str) -> str:
     """The same text for a terminal without UTF-8, of the same width: known signs have a stand-in, other characters become `?`."""
+    text = printable(text)
     if text.isascii():
         return text
     text = text.translate(ASCII_SIGNS)

@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from hangtop.text import ascii_only
+from hangtop.text import ascii_only, printable
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -152,7 +152,7 @@ class LineView(Widget):
 
     def _strip(self, row: Row) -> Strip:
         style = self.hangtop.palette.style
-        plain = ascii_only if self.hangtop.ascii else str
+        plain = ascii_only if self.hangtop.ascii else printable
         return Strip([Segment(plain(text), style(role) if role else Style.null()) for text, role in _merged(row)])
 
 

@@ -13,6 +13,8 @@ from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Verdict
 
 GAP: Row = (("   ", ""),)
+ALIKE_S = 15.0
+"""A stage that said nothing after its first seconds has been silent all along."""
 LAST_STAGE = "train_loop"
 NESTED_IN = {"engine_": "rollout_init"}
 """Stages whose id starts so are part of another one: no chip of their own once they are done."""
@@ -52,23 +54,25 @@ def chip(view: View, verdict: Verdict) -> Row:
     if verdict.word == "finished":
         return (("✓ ", "ok"), (stage.title, "muted"))
     if look.fill:
-        return ((f" ▸ {stage.title}{_times(verdict, view)} ", "bad bold reverse" if view.lit else "bad bold"),)
+        return ((f" ▸ {stage.title}{_times(verdict)} ", "bad bold reverse" if view.lit else "bad bold"),)
     role = "warn bold" if look.role == "warn" else "accent bold"
-    return ((f"▸ {stage.title}{_times(verdict, view)}", role),)
+    return ((f"▸ {stage.title}{_times(verdict)}", role),)
 
 
-def _times(verdict: Verdict, view: View) -> str:
+def _times(verdict: Verdict) -> str:
+    """How long in the stage, against which limit. It is a limit of silence, which is named where it is another time."""
     stage = verdict.stage
     assert stage is not None
+    silence_s, limit_s, since_s = verdict.silence_s, verdict.limit_s, stage.since_s
     trouble = verdict.word not in ("running", "finished")
-    if stage.id == LAST_STAGE or stage.since_s is None:
-        since = "" if stage.since_s is None else f" {text.duration(text.coarse(stage.since_s))}"
-        if trouble and verdict.silence_s is not None and verdict.limit_s is not None:
-            return f"{since}  quiet {text.duration(verdict.silence_s)} / {text.duration(verdict.limit_s)}"
-        return since
-    if stage.limit_s is None:
-        return f" {text.duration(text.coarse(stage.since_s) if stage.since_s >= 5 else stage.since_s)}"
-    return f" {text.duration(stage.since_s)} / {text.duration(stage.limit_s)}"
+    if stage.id != LAST_STAGE and since_s is not None and limit_s is not None:
+        silent_all_along = silence_s is not None and since_s - silence_s < ALIKE_S
+        if since_s <= limit_s or silent_all_along:
+            return f" {text.duration(since_s)} / {text.duration(limit_s)}"
+    since = "" if since_s is None else f" {text.duration(text.coarse(since_s) if since_s >= 5 else since_s)}"
+    if trouble and silence_s is not None and limit_s is not None:
+        return f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}"
+    return since
 
 
 def stage_row(view: View, width: int) -> Row:

@@ -11,6 +11,7 @@ from hangtop import wire
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import (
     Finding,
+    LineKind,
     LogFile,
     LogLine,
     LogReading,
@@ -187,7 +188,7 @@ def stalled() -> Iterable[Reading]:
 def slow() -> Iterable[Reading]:
     """Quiet for 95 s while the rollout engines load: within their limit."""
     log = verl_log(START, last="rollout_init", silent_s=95.0)
-    yield Reading("log", HOST, START, _before_training(log))
+    yield Reading("log", HOST, START, _before_training(log, stages_until("rollout_init", START - 97)))
     yield writer(START)
     yield beat(START)
 
@@ -302,12 +303,28 @@ def many() -> Iterable[Reading]:
     yield beat(START)
 
 
-def _before_training(log: LogReading, stages: tuple[StageEvent, ...] | None = None) -> LogReading:
+STARTING: tuple[tuple[float, LineKind, str], ...] = (
+    (43, "stage", "INFO worker.py:1821 -- Started a local Ray instance."),
+    (38, "plain", "TaskRunner hostname: n1, PID: 133842"),
+    (36, "stage", "resource_pool_spec: {'global_pool': [8]}"),
+    (33, "stage", "Using dataset class: RLHFDataset"),
+    (26, "plain", "Generating train split: 7473 examples"),
+    (20, "progress", "dataset len: 7473"),
+    (17, "progress", "filter dataset len: 7473"),
+    (15, "progress", "Size of train dataloader: 400"),
+    (14, "stage", "Total training steps: 400"),
+    (12, "stage", "colocated worker base class <class 'verl.single_controller.base.worker.Worker'>"),
+)
+
+
+def _before_training(log: LogReading, stages: tuple[StageEvent, ...]) -> LogReading:
+    end = log.last_output_at or START
     ranks = tuple(replace(rank, step=None, total=None, step_s=None, metrics={}) for rank in log.ranks)
-    tail = tuple(line for line in log.tail if line.kind != "progress")
-    return replace(
-        log, ranks=ranks, tail=tail, progress=Progress(), pace=Pace(), stages=stages or log.stages, longest_silence_s=12.0
+    tail = tuple(
+        LogLine(0, 100 * number, end - before + 12, None, "(TaskRunner pid=133842)" if number else "", text, kind)
+        for number, (before, kind, text) in enumerate(STARTING)
     )
+    return replace(log, ranks=ranks, tail=tail, progress=Progress(), pace=Pace(), stages=stages, longest_silence_s=12.0)
 
 
 SESSIONS = {f.__name__: f for f in (healthy, stalled, slow, startup, crashed, finished, many)}

@@ -117,5 +117,11 @@ def test_ascii_stand_ins_keep_the_width():
     assert text.ascii_only("plain [/dev/shm]") == "plain [/dev/shm]"
 
 
+def test_nothing_that_steers_a_terminal_gets_through():
+    assert text.printable("a\x1b]0;b\x07\u202ec\x9b2J") == "a?]0;b??c?2J"
+    assert text.ascii_only("\x1b[2J") == "?[2J"
+    assert text.printable("损失 ━ ok") == "损失 ━ ok"
+
+
 def test_counting_words():
     assert [text.some(n, "rank") for n in (0, 1, 8, 1024)] == ["0 ranks", "1 rank", "8 ranks", "1,024 ranks"]
