@@ -157,6 +157,20 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 
 
 @hangtop.command()
+@click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
+@click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
+@click.pass_context
+def doctor(context: click.Context, /, as_json: bool, command_words: tuple[str, ...]) -> None:
+    """Pre-flight: is this machine fit to start this run?
+
+    With the run's command after -- its interpreter, its environment and its files are checked too. Exit code 1: something fails.
+    """
+    from hangtop.commands import doctor as command
+
+    context.exit(command.run(command_words, as_json=as_json, out=sys.stdout))
+
+
+@hangtop.command()
 @click.argument("query", required=False)
 @click.option("--list", "listing", is_flag=True, help="All signatures, a line each.")
 @click.option("--framework", metavar="NAME", help="Fixes for this framework only.")

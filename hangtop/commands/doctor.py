@@ -1,0 +1,111 @@
+"""`hangtop doctor`: all checks side by side, within ten seconds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Mapping
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TextIO
+
+import msgspec
+
+from hangtop.doctor import environment, machine, network, observed, packages
+from hangtop.doctor.check import Check, Checker, Subject
+
+DEADLINE_S = 9.5
+CHECKERS: dict[str, Checker] = {
+    "gpu, leftovers, ray": observed.observed,
+    "packages": packages.versions,
+    "disk": machine.disks,
+    "shared memory": machine.shared_memory,
+    "memory": machine.memory,
+    "limits": machine.limits,
+    "master": network.master,
+    "interfaces": network.interfaces,
+    "host name": network.own_name,
+    "settings": environment.settings,
+    "hub": environment.hub,
+    "paths": environment.paths,
+    "rights": machine.looking,
+}
+"""Every family of checks, by what it is called when it does not end in time."""
+SIGNS = {"ok": "✓", "warn": "▲", "fail": "✗", "unknown": "?"}
+PLAIN_SIGNS = {"ok": "+", "warn": "!", "fail": "x", "unknown": "?"}
+
+
+def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str) -> Subject:
+    """What will run: leading `NAME=value` words belong to its environment, and a Python it names is its interpreter."""
+    words = list(command)
+    environ = dict(environ)
+    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
+        name, _, value = words.pop(0).partition("=")
+        environ[name] = value
+    return Subject(tuple(words), cwd, environ, _interpreter(words))
+
+
+def _interpreter(words: list[str]) -> str:
+    """The Python of the command, of the script its first word names, or the one on the PATH."""
+    for word in words[:3]:
+        if os.path.basename(word).startswith("python") and (found := shutil.which(word)):
+            return found
+    if words and (script := shutil.which(words[0])):
+        with open(script, "rb") as file:
+            first = file.readline(256)
+        if first.startswith(b"#!") and b"python" in first:
+            return first[2:].split()[0].decode(errors="replace")
+    return shutil.which("python3") or sys.executable
+
+
+def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
+    """All checks, those that were there in time; a family that hangs is named and left to itself."""
+    answers: SimpleQueue[tuple[str, list[Check]]] = SimpleQueue()
+
+    def look(name: str, checker: Checker) -> None:
+        try:
+            found = list(checker(subject))
+        except Exception as error:
+            found = [Check(name, name, "unknown", f"hangtop's check failed: {type(error).__name__}: {error}")]
+        answers.put((name, found))
+
+    for name, checker in CHECKERS.items():
+        threading.Thread(target=look, args=(name, checker), daemon=True).start()
+    done: dict[str, list[Check]] = {}
+    ends_at = monotonic() + deadline_s
+    while len(done) < len(CHECKERS) and (left_s := ends_at - monotonic()) > 0:
+        try:
+            name, found = answers.get(timeout=left_s)
+        except Empty:
+            break
+        done[name] = found
+    late = {name: [Check(name, name, "unknown", f"no answer within {deadline_s:.0f} s")] for name in CHECKERS if name not in done}
+    return [check for name in CHECKERS for check in {**done, **late}[name]]
+
+
+def run(command: tuple[str, ...], *, as_json: bool, out: TextIO) -> int:
+    """Print the table; exit code 1 when something fails. Ends at once, whatever still hangs."""
+    checks = examine(subject_of(command, os.environ, os.getcwd()))
+    failed = any(check.status == "fail" for check in checks)
+    if as_json:
+        out.write(msgspec.json.encode({"schema": 1, "fit": not failed, "checks": checks}).decode() + "\n")
+    else:
+        out.write("\n".join(table(checks, utf8="utf" in (getattr(out, "encoding", "") or "").lower())) + "\n")
+    out.flush()
+    return 1 if failed else 0
+
+
+def table(checks: list[Check], *, utf8: bool) -> list[str]:
+    """A line a check, the mend below what needs one, and a count."""
+    signs = SIGNS if utf8 else PLAIN_SIGNS
+    width = min(28, max(len(check.title) for check in checks))
+    lines = []
+    for check in checks:
+        lines.append(f"{signs[check.status]} {check.group:<10} {check.title:<{width}}  {check.detail}")
+        if check.mend:
+            lines.append(f"  {'':<10} {'':<{width}}  → {check.mend}" if utf8 else f"  {'':<10} {'':<{width}}  > {check.mend}")
+    counts = {status: sum(check.status == status for check in checks) for status in ("fail", "warn", "unknown", "ok")}
+    lines.append(f"{counts['fail']} fail, {counts['warn']} warn, {counts['unknown']} unknown, {counts['ok']} ok")
+    return lines

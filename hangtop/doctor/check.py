@@ -1,0 +1,38 @@
+"""One check of the pre-flight, and what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+Status = Literal["ok", "warn", "fail", "unknown"]
+
+
+class Check(Struct, frozen=True, omit_defaults=True):
+    """`detail` says what was seen, `mend` is the command or setting that mends it. `unknown`: could not look, and why."""
+
+    group: str
+    title: str
+    status: Status
+    detail: str
+    mend: str = ""
+
+
+class Subject(Struct, frozen=True):
+    """What is going to run: its command and where. `environ` is the environment it would get, `python` its interpreter."""
+
+    command: tuple[str, ...]
+    cwd: str
+    environ: Mapping[str, str]
+    python: str
+    framework: str | None = None
+
+
+Checker = Callable[[Subject], Iterable[Check]]
+"""One family of checks. It may block: it runs in a thread of the doctor, which does not wait for it beyond its deadline."""
+
+
+def ok(group: str, title: str, detail: str) -> Check:
+    return Check(group, title, "ok", detail)

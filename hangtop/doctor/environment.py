@@ -1,0 +1,93 @@
+"""Settings in the environment that nobody reads, or that should not stay set; caches and locks; paths of the command line."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from hangtop.doctor.check import Check, Subject, ok
+from hangtop.logs.catalog import load
+
+DEBUG_ONLY = {
+    "NCCL_P2P_DISABLE": "switches off NVLink and PCIe peer access",
+    "NCCL_IB_DISABLE": "sends all traffic over TCP",
+    "NCCL_SHM_DISABLE": "switches off shared memory between ranks",
+    "CUDA_LAUNCH_BLOCKING": "makes every kernel launch wait",
+    "TORCH_DISTRIBUTED_DEBUG": "DETAIL checks every collective",
+    "TORCH_NCCL_BLOCKING_WAIT": "blocks the CPU in every collective",
+    "NCCL_BLOCKING_WAIT": "is the old name of TORCH_NCCL_BLOCKING_WAIT",
+}
+"""Good for a test, a brake when they stay (NCCL docs: debugging variables should not be left set)."""
+OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
+DATA_ENDINGS = (".json", ".jsonl", ".parquet", ".csv", ".yaml", ".yml", ".toml", ".py", ".sh", ".arrow", ".safetensors")
+
+
+def settings(subject: Subject) -> Iterator[Check]:
+    """Variables that nobody honours, with what does work, and debugging switches that brake."""
+    known = load().settings
+    found = False
+    for name in sorted(subject.environ):
+        setting = known.get(name)
+        if setting is not None and not setting.honoured_by:
+            found = True
+            yield Check("settings", name, "warn", f"set, but nobody reads it. {setting.truth}", f"unset {name}")
+        elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
+            found = True
+            detail = f"{subject.environ[name]}: {DEBUG_ONLY[name]}; for a test only"
+            yield Check("settings", name, "warn", detail, f"unset {name}")
+    if not found:
+        yield ok("settings", "environment", "no variable that is unread or should not stay")
+
+
+def hub(subject: Subject) -> Iterator[Check]:
+    """Offline flags, and locks of dead processes in the dataset cache."""
+    on = [name for name in OFFLINE if subject.environ.get(name, "0").lower() in ("1", "true", "yes", "on")]
+    if on:
+        yield Check(
+            "hub", "offline", "warn", f"{', '.join(on)}: what is not in the cache cannot be loaded", f"unset {' '.join(on)}"
+        )
+    else:
+        yield ok("hub", "offline", "not set")
+    home = Path(subject.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface")))
+    held = [lock for lock in sorted(home.glob("datasets/*.lock"))[:500] if _is_held(lock)]
+    if held:
+        yield Check(
+            "hub", "dataset locks", "warn", f"{len(held)} held by a living process, {held[0].name} first", f"fuser -v {held[0]}"
+        )
+    else:
+        yield ok("hub", "dataset locks", "none held")
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a living process holds the lock: the kernel lets go of those of the dead."""
+    try:
+        fd = os.open(lock, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def paths(subject: Subject) -> Iterator[Check]:
+    """Words of the command line that look like files of this machine, and are not there."""
+    missing = [word for word in map(_path_in, subject.command) if word and not Path(subject.cwd, word).exists()]
+    for word in missing[:5]:
+        yield Check(
+            "command", word, "fail", f"no such file or directory (from {subject.cwd})", f"ls -l {Path(subject.cwd, word).parent}"
+        )
+    if subject.command and not missing:
+        yield ok("command", "paths", "all that the command line names are there")
+
+
+def _path_in(word: str) -> str | None:
+    """A path in `--data /x.parquet`, `--data=/x.parquet` or `data.files=/x.parquet`. Files only: a directory may be made."""
+    value = word.rpartition("=")[2].strip("'\"[]")
+    looks = value.endswith(DATA_ENDINGS) and "://" not in value and not value.startswith("-")
+    return value if looks and ("/" in value or value.endswith((".py", ".sh"))) else None

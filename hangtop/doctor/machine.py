@@ -1,0 +1,139 @@
+"""Disk, shared memory, limits, memory, the right to look into processes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from hangtop.doctor.check import Check, Subject, ok
+from hangtop.sources import rights
+from hangtop.text import size
+
+G = 2**30
+MIN_FREE_BYTES, LOW_FREE_BYTES = 1 * G, 20 * G
+"""A checkpoint of a 7 B model with optimizer states is about 80 GB; below 20 GB most saves fail."""
+MIN_SHM_BYTES, LOW_SHM_BYTES = 64 * 2**20, 8 * G
+"""Docker gives 64 MiB; data workers and NCCL need gigabytes (pytorch/pytorch#5040)."""
+LOW_FILES, LOW_PROCESSES = 65_536, 4_096
+"""Ray and NCCL open thousands of sockets; Ray's docs ask for 65536 files."""
+LOW_MEMORY_PART = 0.1
+
+
+def disks(subject: Subject) -> Iterator[Check]:
+    """Free space and inodes where the run writes."""
+    home = Path(subject.environ.get("HOME", "~")).expanduser()
+    places = {
+        "working directory": subject.cwd,
+        "temporary files": subject.environ.get("TMPDIR", tempfile.gettempdir()),
+        "model cache": subject.environ.get("HF_HOME", str(home / ".cache" / "huggingface")),
+    }
+    for title, place in places.items():
+        yield _disk(title, _existing(Path(place)))
+
+
+def _disk(title: str, place: Path) -> Check:
+    try:
+        free, left = shutil.disk_usage(place).free, os.statvfs(place)
+    except OSError as error:
+        return Check("disk", title, "fail", f"{place}: {error.strerror}", f"ls -ld {place}")
+    detail = f"{size(free)} free at {place}"
+    mend = f"du -xh -d1 {place} | sort -h | tail"
+    if not os.access(place, os.W_OK):
+        return Check("disk", title, "fail", f"{place} is not writable", f"ls -ld {place}")
+    if left.f_files and left.f_favail < 10_000:
+        return Check("disk", title, "fail", f"{left.f_favail:,} inodes left at {place}", f"find {place} -xdev | wc -l")
+    if free < MIN_FREE_BYTES:
+        return Check("disk", title, "fail", detail, mend)
+    return Check("disk", title, "warn", detail, mend) if free < LOW_FREE_BYTES else ok("disk", title, detail)
+
+
+def _existing(place: Path) -> Path:
+    """The place itself, or the folder above it that is there."""
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    return place
+
+
+def shared_memory(_: Subject) -> Iterator[Check]:
+    """/dev/shm: too small it kills data workers with a bus error."""
+    place = Path("/dev/shm")
+    if not place.is_dir():
+        yield Check("memory", "/dev/shm", "unknown", "not on this system")
+        return
+    usage = shutil.disk_usage(place)
+    detail = f"{size(usage.free)} free of {size(usage.total)}"
+    mend = "docker run --shm-size=16g …   (Kubernetes: emptyDir with medium: Memory at /dev/shm)"
+    if usage.total <= MIN_SHM_BYTES:
+        yield Check("memory", "/dev/shm", "fail", detail, mend)
+    elif usage.free < LOW_SHM_BYTES:
+        yield Check("memory", "/dev/shm", "warn", detail, "hangtop clean --dry-run   (segments of dead runs)")
+    else:
+        yield ok("memory", "/dev/shm", detail)
+
+
+def limits(_: Subject) -> Iterator[Check]:
+    """ulimit -n, -u and -l."""
+    files, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield _limit("open files (ulimit -n)", files, LOW_FILES, f"ulimit -n {LOW_FILES}")
+    processes, _hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    yield _limit("processes (ulimit -u)", processes, LOW_PROCESSES, f"ulimit -u {LOW_PROCESSES}")
+    locked, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    if Path("/sys/class/infiniband").is_dir():
+        yield _limit("locked memory (ulimit -l)", locked, 2**40, "ulimit -l unlimited   (RDMA registers memory)")
+
+
+def _limit(title: str, value: int, wanted: int, mend: str) -> Check:
+    if value == resource.RLIM_INFINITY or value >= wanted:
+        return ok("limits", title, "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}")
+    return Check("limits", title, "warn", f"{value:,}, {wanted:,} is usual", mend)
+
+
+def memory(_: Subject) -> Iterator[Check]:
+    """Host memory, and the limit of the control group this process lives in."""
+    host = psutil.virtual_memory()
+    low = host.available < LOW_MEMORY_PART * host.total
+    detail = f"{size(host.available)} available of {size(host.total)}"
+    yield Check("memory", "host memory", "warn" if low else "ok", detail, "ps aux --sort=-rss | head" if low else "")
+    limit = _cgroup_limit()
+    if limit is not None and limit < host.total:
+        yield Check(
+            "memory",
+            "memory limit of this container",
+            "warn" if limit < host.total / 4 else "ok",
+            f"{size(limit)} of the host's {size(host.total)}",
+            "docker run --memory … / Slurm --mem=…" if limit < host.total / 4 else "",
+        )
+
+
+def _cgroup_limit() -> int | None:
+    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(place).read_text().strip()
+        except OSError:
+            continue
+        return int(text) if text.isdigit() else None
+    return None
+
+
+def looking(_: Subject) -> Iterator[Check]:
+    """Whether stacks of this user's processes may be read, when the run hangs later."""
+    at = rights.standing(os.getppid())
+    if at.scope and not at.may_trace:
+        why, mend = rights.refusal(at, ("hangtop", "stacks"))
+        yield Check("rights", "read stacks", "warn", why, mend)
+    elif at.container and at.may_trace is False and at.scope is None:
+        yield Check(
+            "rights",
+            "read stacks",
+            "unknown",
+            "a container without CAP_SYS_PTRACE may refuse",
+            "docker run --cap-add SYS_PTRACE …",
+        )
+    else:
+        yield ok("rights", "read stacks", "permitted for your own processes")

@@ -1,0 +1,102 @@
+"""What the probe's sources show before a start: GPUs, leftovers of earlier runs, Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from hangtop import clock
+from hangtop.diagnosis import ray as ray_words
+from hangtop.diagnosis.gpu import BAD, facts
+from hangtop.doctor.check import Check, Subject, ok
+from hangtop.feeds import ProbeFeed
+from hangtop.model import RunState
+from hangtop.session import states
+from hangtop.spec import WatchSpec
+from hangtop.text import size
+
+SOURCES = ("gpu", "procs", "ray")
+PATIENCE_S = 5.0
+HELD_BYTES = 512 * 2**20
+"""Memory that no process of a GPU explains, or that someone holds before the start (NVRx waits for 512 MB)."""
+
+
+def observed(_: Subject) -> Iterator[Check]:
+    """Look once through a probe, so that a sick driver can be left alone with it."""
+    state = asyncio.run(_look())
+    yield from _gpus(state)
+    yield from _leftovers(state)
+    yield from _ray(state)
+
+
+async def _look() -> RunState:
+    state = RunState()
+    started = time.monotonic()
+    async for state in states(ProbeFeed(WatchSpec(sources=SOURCES)), 0.1):
+        health = [state.health.get(name) for name in SOURCES]
+        if all(one is not None and (one.read_at or one.absent or one.problem) for one in health):
+            break
+        if time.monotonic() - started > PATIENCE_S:
+            break
+    return state
+
+
+def _gpus(state: RunState) -> Iterator[Check]:
+    health = state.health.get("gpu")
+    if health is not None and health.absent:
+        yield Check("gpu", "driver", "unknown", health.absent)
+        return
+    if not state.gpus or (health is not None and health.problem):
+        why = health.problem if health is not None and health.problem else f"the driver gave no answer in {PATIENCE_S:.0f} s"
+        yield Check("gpu", "driver", "fail", why, "sudo dmesg | grep -i -e xid -e nvrm")
+        return
+    for node in state.gpus.values():
+        reading = node.reading
+        yield ok("gpu", "driver", f"{reading.vendor} {reading.driver or ''}, {len(reading.gpus)} GPUs")
+        for fact in facts(node, clock.now()):
+            if fact.kind in BAD - {"idle", "empty"} or fact.kind in ("memory errors", "remap", "xid"):
+                yield Check("gpu", f"GPU {fact.index}", "fail", fact.text, f"nvidia-smi -q -i {fact.index}")
+        for gpu in reading.gpus:
+            if (gpu.used_bytes or 0) > HELD_BYTES:
+                who = ", ".join(f"pid {process.pid}" for process in gpu.processes) or "no process that can be seen"
+                detail = f"{size(gpu.used_bytes)} taken by {who}"
+                yield Check("gpu", f"GPU {gpu.index} memory", "warn", detail, f"fuser -v /dev/nvidia{gpu.index}")
+
+
+def _leftovers(state: RunState) -> Iterator[Check]:
+    procs = state.procs
+    if procs is None:
+        yield Check("leftovers", "processes", "unknown", "the process table was not read in time")
+        return
+    for orphan in procs.orphans[:5]:
+        yield Check(
+            "leftovers", f"pid {orphan.pid}", "warn", f"lost its parent: {orphan.command}", f"hangtop stop --pid {orphan.pid}"
+        )
+    for parent in sorted({zombie.ppid for zombie in procs.zombies})[:5]:
+        pids = [str(zombie.pid) for zombie in procs.zombies if zombie.ppid == parent]
+        detail = f"pid {parent} does not reap {len(pids)} that ended: {', '.join(pids[:5])}{' …' if len(pids) > 5 else ''}"
+        mend = (
+            "docker run --init …   (PID 1 of the container must reap)"
+            if parent == 1
+            else f"ps -o pid,ppid,stat,cmd --ppid {parent}"
+        )
+        yield Check("leftovers", "zombies", "warn", detail, mend)
+    if not procs.orphans and not procs.zombies:
+        yield ok("leftovers", "processes", "no orphans, no zombies")
+
+
+def _ray(state: RunState) -> Iterator[Check]:
+    health = state.health.get("ray")
+    if health is not None and (health.absent or health.problem):
+        status = "fail" if health.problem else "ok"
+        yield Check("ray", "cluster", "fail" if status == "fail" else "ok", health.problem or health.absent or "")
+        return
+    for cluster in (cluster for reading in state.ray.values() for cluster in reading.clusters):
+        troubles = ray_words.troubles(cluster, clock.now())
+        for trouble in troubles:
+            yield Check("ray", trouble.part, "fail", trouble.text, trouble.mend)
+        for wish in ray_words.wishes(cluster)[:3]:
+            yield Check("ray", "resources", "warn", f"{wish.who} waits for {wish.asks}", "ray status")
+        if not troubles:
+            yield ok("ray", "cluster", f"{len(cluster.nodes)} nodes, {len(cluster.actors)} actors")

@@ -1,0 +1,115 @@
+"""Python and package versions of the run's own interpreter that clash."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+
+from hangtop.doctor.check import Check, Subject, ok
+
+LISTING = (
+    "import importlib.metadata as m, json, sys; "
+    "print(json.dumps({'python': sys.version.split()[0], **{d.metadata['Name'].lower().replace('_', '-'): d.version "
+    "for d in m.distributions() if d.metadata['Name']}}))"
+)
+LISTING_S = 8.0
+SHOWN = (
+    "python",
+    "torch",
+    "numpy",
+    "transformers",
+    "vllm",
+    "sglang",
+    "flash-attn",
+    "ray",
+    "deepspeed",
+    "verl",
+    "openrlhf",
+    "megatron-core",
+)
+
+
+def versions(subject: Subject) -> Iterator[Check]:
+    """What is installed where the run's interpreter looks, and pairs that are known to clash."""
+    try:
+        found = installed(subject.python)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        yield Check(
+            "packages",
+            "interpreter",
+            "unknown",
+            f"{subject.python} does not list its packages: {error}",
+            f"{subject.python} -m pip list",
+        )
+        return
+    yield ok("packages", "interpreter", ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found))
+    yield from clashes(found)
+    yield from extensions(subject, found)
+
+
+def installed(python: str) -> dict[str, str]:
+    """Versions by normalised name, the interpreter's own as `python`. Nothing is imported. Raises on a broken interpreter."""
+    done = subprocess.run((python, "-c", LISTING), capture_output=True, text=True, timeout=LISTING_S, check=True)
+    listed: dict[str, str] = json.loads(done.stdout)
+    return listed
+
+
+def clashes(found: Mapping[str, str]) -> Iterator[Check]:
+    """Pairs of versions that cannot work together. Pure."""
+    torch = _release(found.get("torch"))
+    numpy = _release(found.get("numpy"))
+    if torch and numpy and numpy >= (2,) and torch < (2, 3):
+        detail = f"torch {found['torch']} was built for numpy 1, numpy {found['numpy']} is installed"
+        yield Check("packages", "numpy ABI", "fail", detail, "pip install 'numpy<2'")
+    extra = [name for name in ("torchvision", "torchaudio") if name in found]
+    for name in extra:
+        local, of_torch = found[name].partition("+")[2], found["torch"].partition("+")[2] if "torch" in found else ""
+        if local and of_torch and local != of_torch:
+            detail = f"torch is built for {of_torch}, {name} for {local}"
+            yield Check(
+                "packages", f"{name} build", "fail", detail, f"pip install --force-reinstall {name} from the index of {of_torch}"
+            )
+    gpu_torches = [name for name in found if name in ("torch-rocm", "intel-extension-for-pytorch")]
+    if "torch" in found and found["torch"].endswith("+cpu") and not gpu_torches:
+        yield Check(
+            "packages", "torch build", "warn", f"torch {found['torch']} has no GPU support", "pip install torch (a CUDA build)"
+        )
+
+
+def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:
+    """Compiled extensions whose symbols must fit the installed torch: importing one is the only test there is."""
+    for package, module in (("flash-attn", "flash_attn"), ("vllm", "vllm._C"), ("deepspeed", "deepspeed")):
+        if package not in found or "torch" not in found:
+            continue
+        try:
+            done = subprocess.run(
+                (subject.python, "-c", f"import {module}"), capture_output=True, text=True, timeout=LISTING_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            yield Check(
+                "packages",
+                package,
+                "unknown",
+                f"importing it took longer than {LISTING_S:.0f} s",
+                f"{subject.python} -c 'import {module}'",
+            )
+            continue
+        if done.returncode == 0:
+            yield ok("packages", package, f"{found[package]} imports")
+            continue
+        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        status = "fail" if "undefined symbol" in why or "ABI" in why else "warn"
+        yield Check(
+            "packages",
+            package,
+            "fail" if status == "fail" else "warn",
+            why,
+            f"pip install --force-reinstall --no-build-isolation {package}",
+        )
+
+
+def _release(version: str | None) -> tuple[int, ...] | None:
+    if version is None:
+        return None
+    return tuple(int(part) for part in version.partition("+")[0].split(".")[:3] if part.isdigit()) or None

@@ -1,0 +1,174 @@
+"""The pre-flight, with what may be wrong made wrong: ports, names, interfaces, settings, files, disks, packages."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hangtop.commands import doctor
+from hangtop.doctor import environment, machine, network, packages
+from hangtop.doctor.check import Check, Subject
+
+
+def subject(*command: str, cwd: str | Path = "/", **environ: str) -> Subject:
+    return Subject(command, str(cwd), environ, sys.executable)
+
+
+def found(checks: Iterator[Check], title: str) -> Check:
+    return next(check for check in checks if check.title == title)
+
+
+def test_a_port_that_is_taken_fails_and_a_free_one_is_ok() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        check = found(network.master(subject(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)), "MASTER_PORT")
+        assert (check.status, f"port {port} is taken" in check.detail) == ("fail", True)
+        assert port in check.mend
+    assert found(network.master(subject(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)), "MASTER_PORT").status == "ok"
+
+
+def test_a_name_that_does_not_resolve_fails() -> None:
+    check = found(network.master(subject(MASTER_ADDR="no-such-host.invalid")), "MASTER_ADDR")
+    assert check.status == "fail"
+    assert "does not resolve" in check.detail
+
+
+def test_loopback_for_several_nodes_fails_and_for_one_is_ok() -> None:
+    assert found(network.master(subject(MASTER_ADDR="127.0.0.1", NNODES="2")), "MASTER_ADDR").status == "fail"
+    assert found(network.master(subject(MASTER_ADDR="127.0.0.1")), "MASTER_ADDR").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("value", "status"), [("lo", "ok"), ("=lo", "ok"), ("l", "ok"), ("^docker", "ok"), ("bond7", "fail"), ("=l", "fail")]
+)
+def test_interface_names_are_read_as_nccl_reads_them(value: str, status: str) -> None:
+    assert found(network.interfaces(subject(NCCL_SOCKET_IFNAME=value)), "NCCL_SOCKET_IFNAME").status == status
+
+
+def test_settings_that_nobody_reads_and_brakes_are_named_with_what_works() -> None:
+    checks = list(environment.settings(subject(NCCL_TIMEOUT="600", NCCL_P2P_DISABLE="1", PATH="/bin")))
+    assert [check.title for check in checks] == ["NCCL_P2P_DISABLE", "NCCL_TIMEOUT"]
+    assert "nobody reads it" in checks[1].detail
+    assert checks[1].mend == "unset NCCL_TIMEOUT"
+
+
+def test_a_file_of_the_command_line_that_is_not_there_fails(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    checks = list(environment.paths(subject("python", "train.py", "--data=/no/such.parquet", "--lr", "1e-4", cwd=tmp_path)))
+    assert [(check.title, check.status) for check in checks] == [("/no/such.parquet", "fail")]
+
+
+def test_a_lock_counts_only_while_a_living_process_holds_it(tmp_path: Path) -> None:
+    (tmp_path / "datasets").mkdir()
+    lock = tmp_path / "datasets" / "a.lock"
+    lock.write_text("")
+    assert found(environment.hub(subject(HF_HOME=str(tmp_path))), "dataset locks").status == "ok"
+    with lock.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert found(environment.hub(subject(HF_HOME=str(tmp_path))), "dataset locks").status == "warn"
+
+
+@pytest.mark.parametrize(
+    ("versions", "title"),
+    [
+        ({"torch": "2.1.2", "numpy": "2.0.1"}, "numpy ABI"),
+        ({"torch": "2.5.1+cu124", "torchvision": "0.20.1+cu118"}, "torchvision build"),
+        ({"torch": "2.13.0+cpu"}, "torch build"),
+    ],
+)
+def test_versions_that_clash(versions: dict[str, str], title: str) -> None:
+    assert [check.title for check in packages.clashes(versions)] == [title]
+    assert not list(packages.clashes({"torch": "2.6.0+cu124", "numpy": "2.1.0", "torchvision": "0.21.0+cu124"}))
+
+
+def test_the_runs_own_interpreter_is_asked(tmp_path: Path) -> None:
+    assert "pytest" in packages.installed(sys.executable)
+    broken = tmp_path / "python3"
+    broken.write_text("#!/bin/sh\necho 'cannot start' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    check = next(packages.versions(Subject((), "/", {}, str(broken))))
+    assert (check.status, str(broken) in check.detail) == ("unknown", True)
+
+
+def test_an_extension_with_an_undefined_symbol_fails(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\necho 'ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2E' >&2\nexit 1\n")
+    python.chmod(0o755)
+    where = Subject((), "/", {}, str(python))
+    check = next(packages.extensions(where, {"flash-attn": "2.7.0", "torch": "2.6.0"}))
+    assert (check.status, "undefined symbol" in check.detail) == ("fail", True)
+
+
+def test_a_check_that_hangs_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hung = threading.Event()
+
+    def hangs(_: Subject) -> Iterator[Check]:
+        hung.wait(60)
+        yield from ()
+
+    monkeypatch.setattr(doctor, "CHECKERS", {"nfs": hangs, "limits": machine.limits})
+    checks = doctor.examine(subject(), deadline_s=0.5)
+    hung.set()
+    assert (checks[0].title, checks[0].status) == ("nfs", "unknown")
+    assert any(check.group == "limits" for check in checks)
+
+
+def test_a_check_that_breaks_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(_: Subject) -> Iterator[Check]:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(doctor, "CHECKERS", {"broken": breaks})
+    assert doctor.examine(subject())[0].detail == "hangtop's check failed: RuntimeError: boom"
+
+
+def test_the_whole_table_and_its_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER_ADDR", "no-such-host.invalid")
+    out = io.StringIO()
+    assert doctor.run(("NNODES=1", "python3", "x.py"), as_json=True, out=out) == 1
+    told = json.loads(out.getvalue())
+    assert (told["schema"], told["fit"]) == (1, False)
+    assert {"gpu", "disk", "memory", "limits", "network", "packages"} <= {check["group"] for check in told["checks"]}
+
+
+def test_words_before_the_command_are_its_environment() -> None:
+    what = doctor.subject_of(("MASTER_PORT=29501", "python3", "train.py"), {"A": "1"}, "/tmp")
+    assert what.environ == {"A": "1", "MASTER_PORT": "29501"}
+    assert what.command == ("python3", "train.py")
+
+
+PRIVATE = ("unshare", "--mount", "--propagation", "private")
+
+
+def can_mount() -> bool:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return False
+    return subprocess.run((*PRIVATE, "mount", "-t", "tmpfs", "none", "/mnt"), capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_mount(), reason="needs root and unshare, to mount a tiny file system for itself alone")
+@pytest.mark.parametrize(
+    ("place", "size", "check", "status"),
+    [("/dev/shm", "64m", "shared_memory", "fail"), ("/dev/shm", "1g", "shared_memory", "warn"), ("/mnt", "1m", "disks", "fail")],
+)
+def test_a_tiny_file_system(place: str, size: str, check: str, status: str) -> None:
+    code = (
+        "from hangtop.doctor import machine; from hangtop.doctor.check import Subject; "
+        f"print(next(machine.{check}(Subject((), {place!r}, {{}}, ''))).status)"
+    )
+    shell = f'mount -t tmpfs -o size={size} none {place} && exec {sys.executable} -c "$CODE"'
+    env = {**os.environ, "CODE": code}
+    done = subprocess.run((*PRIVATE, "sh", "-c", shell), capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.strip() == status
