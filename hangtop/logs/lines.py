@@ -21,6 +21,8 @@ _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long
 _NAME_WITHIN = 160  # bytes from a line's start
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
+_SURE = (b"[rank", b"[default")
+_IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _NAMES = re.compile(
     rb"rank[ :=_-]?\d+|R(?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
@@ -60,25 +62,25 @@ class Lines:
     def __init__(self, block: Block, clock: LogClock) -> None:
         self.block = block
         self._data = block.data
-        self._bars = b"\r" in block.data
+        self.has_bars = b"\r" in block.data
         self._clock = clock
         self._parsed: dict[int, Line] = {}
 
     def start(self, index: int) -> int:
         """The first byte of the line that holds byte `index`."""
         start = self._data.rfind(b"\n", 0, index) + 1
-        if self._bars:
+        if self.has_bars:
             start = max(start, self._data.rfind(b"\r", start, index) + 1)
         return start
 
     def span(self, index: int) -> Span:
         """The line that holds byte `index`."""
         row = self._data.rfind(b"\n", 0, index) + 1
-        start = self._data.rfind(b"\r", row, index) + 1 if self._bars else row
+        start = self._data.rfind(b"\r", row, index) + 1 if self.has_bars else row
         end = self._data.find(b"\n", index)
         if end < 0:
             end = len(self._data)
-        if self._bars:
+        if self.has_bars:
             bar = self._data.find(b"\r", index, end)
             end = bar if bar >= 0 else end
         return Span(max(start, row), end, row)
@@ -120,13 +122,13 @@ class Lines:
             index += 1
         return self.span(index) if index < len(self._data) else None
 
-    def row(self, index: int) -> int:
-        """The first byte of the `\\n`-line that holds byte `index`."""
-        return self._data.rfind(b"\n", 0, index) + 1
-
     def name(self, start: int, hit: int) -> bytes:
         """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
         data = self._data
+        if data.startswith(_SURE, start):
+            return data[start : data.find(b"]", start, start + HEAD)]
+        if data.startswith(_IN_PARENTHESES, start):
+            return data[start : data.find(b")", start, start + HEAD)]
         end = min(hit, start + HEAD)
         names = _NAMES.findall(data, start, end)
         if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):

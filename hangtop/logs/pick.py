@@ -43,7 +43,8 @@ def pick(hits: Sequence[Hit], lines: Lines, index: Index, in_text: bool) -> Pick
     many = {number for number, count in counts.items() if count > few and not _borders_text(number, index, in_text)}
     if not many:
         return Picked(sorted({start for _, start, _ in hits}), {})
-    picked = {start for number, start, _ in hits if number not in many}
+    rare = len(hits) > sum(counts[number] for number in many)
+    picked = {start for number, start, _ in hits if number not in many} if rare else set()
     before = len(picked)
     picked.update(_first(hits, many, first))
     storm = {number for number in many if counts[number] > STORM and not index.is_progress[number]}
@@ -80,17 +81,18 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
     """
     seen: set[tuple[int, bytes]] = set()
     found: list[int] = []
-    line_start, row, pieces = len(lines.block.data), len(lines.block.data), 0
+    data, name, bars = lines.block.data, lines.name, lines.has_bars
+    line_start, row, pieces = len(data), len(data), 0
     for number, start, _ in reversed(hits):
         if start >= line_start or number not in many:
             continue
-        line_start = lines.start(start)
-        pieces = pieces + 1 if line_start > row else 0
-        if not pieces:
-            row = lines.row(start)
-        elif pieces >= PIECES:
-            line_start = row
-        key = (number, lines.name(line_start, start))
+        line_start = data.rfind(b"\n", 0, start) + 1
+        if bars:
+            pieces = pieces + 1 if line_start == row else 0
+            row = line_start
+            if pieces < PIECES:
+                line_start = lines.start(start)
+        key = (number, name(line_start, start))
         if key not in seen:
             seen.add(key)
             found.append(start)
