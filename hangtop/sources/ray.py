@@ -109,7 +109,7 @@ class RaySource:
             cluster.poll = Poll(Dashboard(address, lambda: self._token(session)))
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
-        return cluster.look(daemons, workers, now)
+        return cluster.look(daemons, workers, now, here.pids)
 
     def _token(self, session: str) -> Token | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)

@@ -34,12 +34,14 @@ class Cluster:
         self._memory = Memory()
         self._ended_at: float | None = None
 
-    def look(self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float) -> RayCluster:
-        """The cluster at unix time `now`. `daemons`: also those that are gone."""
+    def look(
+        self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
+    ) -> RayCluster:
+        """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         view = self.poll.look(now) if self.poll and (alive or workers or not daemons) else self._last_view()
         nodes = {d.pid: d.node for d in alive if d.kind == "raylet" and d.node and d.state != "Z"}
-        actors = actors_of(Local(workers, nodes), view, self._memory, now)
+        actors = actors_of(Local(workers, nodes, pids), view, self._memory, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
         self._memory.turn()
         self._ended_at = None if alive or workers or not daemons else self._ended_at or now

@@ -23,15 +23,19 @@ from hangtop.sources.raycluster.titles import Title, parse_title, short_class, v
 
 SAME_START_S = 1.0
 LASTING_S = 1.9
-"""State D counts when two looks saw it."""
+"""State D, and a process that is not there, count when two looks saw it."""
+REPORT_S = 6.0
+"""A node's report is as old as this at most, while it is in order."""
 NOWHERE = "f" * 56
 
 
 class Local(Struct, frozen=True):
-    """The workers of one cluster on this machine. `nodes`: pid of a raylet that lives here → the id of its node."""
+    """The workers of one cluster on this machine. `nodes`: pid of a raylet that lives here → the id of its node. `pids`: all
+    that are in the process table, so that a worker which could not be read in time is not taken for gone."""
 
     workers: Sequence[Worker]
     nodes: Mapping[int, str]
+    pids: frozenset[int] = frozenset()
 
 
 class _Witnesses(Struct, frozen=True):
@@ -39,6 +43,7 @@ class _Witnesses(Struct, frozen=True):
 
     view: ApiView
     nodes: Mapping[int, str]
+    pids: frozenset[int]
     by_pid: Mapping[int, Sequence[Worker]]
     by_actor: Mapping[str, tuple[str, shapes.Worker]]
     by_node_pid: Mapping[tuple[str, int], shapes.Worker]
@@ -87,7 +92,9 @@ def _witnesses(local: Local, view: ApiView) -> _Witnesses:
                 if core.worker_type != "DRIVER":
                     by_actor[core.actor_id] = (node, stats)
     by_actor.pop("f" * 32, None)
-    return _Witnesses(view, local.nodes, by_pid, by_actor, by_node_pid, verl_ranks(actor.name for actor in view.actors))
+    return _Witnesses(
+        view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl_ranks(actor.name for actor in view.actors)
+    )
 
 
 def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: float) -> RayActor:
@@ -101,8 +108,9 @@ def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: floa
     worker = witnesses.worker_of(node, pid, stats) if pid else None
     title = worker.title if worker else parse_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else shapes.CoreStats()
-    here = node in witnesses.nodes.values()
-    state = _state(actor.state, worker, title, core, here, memory, now)
+    away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
+    gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S
+    state = _state(actor.state, worker, title, core, gone, memory, now)
     restarts = shapes.number(actor.num_restarts)
     method = _method(state, title)
     since = memory.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
@@ -139,7 +147,7 @@ def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: floa
 
 
 def _state(
-    word: str, worker: Worker | None, title: Title | None, core: shapes.CoreStats, here: bool, memory: Memory, now: float
+    word: str, worker: Worker | None, title: Title | None, core: shapes.CoreStats, gone: bool, memory: Memory, now: float
 ) -> ActorState:
     match word:
         case "DEAD":
@@ -150,9 +158,12 @@ def _state(
             return "restarting"
         case "PENDING_CREATION":
             return "constructing" if title is not None else "resources"
-    if worker is None and here:
+    if gone:
         return "gone"
-    return _of_process(worker, memory, now) or _of_title(title, core)
+    busy = (title is None or title.method is None) and shapes.number(core.num_running_tasks) > 0
+    if worker is not None:  # its title is of now, the count some seconds old: it counts when it lasts
+        busy = now - memory.since(("busy", worker.identity), busy, now).at > REPORT_S and busy
+    return _of_process(worker, memory, now) or _of_title(title, busy=busy)
 
 
 def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState | None:
@@ -167,10 +178,9 @@ def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState
     return "blocked" if worker.state == "D" and now - since.at >= LASTING_S else None
 
 
-def _of_title(title: Title | None, core: shapes.CoreStats) -> ActorState:
-    if title is not None and title.method is not None:
-        return "running"
-    if shapes.number(core.num_running_tasks) > 0:
+def _of_title(title: Title | None, *, busy: bool) -> ActorState:
+    """`busy`: calls run of which the title does not tell, as in a threaded actor."""
+    if busy or (title is not None and title.method is not None):
         return "running"
     return "idle" if title is not None else "unknown"
 

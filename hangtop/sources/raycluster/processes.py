@@ -55,10 +55,11 @@ class Worker(Struct, frozen=True):
 
 
 class RayProcesses(Struct, frozen=True):
-    """One look. Daemons that are gone are still here, with the time when that was seen."""
+    """One look. Daemons that are gone are still here, with the time when that was seen. `pids`: all of the process table."""
 
     daemons: tuple[Daemon, ...] = ()
     workers: tuple[Worker, ...] = ()
+    pids: frozenset[int] = frozenset()
 
 
 class RayTable:
@@ -83,7 +84,7 @@ class RayTable:
         commands = self._read_commands(stats, now)
         self._meet_daemons(stats, commands, now)
         self._meet_workers(stats, commands)
-        return RayProcesses(tuple(self._daemons.values()), tuple(self._workers.values()))
+        return RayProcesses(tuple(self._daemons.values()), tuple(self._workers.values()), frozenset(self._table.stats))
 
     def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
         """Command lines of those that may be of Ray: titles each time, those of daemons once."""

@@ -1,0 +1,175 @@
+"""A real Ray cluster on loopback that touches nothing outside: own folder, own ports, own home, and marked processes.
+
+`ray stop` is never used: it ends every cluster of the machine. Each process of ours carries a mark in its environment, or works
+in our folder, and only those are ended, held by pidfd so that a pid that was reused is never hit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+MARK = "HANGTOP_TEST_RAY"
+PROGRAMS = Path(__file__).parent / "ray_programs"
+RAY = Path(sys.executable).with_name("ray")
+START_S = 90.0
+
+
+def missing() -> str | None:
+    """Why no cluster can be started here; `None` when one can."""
+    if not sys.platform.startswith("linux"):
+        return "real Ray is tested on Linux only"
+    if find_spec("ray") is None or not RAY.exists():
+        return 'Ray is not installed beside this Python: pip install "ray[default]==2.60.0"'
+    return None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class RealRay:
+    """One head and what runs on it. The folder is short: Ray's sockets live in it, and their paths may have 107 bytes."""
+
+    def __init__(self, *, token: str | None = None) -> None:
+        self.mark = uuid.uuid4().hex
+        self.folder = Path(tempfile.mkdtemp(prefix="htray-", dir="/tmp"))
+        self.port, self.dashboard_port = free_port(), free_port()
+        self.token = token
+        self.gcs_address = ""
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """For everything of this cluster. Own home: `ray start` looks for a token there, and may write one."""
+        plain = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "COVERAGE", "PYTEST"))}
+        auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token} if self.token else {"RAY_AUTH_MODE": "disabled"}
+        ours = {MARK: self.mark, "HOME": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
+        return plain | auth | ours | {"RAY_DEDUP_LOGS": "0", "RAY_enable_metrics_collection": "0"}
+
+    def start(self, *options: str) -> None:
+        """`ray start --head`; returns when the dashboard answers."""
+        command = [
+            str(RAY), "start", "--head", f"--port={self.port}", f"--dashboard-port={self.dashboard_port}",
+            f"--dashboard-agent-listen-port={free_port()}", f"--ray-client-server-port={free_port()}",
+            f"--temp-dir={self.folder / 'r'}", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats",
+            "--node-ip-address=127.0.0.1", *options,
+        ]  # fmt: skip
+        with (self.folder / "start.out").open("wb") as out:
+            done = subprocess.run(
+                command,
+                env=self.environ,
+                cwd=self.folder,
+                stdout=out,
+                stderr=out,
+                timeout=START_S,
+                start_new_session=True,
+                check=False,
+            )
+        said = (self.folder / "start.out").read_text(errors="replace")
+        assert done.returncode == 0, said[-2000:]
+        raylet = self.pid_of("raylet")
+        words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
+        self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
+
+    def run(self, program: str, *arguments: str, until: str, timeout_s: float = 90.0) -> subprocess.Popen[bytes]:
+        """Start one of `ray_programs` and wait until it says `until`."""
+        path = self.folder / f"{program}-{len(self._started)}.out"
+        with path.open("wb") as out:
+            process = subprocess.Popen(
+                [sys.executable, str(PROGRAMS / program), self.gcs_address, *arguments],
+                env=self.environ, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )  # fmt: skip
+        self._started.append(process)
+        wait_for(lambda: until in path.read_text(errors="replace") or process.poll() is not None, timeout_s)
+        said = path.read_text(errors="replace")
+        assert until in said, said[-3000:]
+        return process
+
+    def pids(self) -> list[int]:
+        """All processes of this cluster."""
+        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and self._is_ours(entry)]
+
+    def pid_of(self, name: str) -> int:
+        """The only process of this cluster whose name, or title, begins so."""
+        found = [pid for pid in self.pids() if _name(pid).startswith(name) or _title(pid).startswith(name)]
+        assert len(found) == 1, (name, found)
+        return found[0]
+
+    def signal(self, pid: int, number: signal.Signals) -> None:
+        """Send a signal to a process of this cluster, and to none else."""
+        handle = os.pidfd_open(pid)
+        try:
+            assert self._is_ours(Path(f"/proc/{pid}"))
+            signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+    def close(self) -> None:
+        """End all of it, again until nothing is left: a raylet may just be starting a worker."""
+        end = time.monotonic() + 30
+        while (left := self.pids()) and time.monotonic() < end:
+            for pid in left:
+                with contextlib.suppress(OSError, AssertionError):
+                    self.signal(pid, signal.SIGKILL)
+            time.sleep(0.1)
+        for process in self._started:
+            process.wait(10)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert not left, f"these processes of the test cluster did not end: {left}"
+
+    def _is_ours(self, folder: Path) -> bool:
+        try:
+            marked = f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes()
+            if not marked and os.readlink(folder / "cwd") != str(
+                self.folder
+            ):  # an agent's title takes the place of its environment
+                return False
+            return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+        except OSError:  # gone, or not ours to see
+            return False
+
+
+def wait_for(holds: Callable[[], object], timeout_s: float) -> None:
+    end = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < end, f"did not come about within {timeout_s:g} s"
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def real_ray(*options: str, token: str | None = None) -> Iterator[RealRay]:
+    cluster = RealRay(token=token)
+    try:
+        cluster.start(*options)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _title(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,213 @@
+"""The Ray source on a real cluster: every state of an actor, the rank that stays behind, a silent GCS, a dead raylet.
+
+Slow (a cluster takes seconds to start), so one head serves all tests but those that break it. Runs where Ray is installed.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hangtop.diagnosis.ray import odd_actors, stale_since, troubles, wishes
+from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayReading
+from hangtop.sources.ray import RaySource
+from hangtop.spec import WatchSpec
+from tests.fakes.ray_cluster import RealRay, missing, real_ray
+
+pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.timeout(300)]
+
+RANKS, STUCK = 6, 3
+IN_TIME_S = 4.0
+"""A look may take two deadlines of the dashboard, and some of a busy machine."""
+
+
+class Watch:
+    """Looks at all clusters of this machine every 2 s, as the probe does, and keeps the last word on one of them."""
+
+    def __init__(self, ray: RealRay, spec: str = "auto") -> None:
+        self._ray = ray
+        self._source = RaySource(WatchSpec(ray=spec))
+        self.cluster: RayCluster | None = None
+        self.sessions: set[str] = set()
+        self.daemons = RayDaemons()
+        self.longest_s = 0.0
+
+    def look(self) -> RayCluster:
+        began = time.monotonic()
+        for value in self._source.read(time.time()):
+            if isinstance(value, RayDaemons):
+                self.daemons = value
+            if isinstance(value, RayReading):
+                self.sessions = {cluster.session for cluster in value.clusters if cluster.ended_at is None}
+                self.cluster = next((c for c in value.clusters if c.gcs_address == self._ray.gcs_address), self.cluster)
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
+        assert self.cluster is not None
+        return self.cluster
+
+    def until(self, holds: Callable[[RayCluster], object], timeout_s: float = 40.0) -> RayCluster:
+        end = time.monotonic() + timeout_s
+        while not holds(cluster := self.look()):
+            assert time.monotonic() < end, f"not seen within {timeout_s:g} s: {cluster}"
+            time.sleep(1.0)
+        return cluster
+
+    def close(self) -> None:
+        self._source.close()
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[RealRay]:
+    with real_ray() as ray:
+        yield ray
+
+
+@pytest.fixture
+def watch(head) -> Iterator[Watch]:
+    one = Watch(head)
+    yield one
+    one.close()
+
+
+def by_name(cluster: RayCluster) -> dict[str, RayActor]:
+    return {actor.name: actor for actor in cluster.actors}
+
+
+def end(ray: RealRay, program) -> None:
+    """End a driver; Ray ends its actors."""
+    ray.signal(program.pid, signal.SIGKILL)
+    program.wait(10)
+
+
+def test_every_state_of_an_actor_is_told_apart(head, watch, tmp_path):
+    zoo = head.run("zoo.py", str(head.folder / "flag"), until="ZOO READY")
+    wanted = {
+        "idle": "idle",
+        "locked": "running",
+        "asks_too_much": "resources",
+        "needs_argument": "argument",
+        "slow_init": "constructing",
+        "restarting": "restarting",
+        "crashed": "dead",
+        "bad_init": "dead",
+    }
+    found = watch.until(
+        lambda c: {name: actor.state for name, actor in by_name(c).items()} == wanted and c.groups and c.nodes[0].total
+    )
+    actors = by_name(found)
+    assert actors["locked"].method == "update_actor"
+    assert actors["locked"].pid == actors["locked"].ray_pid
+    assert actors["slow_init"].pid is not None, "one that is being constructed has a process"
+    assert actors["restarting"].restarts == 1
+    assert actors["crashed"].death.cause == "its process ended: SYSTEM_ERROR"
+    assert actors["bad_init"].death.traceback[-1] == "RuntimeError: model path not found"
+    assert actors["locked"].log.endswith(".out")
+    said = {wish.who: wish.lack for wish in wishes(found)}
+    assert said == {"AsksTooMuch": "no node has NoSuchThing", "placement group infeasible_group": "no node has NoSuchThing"}
+    assert stale_since(found, time.time()) is None
+    assert [driver.pid for driver in found.drivers] == [zoo.pid]
+    end(head, zoo)
+
+
+def test_a_worker_that_is_stopped_is_told_at_once_by_its_process(head, watch):
+    fleet = head.run("fleet.py", "3", "1", until="FLEET HANGS")
+    victim = by_name(watch.until(lambda c: "abc123WorkerDict_0:2" in by_name(c)))["abc123WorkerDict_0:2"]
+    head.signal(victim.pid, signal.SIGSTOP)
+    found = watch.until(lambda c: by_name(c)["abc123WorkerDict_0:2"].state == "stopped", 10)
+    assert [odd.why for odd in odd_actors(found) if odd.actor.rank == 2] == ["its process is stopped"]
+    head.signal(victim.pid, signal.SIGCONT)
+    end(head, fleet)
+
+
+def test_the_rank_that_stays_behind_is_named_within_five_seconds(head, watch):
+    fleet = head.run("fleet.py", str(RANKS), str(STUCK), until="FLEET HANGS")
+    began = time.monotonic()
+    found = watch.until(lambda c: [odd for odd in odd_actors(c) if odd.actor.cls == "WorkerDict"], 10)
+    assert time.monotonic() - began < 5.0, "the time is the promise here"
+    (odd,) = (odd for odd in odd_actors(found) if odd.actor.cls == "WorkerDict")
+    assert (odd.actor.rank, odd.actor.world, odd.actor.method) == (STUCK, RANKS, "actor_rollout_update_actor")
+    assert f"while {RANKS - 1} others are between calls" in odd.why
+    end(head, fleet)
+
+
+def test_what_a_restart_needs_is_kept_without_secrets(head, watch):
+    watch.look()
+    daemons = {d.kind: d for d in watch.daemons.daemons if d.session == watch.cluster.session}
+    assert {"raylet", "gcs_server", "dashboard", "log_monitor"} <= set(daemons)
+    raylet = daemons["raylet"]
+    assert any(word.startswith("--static_resource_list=") and "CPU,1" in word for word in raylet.argv)
+    assert raylet.env["RAY_DEDUP_LOGS"] == "0"
+    assert "HOME" not in raylet.env
+    assert not any("TOKEN" in name for name in raylet.env)
+
+
+def test_the_worker_files_of_the_session_name_pid_and_rank(head, watch):
+    from hangtop.sources.raycluster.files import worker_files
+
+    fleet = head.run("fleet.py", "3", "1", until="FLEET HANGS")
+    found = watch.until(lambda c: {file.rank for file in worker_files(c)} >= {0, 1, 2})
+    files = {file.rank: file for file in worker_files(found) if file.rank is not None and file.stream == "out"}
+    assert sorted(files) == [0, 1, 2]
+    with open(files[1].path) as file:
+        assert "rank 1 generates" in file.read()
+    end(head, fleet)
+
+
+def test_two_clusters_on_one_machine_are_told_apart(head, watch):
+    with real_ray() as other:
+        second = Watch(other)
+        found = second.until(lambda c: c.api.answer == "ok" and c.nodes)
+        first = watch.look()
+        assert first.session != found.session
+        assert {first.session, found.session} <= second.sessions
+        assert {part.pid for part in first.parts}.isdisjoint(part.pid for part in found.parts)
+        assert found.api.address == f"127.0.0.1:{other.dashboard_port}"
+        second.close()
+
+
+def test_a_token_is_asked_for_and_found_where_the_raylet_has_it():
+    secret = "a" * 64
+    with real_ray(token=secret) as guarded:
+        watch = Watch(guarded)
+        found = watch.until(lambda c: c.api.answer == "ok" and c.nodes)
+        assert found.api.gcs_ok
+        assert secret not in repr(watch.cluster) + repr(watch.daemons)
+        watch.close()
+
+
+def test_a_silent_gcs_and_a_dead_raylet_are_told_in_time():
+    with real_ray() as ray:
+        watch = Watch(ray)
+        ray.run("fleet.py", "3", "1", until="FLEET HANGS")
+        watch.until(lambda c: len(c.actors) == 3 and stale_since(c, time.time()) is None)
+
+        gcs = ray.pid_of("gcs_server")
+        ray.signal(gcs, signal.SIGSTOP)
+        found = watch.until(lambda c: stale_since(c, time.time()) is not None, 10)
+        assert troubles(found, time.time())[0].text == f"the GCS (pid {gcs}) is stopped"
+        assert [odd.actor.rank for odd in odd_actors(found)] == [1], "processes still tell who is behind"
+        ray.signal(gcs, signal.SIGCONT)
+        watch.until(lambda c: stale_since(c, time.time()) is None)
+
+        agent = ray.pid_of("ray::DashboardAgent")
+        ray.signal(agent, signal.SIGSTOP)
+        found = watch.until(lambda c: stale_since(c, time.time()) is not None, 40)
+        assert troubles(found, time.time())[0].text == f"the agent (pid {agent}) is stopped"
+        ray.signal(agent, signal.SIGCONT)
+
+        dashboard = next(part.pid for part in found.parts if part.kind == "dashboard")
+        ray.signal(dashboard, signal.SIGSTOP)
+        found = watch.until(lambda c: c.api.answer == "silent", 10)
+        assert troubles(found, time.time())[0].text == f"the dashboard (pid {dashboard}) is stopped"
+        assert len([actor for actor in found.actors if actor.pid]) == 3, "old rows stay, joined with living processes"
+        ray.signal(dashboard, signal.SIGCONT)
+        watch.until(lambda c: c.api.answer == "ok")
+
+        raylet = ray.pid_of("raylet")
+        ray.signal(raylet, signal.SIGKILL)
+        found = watch.until(lambda c: any(t.part == "raylet" for t in troubles(c, time.time())), 15)
+        assert f"(pid {raylet})" in troubles(found, time.time())[0].text
+        assert watch.longest_s < IN_TIME_S
+        watch.close()
