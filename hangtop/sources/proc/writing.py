@@ -91,7 +91,7 @@ class Writing:
         self._exits.watch(stat)
         started_at = self._table.started_at(stat.start_ticks)
         known = self._writers.get(stat.identity)
-        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S:
+        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S or known.command.startswith("["):
             known = Writer(stat.pid, started_at, clean(stat.name), self._command(stat), stat.start_ticks)
         self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean, feeder.paths))), via=feeder.via)
 
