@@ -36,7 +36,8 @@ ALL_REDUCE = thread(Frame("all_reduce", C10D, 2810))
 BROADCAST = thread(Frame("broadcast", C10D, 2700))
 MEETING = thread(Frame("_new_process_group_helper", C10D, 1600), Frame("init_process_group", C10D, 1500))
 LOCK = thread(Frame("load_shard", USER, 61))
-SPIN = thread(Frame("poll_flag", USER, 70), state="R")
+PACK = thread(Frame("poll_flag", USER, 70), state="R")
+SPIN = replace(PACK, owns_gil=True)
 SAVE = thread(Frame("save_checkpoint", USER, 80), state="R")
 DATA = thread(Frame("_try_get_data", LOADER, 1100), wait="poll")
 
@@ -101,6 +102,7 @@ def four(odd: Thread, odd_process: Process | None = None, peers: Thread = ALL_RE
     [
         pytest.param(four(LOCK), "hung", "cpu_collective", [2], id="a lock, its peers wait"),
         pytest.param(four(SPIN, process(2, BUSY, "R")), "hung", "python_loop", [2], id="an endless loop"),
+        pytest.param(four(PACK, process(2, BUSY, "R")), "slow", None, [], id="C code works, without the GIL"),
         pytest.param(four(SAVE, process(2, BUSY, "R")), "slow", None, [], id="it saves: slow, do not kill"),
         pytest.param(
             four(LOCK, process(2, subtree_cpu_percent=150.0, subtree_size=3)), "slow", None, [], id="its compiler works"
