@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.profile import Profile
-from hangtop.logs.proof import profile_flaws, signature_flaws
+from hangtop.logs.proof import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.signature import Setting, Signature
 from hangtop.logs.toml_lines import line_of, line_of_syntax_error
 
@@ -75,10 +75,10 @@ def load(user_dir: Path | None = None, extra: Path | None = None) -> Catalog:
     profiles = {p.name: p for name, text in _files(package / "profiles") for p in [parse_profile(text, name)]}
     signatures = {s.id: s for name, text in _files(package / "signatures") for s in parse_signatures(text, name)}
     settings = {s.name: s for s in parse_settings((package / "settings.toml").read_text("utf-8"), "settings.toml")}
-    added = dict(_user_profiles(user_dir, extra))
-    profiles.update((profile.name, profile) for profile in added.values())
-    for path, profile in added.items():
-        _refuse(path, profile_flaws(profile, frozenset(profiles)))
+    added = [*_user_profiles(user_dir, extra)]
+    profiles.update((profile.name, profile) for _, _, profile in added)
+    for path, text, profile in added:
+        _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
     if user_dir is not None:
         for path, text in _files(user_dir / "signatures"):
             signatures.update((each.id, each) for each in _proven_signatures(path, text))
@@ -89,29 +89,26 @@ def load(user_dir: Path | None = None, extra: Path | None = None) -> Catalog:
     )
 
 
-def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, Profile]]:
+def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, str, Profile]]:
     if user_dir is not None:
         for path, text in _files(user_dir / "profiles"):
-            yield path, parse_profile(text, path)
+            yield path, text, parse_profile(text, path)
     if extra is not None:
-        try:
-            yield str(extra), parse_profile(extra.read_text("utf-8"), str(extra))
-        except OSError as error:
-            raise CatalogError(f"{extra}: cannot read this profile: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise CatalogError(f"{extra}: not a TOML file: byte {error.start} is not UTF-8") from error
+        text = _text(extra, str(extra))
+        yield str(extra), text, parse_profile(text, str(extra))
 
 
 def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
     found = parse_signatures(text, path)
-    for each in found:
-        _refuse(path, signature_flaws(each))
+    for n, each in enumerate(found):
+        _refuse(path, text, signature_flaws(each), f"signature[{n}].")
     return found
 
 
-def _refuse(path: str, flaws: list[str]) -> None:
+def _refuse(path: str, text: str, flaws: list[Flaw], inside: str = "") -> None:
     if flaws:
-        raise CatalogError(f"{path}: {flaws[0]}")
+        key = f"{inside}{flaws[0].key}"
+        raise CatalogError(f"{path}:{line_of(text, f'$.{key}')}: key {key}: {flaws[0].text}")
 
 
 def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
@@ -131,12 +128,16 @@ def _files(folder: Traversable) -> Iterator[tuple[str, str]]:
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
             name = str(file) if isinstance(file, Path) else file.name
-            try:
-                yield name, file.read_text("utf-8")
-            except OSError as error:
-                raise CatalogError(f"{name}: cannot read this file: {error.strerror}") from error
-            except UnicodeDecodeError as error:
-                raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
+            yield name, _text(file, name)
+
+
+def _text(file: Traversable, name: str) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise CatalogError(f"{name}: cannot read this file: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
 
 
 def _decode(text: str, name: str, shape: type[Any]) -> Any:
@@ -147,4 +148,4 @@ def _decode(text: str, name: str, shape: type[Any]) -> Any:
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `")
         path = path.rstrip("`")
-        raise CatalogError(f"{name}:{line_of(text, path)}: key {path or '$'}: {what}") from error
+        raise CatalogError(f"{name}:{line_of(text, path)}: key {path.removeprefix('$.') or '(the file)'}: {what}") from error

@@ -26,6 +26,10 @@ class Fix(Struct, frozen=True, forbid_unknown_fields=True):
     set: str | None = None
     frameworks: tuple[str, ...] = ()
 
+    def line(self) -> str:
+        """In one line, as it stands beside a finding."""
+        return f"{self.text}: {self.set}" if self.set else self.text
+
 
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     """`literal`: every match of `regex` holds at least one of these, so the scan finds it. `regex` is searched in one message
@@ -50,6 +54,10 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     evidence: str = ""
     cause_zh: str = ""
     fix_zh: tuple[str, ...] = ()
+
+    def fixes(self, framework: str | None) -> tuple[Fix, ...]:
+        """What to do in a run of this framework, in order; with an unknown framework (`None`) all that there is."""
+        return tuple(fix for fix in self.fix if framework is None or not fix.frameworks or framework in fix.frameworks)
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):

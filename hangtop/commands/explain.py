@@ -1,0 +1,73 @@
+"""`hangtop explain ID|TEXT|-`: what a message means and how to mend it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
+
+from hangtop.explain import listing as listed
+from hangtop.explain import matching, named, nearest, page, partial, setting_page
+from hangtop.logs.catalog import Catalog, load
+from hangtop.logs.clean import clean_text
+from hangtop.logs.prefixes import strip
+
+PAGES = 5
+"""So many pages are printed in full; further messages are named."""
+FOUND, NOTHING = 0, 2
+
+
+def run(
+    query: str | None,
+    *,
+    listing: bool,
+    lang: str,
+    framework: str | None,
+    out: TextIO,
+    user_dir: Path | None = None,
+    stdin: TextIO | None = None,
+) -> int:
+    """Print the page on `query`: an id, a setting's name, a message as it stands in a log, or `-` for text on stdin.
+
+    0 when something fits, 2 when nothing does. Raises `CatalogError` when a file in the user's folder is wrong.
+    """
+    catalog = load(user_dir)
+    if listing:
+        out.writelines(f"{line}\n" for line in listed(catalog))
+        return FOUND
+    if not query or not query.strip():
+        out.write("explain what? Give an id, a message or - for text on stdin; `hangtop explain --list` names all ids.\n")
+        return NOTHING
+    return _explain(query.strip(), catalog, lang, framework, out, stdin or sys.stdin)
+
+
+def _explain(query: str, catalog: Catalog, lang: str, framework: str | None, out: TextIO, stdin: TextIO) -> int:
+    if signature := catalog.signatures.get(query):
+        out.write(page(signature, lang, framework))
+        return FOUND
+    if setting := named(query, catalog):
+        out.write(setting_page(setting, lang))
+        return FOUND
+    found = matching(_messages(stdin if query == "-" else query.splitlines()), catalog)
+    if not found and query != "-":
+        found = partial(query, catalog)
+    if not found:
+        close = nearest(query, catalog) if query != "-" else ()
+        hint = f" The nearest known: {', '.join(close)}." if close else ""
+        out.write(f"Nothing known fits.{hint} `hangtop explain --list` names all.\n")
+        return NOTHING
+    out.write("\n".join(page(signature, lang, framework) for signature in found[:PAGES]))
+    if rest := found[PAGES:]:
+        out.write(f"\nAlso found: {', '.join(signature.id for signature in rest)}\n")
+    return FOUND
+
+
+def _messages(lines: Iterable[str]) -> Iterable[str]:
+    for line in lines:
+        for piece in line.rstrip("\n").split("\r"):
+            cleaned = clean_text(piece)
+            message = strip(cleaned)[1]
+            yield message
+            if message != cleaned:
+                yield cleaned

@@ -1,0 +1,180 @@
+"""One page on one message or setting: what it means, what to do and where that is set, what the usual advice gets wrong.
+
+Pure text for the command line; the wording itself is data (`hangtop/signatures`, `hangtop/settings.toml`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+
+from hangtop.logs.catalog import Catalog
+from hangtop.logs.signature import Fix, Setting, Signature, compiled
+from hangtop.records.log import Role
+
+WIDTH = 100
+SHORTEST_PART = 8
+"""Characters; a shorter part of a message fits too many."""
+
+_ROLE_ORDER: tuple[Role, ...] = ("cause", "victim", "consequence", "summary", "evidence", "noise")
+
+_WORDS = {
+    "en": {
+        "cause": "a cause",
+        "victim": "a victim: another rank is at fault",
+        "consequence": "a consequence: the cause stands before it",
+        "summary": "a summary: the cause stands above it",
+        "evidence": "evidence that points at a rank",
+        "noise": "harmless",
+        "meaning": "What it means",
+        "todo": "What to do, in this order",
+        "folklore": "What the usual advice gets wrong",
+        "example": "It looks like this",
+        "sources": "Sources",
+        "environment": "environment",
+        "config": "config",
+        "command": "command line",
+        "code": "code",
+        "machine": "machine",
+        "read_by": "Read by",
+        "nobody": "nobody",
+        "default": "Default",
+        "unit": "Unit",
+        "instead": "Instead",
+        "test": "A test only: it should not stay set.",
+    },
+    "zh": {
+        "cause": "原因",
+        "victim": "受害者：问题在别的 rank",
+        "consequence": "后果：原因在它之前",
+        "summary": "总结：原因在它上面",
+        "evidence": "线索：指向某个 rank",
+        "noise": "无害",
+        "meaning": "含义",
+        "todo": "处理办法（按顺序）",
+        "folklore": "常见建议错在哪里",
+        "example": "示例",
+        "sources": "出处",
+        "environment": "环境变量",
+        "config": "配置",
+        "command": "命令行",
+        "code": "代码",
+        "machine": "机器",
+        "read_by": "谁会读取",
+        "nobody": "没有任何程序",
+        "default": "默认",
+        "unit": "单位",
+        "instead": "应改用",
+        "test": "仅用于测试，不应长期设置。",
+    },
+}
+
+
+def words(lang: str) -> Mapping[str, str]:
+    """The fixed words in a language: `zh…` is Chinese, all else English."""
+    return _WORDS["zh" if lang.lower().startswith("zh") else "en"]
+
+
+def page(signature: Signature, lang: str = "en", framework: str | None = None) -> str:
+    """The page on one message. `framework` leaves out the fixes of others."""
+    word = words(lang)
+    chinese = word is _WORDS["zh"]
+    lines = [f"{signature.id}  {signature.severity} · {word[signature.role]}", ""]
+    lines += _section(word["meaning"], [signature.cause_zh if chinese and signature.cause_zh else signature.cause])
+    if chinese and signature.fix_zh:
+        lines += _numbered(word["todo"], ((text, ()) for text in signature.fix_zh))
+    else:
+        lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
+    if signature.folklore:
+        lines += _section(word["folklore"], [signature.folklore])
+    lines += _section(word["example"], [signature.example])
+    lines += _section(word["sources"], signature.cite)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def setting_page(setting: Setting, lang: str = "en") -> str:
+    """The page on one setting: who reads it, in which unit, and what works where nobody does."""
+    word = words(lang)
+    lines = [setting.name, ""]
+    lines += _section(word["read_by"], [", ".join(setting.honoured_by) or word["nobody"]])
+    lines += _section(word["meaning"], [setting.truth, *([] if setting.keep else [word["test"]])])
+    for key, text in (("default", setting.default), ("unit", setting.unit), ("instead", setting.instead)):
+        if text:
+            lines += _section(word[key], [text])
+    lines += _section(word["sources"], setting.cite)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def listing(catalog: Catalog) -> Iterator[str]:
+    """One line a message: id, severity, role and the start of its cause, by category."""
+    wide = max(map(len, catalog.signatures), default=0)
+    category = None
+    for signature in sorted(catalog.signatures.values(), key=lambda each: (each.category, each.id)):
+        if signature.category != category:
+            category = signature.category
+            yield f"{category}:"
+        head = f"  {signature.id:<{wide}}  {signature.severity:<7}  {signature.role:<11}  "
+        yield head + textwrap.shorten(signature.cause, max(WIDTH + 30 - len(head), 20), placeholder=" …")
+
+
+def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]:
+    """The known messages among these (without their prefixes): causes first, then victims, consequences, summaries."""
+    found: dict[str, Signature] = {}
+    for message in messages:
+        for signature in catalog.signatures.values():
+            known = any(literal in message for literal in signature.literal)
+            if known and signature.id not in found and compiled(signature.regex).search(message):
+                found[signature.id] = signature
+    return tuple(sorted(found.values(), key=lambda each: (each.severity == "hint", _ROLE_ORDER.index(each.role))))
+
+
+def partial(query: str, catalog: Catalog) -> tuple[Signature, ...]:
+    """The messages of which `query` is only a part: it holds one of their literals, or their example holds it."""
+    asked = query.lower()
+    long_enough = len(asked) >= SHORTEST_PART
+    return tuple(
+        each
+        for each in catalog.signatures.values()
+        if any(literal.lower() in asked for literal in each.literal if len(literal) >= SHORTEST_PART)
+        or (long_enough and asked in each.example.lower())
+    )
+
+
+def named(query: str, catalog: Catalog) -> Setting | None:
+    """The setting with this name or one of its other spellings; a value after `=` does not matter."""
+    name = query.removeprefix("export ").split("=", 1)[0].strip()
+    return next((each for each in catalog.settings.values() if name in (each.name, *each.also)), None)
+
+
+def nearest(query: str, catalog: Catalog, most: int = 5) -> tuple[str, ...]:
+    """The ids that come closest to what was asked: by spelling, or by words they share with a message."""
+    asked = set(query.lower().replace(".", " ").replace("_", " ").split())
+    close = difflib.get_close_matches(query.lower(), list(catalog.signatures), n=most, cutoff=0.5)
+    shared = {
+        signature.id: len(asked & set(f"{signature.id} {signature.example}".lower().replace(".", " ").replace("_", " ").split()))
+        for signature in catalog.signatures.values()
+    }
+    by_words = sorted((name for name, count in shared.items() if count), key=lambda name: (-shared[name], name))
+    return tuple(dict.fromkeys((*close, *by_words)))[:most]
+
+
+def _said(fix: Fix, framework: str | None) -> str:
+    return fix.text if framework is not None or not fix.frameworks else f"[{', '.join(fix.frameworks)}] {fix.text}"
+
+
+def _to_paste(fix: Fix, word: Mapping[str, str]) -> tuple[str, ...]:
+    return (f"{word[fix.where]}:  {fix.set}",) if fix.set else ()
+
+
+def _section(title: str, paragraphs: Iterable[str]) -> list[str]:
+    body = [line for text in paragraphs for line in textwrap.wrap(text, WIDTH - 2, break_on_hyphens=False) or [""]]
+    return [title, *(f"  {line}" for line in body), ""]
+
+
+def _numbered(title: str, items: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
+    lines = [title]
+    for number, (text, paste) in enumerate(items, 1):
+        first, *rest = textwrap.wrap(text, WIDTH - 5, break_on_hyphens=False) or [""]
+        lines += [f"  {number}. {first}", *(f"     {line}" for line in rest), *(f"       {line}" for line in paste)]
+    return [*lines, ""]
