@@ -7,17 +7,17 @@ import shlex
 from collections.abc import Collection, Mapping
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.process import Process, ProcessRole
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import ray_workers
-from hangtop.sources.proc.roles import LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
 from hangtop.sources.proc.samples import History, Sample
 from hangtop.sources.proc.slurm import step_daemons, steps_of
+from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers
 from hangtop.sources.proc.users import Users
@@ -29,17 +29,11 @@ from hangtop.spec import WatchSpec
 SELDOM = 5
 """Looks between two at a process that is no rank and not in trouble."""
 FORGET_EVERY = 60
+ALIKE: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
+ALIKE_COMMAND = 160
+"""Of these there are many, with the long command line of their rank: so much of it tells what they are."""
 MAX_ENDED = 256
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
-
-
-class Placed(Struct, frozen=True):
-    """A process's part in the run."""
-
-    role: ProcessRole
-    rank: int | None
-    local_rank: int | None
-    world: int | None
 
 
 class RunTree:
@@ -54,7 +48,7 @@ class RunTree:
         self.book = FactBook(table)
         self._details: Guard[Identity, Details] = Guard()
         self._histories: dict[Identity, History] = {}
-        self._placed: dict[Identity, Placed] = {}
+        self._placing = Placing()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
         self._looks = 0
@@ -81,11 +75,11 @@ class RunTree:
         members = preorder(children, self._find(writers, files, children, now), stats)
         due = [pid for pid in members if self._wants_look(stats[pid])]
         facts = self.book.look(members, now)
-        self._place(due, facts)
+        self._placing.look(due, stats, facts)
         self._sample(due, now)
         found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
         found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
-        processes = tuple(_with_subtree(found, children, pid) for pid in members)
+        processes = with_subtrees([found[pid] for pid in members])
         self._settle(processes, now)
         self._looks += 1
         return processes
@@ -118,41 +112,6 @@ class RunTree:
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
         return {pid for pid in found if pid not in own and pid > 1}
 
-    def _place(self, members: list[int], facts: Mapping[int, Facts]) -> None:
-        """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
-        variable = rank_variable([each.environ for each in facts.values()])
-        stats = self._table.stats
-        for pid in members:
-            if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
-                self._placed[stats[pid].identity] = self._place_one(stats[pid], facts, variable)
-        ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
-        for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
-            placed = self._placed.get(stats[pid].identity)
-            if placed is not None and placed.role == "other":
-                self._placed[stats[pid].identity] = replace(placed, role="launcher")
-
-    def _place_one(self, stat: Stat, facts: Mapping[int, Facts], variable: str | None) -> Placed:
-        own = facts[stat.pid]
-        parent = self._parent(stat)
-        rank = number(own.environ, (variable,)) if variable else None
-        placed = Placed("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
-        if rank is None:
-            placed = (
-                Placed("other", parent.rank, parent.local_rank, parent.world) if parent else Placed("other", None, None, None)
-            )
-        role = own.role
-        if role is None or role == "ray worker":
-            below = parent is not None and parent.rank == rank and parent.role not in ("launcher", "ray daemon")
-            if rank is not None and not below and stat.name not in SHELLS:
-                role = "rank"
-            elif parent is not None and parent.role == "rank" and _is_fork(own, facts.get(stat.ppid)):
-                role = "data worker"
-        return replace(placed, role=role or ("launcher" if rank is not None and stat.name in SHELLS else "other"))
-
-    def _parent(self, stat: Stat) -> Placed | None:
-        parent = self._table.stats.get(stat.ppid)
-        return None if parent is None else self._placed.get(parent.identity)
-
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]
         living = [stat for stat in stats if stat.state not in "ZX"]
@@ -175,7 +134,7 @@ class RunTree:
         """One process as it is known now; its subtree is added later."""
         if stat.state in "ZX":
             self._exits.watch(stat)
-        placed = self._placed.get(stat.identity) or Placed("other", None, None, None)
+        placed = self._placing.of(stat.identity)
         history = self._histories.get(stat.identity) or History(self._table.ticks_per_s)
         details = history.details or Details()
         uid = details.uid if details.uid is not None else self._table.owner(stat.pid)
@@ -186,7 +145,7 @@ class RunTree:
             start_ticks=stat.start_ticks,
             ppid=stat.ppid,
             name=clean(stat.name),
-            command=facts.line,
+            command=facts.line if placed.role not in ALIKE else facts.line[:ALIKE_COMMAND],
             state=stat.state,
             role=placed.role,
             rank=placed.rank,
@@ -235,7 +194,7 @@ class RunTree:
         if self._looks % FORGET_EVERY == 0:
             self.book.forget_gone()
         self._histories = {identity: self._histories[identity] for identity in present}
-        self._placed = {identity: self._placed[identity] for identity in present}
+        self._placing.forget_but(present)
 
 
 def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
@@ -247,23 +206,3 @@ def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
 def _own(stats: Mapping[int, Stat]) -> set[int]:
     """hangtop itself and what started it: never part of a run."""
     return {os.getpid(), *ancestors(stats, os.getpid())}
-
-
-def _is_fork(own: Facts, parent: Facts | None) -> bool:
-    """A copy of its parent that never became another program, or one that multiprocessing started."""
-    return own.forked or (parent is not None and own.command == parent.command and bool(own.command))
-
-
-def _with_subtree(found: Mapping[int, Process], children: Children, pid: int) -> Process:
-    """The process with the sums over itself and its descendants."""
-    family = [found[member] for member in descendants(children, pid) if member in found]
-    cpu = [member.cpu_percent for member in family if member.cpu_percent is not None]
-    io = [rate for member in family for rate in (member.read_b_s, member.write_b_s) if rate is not None]
-    running = [member.recent.running_part for member in family if member.recent is not None]
-    return replace(
-        found[pid],
-        subtree_size=len(family),
-        subtree_cpu_percent=round(sum(cpu), 1) if cpu else None,
-        subtree_io_b_s=round(sum(io), 1) if io else None,
-        subtree_running_part=max(running, default=None),
-    )

@@ -1,0 +1,77 @@
+"""Which part each process of a run plays, and which rank it is or belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.records.process import ProcessRole
+from hangtop.sources.proc.facts import Facts
+from hangtop.sources.proc.roles import LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
+from hangtop.sources.proc.table import Identity, Stat
+from hangtop.sources.proc.writers import ancestors
+
+
+class Placed(Struct, frozen=True):
+    """A process's part in the run."""
+
+    role: ProcessRole = "other"
+    rank: int | None = None
+    local_rank: int | None = None
+    world: int | None = None
+
+
+NOWHERE = Placed()
+
+
+class Placing:
+    """Parts by process. They are kept: the environment that told them is gone once a process is a zombie."""
+
+    def __init__(self) -> None:
+        self._placed: dict[Identity, Placed] = {}
+
+    def of(self, identity: Identity) -> Placed:
+        return self._placed.get(identity) or NOWHERE
+
+    def forget_but(self, alive: Iterable[Identity]) -> None:
+        self._placed = {identity: self._placed[identity] for identity in alive if identity in self._placed}
+
+    def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, Facts]) -> None:
+        """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
+        variable = rank_variable([each.environ for each in facts.values()])
+        for pid in members:
+            if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
+                self._placed[stats[pid].identity] = self._place_one(stats[pid], stats, facts, variable)
+        ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
+        for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
+            placed = self._placed.get(stats[pid].identity)
+            if placed is not None and placed.role == "other":
+                self._placed[stats[pid].identity] = replace(placed, role="launcher")
+
+    def _place_one(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, Facts], variable: str | None) -> Placed:
+        own = facts[stat.pid]
+        above = self._placed.get(stats[stat.ppid].identity) if stat.ppid in stats else None
+        rank = number(own.environ, (variable,)) if variable else None
+        if rank is None:  # what its parent is part of, it is part of too
+            placed = NOWHERE if above is None else replace(above, role="other")
+        else:
+            placed = Placed("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
+        return replace(placed, role=self._role(stat, own, rank, above, facts.get(stat.ppid)))
+
+    def _role(self, stat: Stat, own: Facts, rank: int | None, above: Placed | None, parent: Facts | None) -> ProcessRole:
+        """The topmost program that carries a rank's number is that rank; shells that start it, and all below it, are not."""
+        if own.role is not None and own.role != "ray worker":
+            return own.role
+        inherited = above is not None and above.rank == rank and above.role not in ("launcher", "ray daemon")
+        if rank is not None and not inherited:
+            return "launcher" if stat.name in SHELLS else "rank"
+        if own.role is None and above is not None and above.role == "rank" and _is_fork(own, parent):
+            return "data worker"
+        return own.role or "other"
+
+
+def _is_fork(own: Facts, parent: Facts | None) -> bool:
+    """A copy of its parent that never became another program, or one that multiprocessing started."""
+    return own.forked or (parent is not None and own.command == parent.command and bool(own.command))

@@ -1,0 +1,54 @@
+"""Sums over a process and its descendants: by these a launcher, or the parent of a compiler, is judged. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.records.process import Process
+
+
+class Sums(Struct):
+    """What a process and all below it come to. `None`: not known of any of them."""
+
+    size: int
+    cpu_percent: float | None
+    io_b_s: float | None
+    running_part: float | None
+
+    @classmethod
+    def of(cls, process: Process) -> Sums:
+        rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
+        return cls(1, process.cpu_percent, sum(rates) if rates else None, process.recent.running_part if process.recent else None)
+
+    def add(self, below: Sums) -> None:
+        self.size += below.size
+        self.cpu_percent = _either(self.cpu_percent, below.cpu_percent, sum)
+        self.io_b_s = _either(self.io_b_s, below.io_b_s, sum)
+        self.running_part = _either(self.running_part, below.running_part, max)
+
+    def onto(self, process: Process) -> Process:
+        return replace(
+            process,
+            subtree_size=self.size,
+            subtree_cpu_percent=None if self.cpu_percent is None else round(self.cpu_percent, 1),
+            subtree_io_b_s=None if self.io_b_s is None else round(self.io_b_s, 1),
+            subtree_running_part=self.running_part,
+        )
+
+
+def _either(one: float | None, other: float | None, both: Callable[[tuple[float, float]], float]) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return both((one, other))
+
+
+def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:
+    """Each with the sums over itself and its descendants. Parents come before their children, so sums are built from the end."""
+    sums = {process.pid: Sums.of(process) for process in processes}
+    for process in reversed(processes):
+        if process.ppid in sums:
+            sums[process.ppid].add(sums[process.pid])
+    return tuple(sums[process.pid].onto(process) for process in processes)
