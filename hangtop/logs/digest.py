@@ -154,7 +154,7 @@ class Digest:
         self._messages.skipped(picked.skipped, self._index.signatures)
         if not block.open:
             self._free.end_block(block.data)
-        self._recent.keep(block)
+        self._recent.keep(lines)
 
     def _hits(self, block: Block) -> list[Hit]:
         """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
@@ -224,9 +224,8 @@ class Digest:
         if sighting.counts:
             self._paces[kind].saw(sighting)
             for name, signature_id in _NOT_FINITE.items():
-                signature = self._index.catalog.signatures.get(signature_id)
-                if signature is not None and not math.isfinite(sighting.metrics.get(name, 0.0)):
-                    self._messages.saw(signature, line, {})
+                if not math.isfinite(sighting.metrics.get(name, 0.0)) and signature_id in self._index.catalog.signatures:
+                    self._messages.saw(self._index.catalog.signatures[signature_id], line, {})
 
     def _writer(self, line: Line) -> _Writer:
         writer = self._writers.get(line.writer)

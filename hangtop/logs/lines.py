@@ -21,7 +21,6 @@ _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long
 _NAME_WITHIN = 160  # bytes from a line's start
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
-_SURE = (b"[rank", b"[default")
 _IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _NAMES = re.compile(
@@ -125,8 +124,6 @@ class Lines:
     def name(self, start: int, hit: int) -> bytes:
         """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
         data = self._data
-        if data.startswith(_SURE, start):
-            return data[start : data.find(b"]", start, start + HEAD)]
         if data.startswith(_IN_PARENTHESES, start):
             return data[start : data.find(b")", start, start + HEAD)]
         end = min(hit, start + HEAD)

@@ -42,14 +42,30 @@ class Prefix(Struct, frozen=True, omit_defaults=True):
     repeated: int = 0
 
 
-def _forms(first: str, *patterns: str) -> tuple[tuple[str, tuple[re.Pattern[str], ...]], ...]:
-    compiled = tuple(re.compile(pattern) for pattern in patterns)
-    return tuple((char, compiled) for char in first)
+class _Forms:
+    """Several forms as one regex, tried in their order. Names of groups are fields of `Prefix`."""
+
+    def __init__(self, *patterns: str) -> None:
+        self._fields = [re.compile(pattern).groupindex for pattern in patterns]
+        numbered = (_GROUP.sub(rf"(?P<\1_{number}>", pattern) for number, pattern in enumerate(patterns))
+        # The empty group at the end of each form is the last one to match: it tells which form it was.
+        self._pattern = re.compile("|".join(f"(?:{pattern})(?P<form_{number}>)" for number, pattern in enumerate(numbered)))
+
+    def match(self, text: str, position: int) -> tuple[int, dict[str, str]] | None:
+        """Where the form ends that stands at `position`, and what it says; `None` when none stands there."""
+        found = self._pattern.match(text, position)
+        if found is None:
+            return None
+        number = (found.lastgroup or "")[len("form_") :]
+        said = {name: found[f"{name}_{number}"] for name in self._fields[int(number)]}
+        return found.end(), {name: value for name, value in said.items() if value is not None}
 
 
-# The specific form before the general one. Names of groups are fields of `Prefix`; those that are not are only matched.
-_BRACKET = _forms(
-    "[",
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+
+
+# The specific form before the general one.
+_BRACKET = _Forms(
     r"\[rank(?P<rank>\d+)\]:\s?",
     r"\[(?:[\w.-]+:)?(?:default|trainer|worker|[A-Za-z_]+_?)(?P<local_rank>\d+)\]:\s?",
     r"\[\d+,(?P<rank>\d+)\](?:\[[^\]]*\])?<(?P<stream>stdout|stderr|stddiag)>:\s?",
@@ -71,15 +87,13 @@ _BRACKET = _forms(
     r"\[(?i:local[ _-]?rank)[ :=_-]?(?P<local_rank>\d+)\]:?\s?",
     rf"\[{_LEVEL}\]:?\s+",
 )
-_PAREN = _forms(
-    "(",
+_PAREN = _Forms(
     r"\((?P<actor>(?:EngineCore|APIServer|ApiServer|Worker)(?:_(?:[DPE]P\d+|TP(?P<part>\d+)|\d+))*)(?: pid=(?P<pid>\d+))?\) ?",
     r"\((?P<actor>[^()=]+? |[^()=]*\([^()]*\) )?(?:rank=(?P<rank>\d+),? )?pid=(?P<pid>\d+)"
     r"(?:, ip=(?P<host>[^)\s,]+))?(?:, \w+=[^)\s,]+)*\) ?",
     r"\((?P<actor>raylet|gcs_server|autoscaler|driver|log_monitor|dashboard)(?: \+[0-9hms]+)?(?:, ip=(?P<host>[^)\s]+))?\) ?",
 )
-_DIGIT = _forms(
-    "0123456789",
+_DIGIT = _Forms(
     rf"{_STAMP} (?P<stream>stdout|stderr) (?P<tag>[FP]) ",
     rf"{_STAMP}\t{_LEVEL} [\w.]+:\d+ -- ",
     rf"{_STAMP} \| {_LEVEL}\s*\| (?:[\w.<>]+:[\w<>]+:\d+ - )?",
@@ -91,8 +105,7 @@ _DIGIT = _forms(
     r"(?P<task>\d{1,5}): ",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
 )
-_LETTER = _forms(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_",
+_LETTER = _Forms(
     rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
     rf"{_LEVEL}\s+{_STAMP}(?: - |: |\s+)",
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
@@ -102,7 +115,12 @@ _LETTER = _forms(
     r"(?i:rank)[ :=_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
     r"[\w.-]+-\d+ +\| ",
 )
-_BY_FIRST = dict(_BRACKET + _PAREN + _DIGIT + _LETTER)
+_BY_FIRST = {
+    "[": _BRACKET,
+    "(": _PAREN,
+    **dict.fromkeys("0123456789", _DIGIT),
+    **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", _LETTER),
+}
 
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
 _NUMBERS = ("rank", "local_rank", "task", "part", "world", "pid", "gpu")
@@ -119,31 +137,27 @@ def strip(text: str) -> tuple[Prefix, str]:
     if text.endswith((")", "]")):
         text, repeated = _unrepeated(text)
     for _ in range(_DEEPEST):
-        match = _next(text, position)
-        if match is None:
+        found = _next(text, position)
+        if found is None:
             break
-        position = match.end()
-        _learn(known, match)
+        position, said = found
+        _learn(known, said)
     known["text"] = text[:position]
     if repeated:
         known["repeated"] = repeated
     return Prefix(**known), text[position:]
 
 
-def _next(text: str, position: int) -> re.Match[str] | None:
+def _next(text: str, position: int) -> tuple[int, dict[str, str]] | None:
     """The prefix that stands at `position`, blanks before it passed over."""
     while text[position : position + 1] in (" ", "\t"):
         position += 1
-    for pattern in _BY_FIRST.get(text[position : position + 1], ()):
-        if match := pattern.match(text, position):
-            return match
-    return None
+    forms = _BY_FIRST.get(text[position : position + 1])
+    return forms.match(text, position) if forms else None
 
 
-def _learn(known: dict[str, Any], match: re.Match[str]) -> None:
-    for name, value in match.groupdict().items():
-        if value is None:
-            continue
+def _learn(known: dict[str, Any], said: dict[str, str]) -> None:
+    for name, value in said.items():
         if name in _NUMBERS:
             known.setdefault(name, int(value))
         elif name in _WORDS:

@@ -23,6 +23,7 @@ _RANK_TEXTS = tuple(
     )
 )
 _WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|^world[_ ]size[:= ]+(\d+)")
+_SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
 
@@ -66,7 +67,7 @@ class RankTable:
 
     def learn_text(self, line: Line) -> None:
         """Takes in what the message says, if it speaks of its writer's rank."""
-        if any(word in line.text for word in _OF_A_GROUP):
+        if not _SPEAKS.search(line.text) or any(word in line.text for word in _OF_A_GROUP):
             return
         for pattern in _RANK_TEXTS:
             if found := pattern.search(line.text):

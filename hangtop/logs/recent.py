@@ -21,9 +21,10 @@ class Recent:
         self._blocks: deque[Lines] = deque(maxlen=_MOST_BLOCKS)
         self._bytes = 0
 
-    def keep(self, block: Block) -> None:
+    def keep(self, lines: Lines) -> None:
         """A block that was just read. One that ended with an open line is replaced by the next, which begins with that line."""
-        lines = Lines(_end_of(block), self._clock)
+        if len(lines.block.data) > 2 * KEPT:
+            lines = Lines(_end_of(lines.block), self._clock)
         if self._blocks and self._blocks[-1].block.open:
             self._bytes -= len(self._blocks.pop().block.data)
         self._blocks.append(lines)
@@ -50,7 +51,5 @@ class Recent:
 def _end_of(block: Block) -> Block:
     """The last lines of a large block."""
     begin = len(block.data) - 2 * KEPT
-    if begin <= 0:
-        return block
     begin = block.data.find(b"\n", begin) + 1 or begin
     return Block(block.data[begin:], block.at(begin), open=block.open, encoding=block.encoding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
+from functools import lru_cache
 
 _DAY_S = 86_400.0
 _LEAP_YEAR = 2024  # any date exists in it
@@ -33,6 +34,11 @@ class Stamps:
 
     def read(self, text: str) -> float | None:
         """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` when it is no date. A zone is taken off."""
+        if text[4:5] == "-" and text[19:20] in ("", ".", ","):  # the form of most logs, without the regex
+            return self._iso(text)
+        return self._any(text)
+
+    def _any(self, text: str) -> float | None:
         found = _DATED.match(text)
         if found is None:
             return None
@@ -43,12 +49,26 @@ class Stamps:
         if not (1 <= month <= 12 and 1 <= day <= 31):
             return None
         clock = int(found["H"]) * 3600 + int(found["M"]) * 60 + int(found["S"])
-        date = timegm((int(year) if year else self.year or _LEAP_YEAR, month, day, 0, 0, 0))
+        date = _day_s(int(year) if year else self.year or _LEAP_YEAR, month, day)
         zone = 0
         if found["sign"]:
             zone = (int(found["oh"]) * 3600 + int(found["om"]) * 60) * (1 if found["sign"] == "+" else -1)
         fraction = float("0." + found["frac"][1:]) if found["frac"] else 0.0
         return date + clock + fraction - zone
+
+    def _iso(self, text: str) -> float | None:
+        try:
+            self.year = int(text[:4])
+            day = _day_s(self.year, int(text[5:7]), int(text[8:10]))
+            fraction = float("0." + text[20:].rstrip("Z")) if text[20:] else 0.0
+            return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19]) + fraction
+        except ValueError:  # a zone behind the fraction, or no date at all: the regex knows
+            return self._any(text)
+
+
+@lru_cache(maxsize=64)
+def _day_s(year: int, month: int, day: int) -> int:
+    return timegm((year, month, day, 0, 0, 0))
 
 
 def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
