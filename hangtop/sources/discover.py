@@ -54,7 +54,10 @@ def discover(asked: Sequence[str]) -> Discovery:
     ranks = ranks_of([path for path, fault in paths.items() if fault is None])
     numbered = iter(ranks)
     logs = tuple(FoundLog(path, None if fault else next(numbered), fault) for path, fault in paths.items())
-    return Discovery(logs[:MOST_FILES], tuple(folders))
+    if len(logs) > MOST_FILES:
+        words = f"{len(logs):,} log files: only the first {MOST_FILES:,} are watched; name fewer with --log"
+        logs = (*logs[:MOST_FILES], FoundLog(shown(asked[-1]), None, Fault("failed", words)))
+    return Discovery(logs, tuple(folders))
 
 
 def _expand(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:

@@ -26,12 +26,10 @@ def ranks_of(paths: Sequence[str]) -> list[int | None]:
 
 
 def _said(path: str) -> int | None:
-    """Said in the file's name, else in the nearest folder that says it."""
-    for part in reversed(path.split("/")):
-        if found := _SAID.search(_SAID_LOCAL.sub("", part)):
-            return int(found[1])
-    tree = _TORCHRUN.search(path)
-    return int(tree[1]) if tree else None
+    """Said in the file's name, by the whole name of its folder (`rank_3/train.log`), or by torchrun's tree."""
+    folder, _, name = path.rpartition("/")
+    found = _SAID.search(_SAID_LOCAL.sub("", name)) or _SAID.fullmatch(folder.rpartition("/")[2]) or _TORCHRUN.search(path)
+    return int(found[1]) if found else None
 
 
 def _varying(paths: Sequence[str]) -> dict[str, int]:

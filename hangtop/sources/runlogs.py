@@ -38,7 +38,6 @@ class RunLogs:
         self._profiles = ProfileFiles(spec)
         self._set = LogSet(spec, self._profiles.index, self._changes)
         self._profile_changes = Changes()
-        self._profile_changes.watch(self._profiles.folders)
         self._watched = watched(spec)
         self._sent = Sent()
         self._news = False
@@ -66,6 +65,7 @@ class RunLogs:
 
     def _look(self, now: float) -> None:
         if self._profile_changes.seen() or self._set.is_time_to_look(now):
+            self._profile_changes.watch(self._profiles.folders)
             problem = self._profiles.problem
             if self._profiles.reload():
                 self._set.learn(self._profiles.index)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -107,7 +106,7 @@ class Search:
         """Places in all rows that may be wanted; `None` when any row may be."""
         if self._matcher is not None and self._matcher.word:
             text = data.lower() if self._matcher.any_case else data
-            return [found.start() for found in re.finditer(re.escape(self._matcher.word), text)]
+            return list(_first_in_rows(text, self._matcher.word))
         return None if self._kinds is None else [start for _, start, _ in self._kinds.hits(data)]
 
     def _pointed_at(self, lines: Lines) -> Span | None:
@@ -127,7 +126,8 @@ class Search:
 
     def _scanned(self, block: Block) -> float:
         """The part of the way that lies behind, never quite 1 while there is more to come."""
-        begin, end = (self._file.start, self._ask.offset) if self._back else (self._ask.offset, self._file.end)
+        asked = min(self._ask.offset, self._file.end)
+        begin, end = (self._file.start, asked) if self._back else (asked, self._file.end)
         behind = end - block.offset if self._back else block.offset - begin
         return max(0.0, min(0.999, behind / max(1, end - begin)))
 
@@ -179,6 +179,15 @@ def _rows_back(data: bytes) -> Iterator[tuple[int, int]]:
         start = data.rfind(b"\n", 0, end) + 1
         yield start, end
         end = start - 1
+
+
+def _first_in_rows(data: bytes, word: bytes) -> Iterator[int]:
+    """Where the word stands first in each row that holds it."""
+    at = data.find(word)
+    while at >= 0:
+        yield at
+        end = data.find(b"\n", at)
+        at = data.find(word, end) if end >= 0 else -1
 
 
 def _rows_at(data: bytes, places: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.logs.clean import encoding_of
 from hangtop.records.log import FileStatus
 from hangtop.sources.faults import Fault, NotALog, in_words, shown
 
@@ -195,8 +196,9 @@ def open_log(path: str) -> int:
 
 def tail_start(fd: int, size: int) -> int:
     """Where to begin so that the last lines come first: after a line break some 256 KB before the end, further back where lines
-    are longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else in the middle of its line."""
-    span = TAIL_BYTES
+    are longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else in the middle of its line.
+    UTF-16, which only a file's first bytes tell, is read from there."""
+    span = size if encoding_of(os.pread(fd, 2, 0)) != "utf-8" else TAIL_BYTES
     while span < size:
         data = os.pread(fd, span, size - span)
         broken = data.find(b"\n", 0, -1)

@@ -137,6 +137,8 @@ def test_names_with_bytes_that_are_no_text_are_found():
         (["local_rank_0.log", "local_rank_1.log"], [0, 1]),
         (["rank_0/train.log", "rank_1/train.log"], [0, 1]),
         (["w-0.err", "w-1.err", "w-63.err"], [0, 1, 63]),
+        (["rank_7/train.log"], [7]),
+        (["rank_0_experiments/train.log"], [None]),
         (["frank2.log"], [None]),
         (["train.log"], [None]),
         (["run7.log"], [None]),
