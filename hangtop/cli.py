@@ -152,8 +152,23 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
         click.echo(command.listing())
         return
     config = read_config(None)
-    spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S)
+    spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S, sources=(*DEFAULT_SOURCES, "pages"))
     context.exit(command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched)))
+
+
+@hangtop.command()
+@options(WATCH)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.tar.gz", help="Where to write it.")
+@click.pass_context
+def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
+    """Evidence for a bug report in one archive, with a ready issue text. Secrets are taken out, and told."""
+    from hangtop.commands import bundle as command
+    from hangtop.feeds import ProbeFeed
+
+    spec = watch_spec(given, read_config(given["config"]))
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH")
+    context.exit(command.run(ProbeFeed(spec), spec, output, sys.stdout))
 
 
 @hangtop.command()

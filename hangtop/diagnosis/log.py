@@ -34,13 +34,26 @@ def crashed(case: Case) -> Verdict | None:
     first = first_cause(fatal)
     return Verdict(
         word="crashed",
-        headline=f"{_who(first)}{_sentence(first.text)}",
+        headline=f"{_who(first)}{_sentence(short(first.text))}",
         refute="the run writes further steps after this message",
         confidence="certain" if first.role == "cause" else "likely",
-        evidence=tuple(_found(finding) for finding in [first, *(other for other in fatal if other is not first)][:3]),
+        evidence=tuple(_found(finding) for finding in _distinct([first, *fatal])[:3]),
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
     )
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    """One for each text: the last line of a traceback is often a message that is known by itself."""
+    return list({finding.text: finding for finding in reversed(findings)}.values())[::-1]
+
+
+def short(text: str, most: int = 150) -> str:
+    """Its first sentences, as many as fit; a longer first one is cut."""
+    if len(text) <= most:
+        return text
+    end = max(text.rfind(". ", 0, most), text.rfind("; ", 0, most))
+    return text[: end + 1] if end > most // 4 else text[: most - 1] + "…"
 
 
 def _after_finish(case: Case, finding: Finding) -> bool:
@@ -109,7 +122,7 @@ def repeats_itself(case: Case) -> Verdict | None:
             continue
         return Verdict(
             word="stalled",
-            headline=f"Only one message keeps coming: {_sentence(finding.text)}",
+            headline=f"Only one message keeps coming: {_sentence(short(finding.text))}",
             refute="a step or another stage line appears",
             kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
             evidence=(_found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
@@ -247,9 +260,9 @@ def _who(finding: Finding) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _found(finding: Finding) -> Evidence:
     times = f" ×{finding.count}" if finding.count > 1 else ""
-    return Evidence("log", f"{_who(finding)}{finding.text}{times} ({finding.id})")
+    return Evidence("log", f"{_who(finding)}{short(finding.text)}{times} ({finding.id})")

@@ -1,0 +1,150 @@
+"""The evidence of a run in one archive, for a bug report: what was seen, the log's ends, and a ready issue text. Secrets removed.
+
+Everything is text or JSON of bounded size. The archive is written beside its place and moved there when it is whole.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from hangtop import __version__
+from hangtop.diagnosis.case import Case
+from hangtop.records.verdict import Verdict
+from hangtop.redact import Redactor
+from hangtop.report import report
+
+HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 1024 * 1024
+CONTEXT_BYTES = 4 * 1024
+MOST_FINDINGS = 50
+ENVIRONMENT = re.compile(
+    r"(?i)cuda|nccl|rank|world_size|master_|torch|ray_|vllm|sglang|slurm|gloo|hf_|transformers|deepspeed|omp_|python"
+)
+
+
+def compose(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> dict[str, str]:
+    """File names and texts, redacted. `environ`: of the run where it is known, else of this shell."""
+    redactor = Redactor()
+    chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
+    files = {
+        "verdict.json": msgspec.json.format(msgspec.json.encode(report(case, verdict))).decode(),
+        "processes.txt": "\n".join(_processes(case)),
+        "gpus.json": msgspec.json.format(
+            msgspec.json.encode({host: node.reading for host, node in case.state.gpus.items()})
+        ).decode(),
+        "ray.json": msgspec.json.format(msgspec.json.encode(dict(case.state.ray))).decode(),
+        "stacks.json": msgspec.json.format(msgspec.json.encode(case.state.looks)).decode(),
+        "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
+        "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
+        **{f"log/{name}": text for name, text in _logs(case).items()},
+    }
+    cleaned = {name: redactor.text(text) for name, text in files.items()}
+    cleaned["issue.md"] = redactor.text(issue(case, verdict, chosen, versions))
+    taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
+    cleaned["redacted.txt"] = (
+        "What was taken out, by kind; never what it was. Look through the files before you share them.\n" + "\n".join(taken)
+    )
+    return cleaned
+
+
+def write(files: Mapping[str, str], place: Path, at: float) -> None:
+    """Write the archive as a whole or not at all. Raises `OSError`."""
+    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as archive:
+            for path, text in files.items():
+                data = text.encode("utf-8", "replace")
+                entry = tarfile.TarInfo(f"hangtop-bundle/{path}")
+                entry.size, entry.mtime, entry.mode = len(data), int(at), 0o644
+                archive.addfile(entry, io.BytesIO(data))
+        os.replace(name, place)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> str:
+    """Markdown with what maintainers ask for: what happened, hardware, versions, command, log, environment, what was tried."""
+    log = case.log
+    gpus = [
+        f"{len(node.reading.gpus)} × {node.reading.gpus[0].name or 'GPU'}"
+        for node in case.state.gpus.values()
+        if node.reading.gpus
+    ]
+    processes = () if case.procs is None else case.procs.processes
+    command = next(
+        (process.command for process in processes if process.role == "launcher"), processes[0].command if processes else "?"
+    )
+    shown = [
+        name for name in ("python", "torch", "vllm", "sglang", "ray", "transformers", "deepspeed", "verl") if name in versions
+    ]
+    lines = [
+        f"### {verdict.word}: {verdict.headline}",
+        "",
+        f"- framework: {log.framework}, stage: {verdict.stage.title if verdict.stage else '?'}, ranks: {len(case.ranks) or '?'}",
+        f"- silent for {verdict.silence_s or 0:.0f} s, limit {verdict.limit_s or 0:.0f} s",
+        f"- seen by hangtop {__version__} at {datetime.fromtimestamp(case.now, UTC).isoformat(timespec='seconds')}",
+        "",
+        "**Evidence**",
+        "",
+        *(f"- {one.source}: {one.text}" for one in verdict.evidence),
+        *(f"- rank {one.rank}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
+        f"- wrong if {verdict.refute}",
+        "",
+        f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}",
+        f"**Versions**: {', '.join(f'{name} {versions[name]}' for name in shown) or '?'}",
+        "",
+        "**Command**",
+        "```",
+        command,
+        "```",
+        "**Last line of the log**",
+        "```",
+        log.last_line or "",
+        "```",
+        "**Environment**: " + (", ".join(f"`{name}={value}`" for name, value in list(environ.items())[:20]) or "?"),
+        "",
+        "**Expected**: ",
+        "**Tried so far**: ",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _processes(case: Case) -> list[str]:
+    header = f"{'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
+    processes = () if case.procs is None else case.procs.processes
+    return [header] + [
+        f"{one.pid:>8} {one.ppid:>8} {'' if one.rank is None else one.rank:>5} {one.state} "
+        f"{'?' if one.cpu_percent is None else f'{one.cpu_percent:.0f}':>5} {one.role:<12} {one.command}"
+        for one in processes
+    ]
+
+
+def _logs(case: Case) -> dict[str, str]:
+    """The head and tail of each log, and the surroundings of each finding."""
+    texts: dict[str, str] = {}
+    for number, file in enumerate(case.log.files):
+        if file.status not in ("ok", "gone") or file.path == "-":
+            continue
+        name = f"{number:02d}-{Path(file.path).name}"
+        try:
+            with open(file.path, "rb") as raw:
+                texts[f"{name}.head.txt"] = raw.read(HEAD_BYTES).decode("utf-8", "replace")
+                raw.seek(max(0, file.size_bytes - TAIL_BYTES))
+                texts[f"{name}.tail.txt"] = raw.read(TAIL_BYTES).decode("utf-8", "replace")
+                found = [one for one in case.log.findings if one.file == number][:MOST_FINDINGS]
+                for one in found:
+                    raw.seek(max(0, one.offset - CONTEXT_BYTES))
+                    context = raw.read(2 * CONTEXT_BYTES).decode("utf-8", "replace")
+                    texts[f"{name}.at-{one.offset}.{one.id}.txt"] = context
+        except OSError as error:
+            texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
+    return texts

@@ -1,0 +1,57 @@
+"""`hangtop bundle`: look at the run once, and pack what was seen."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+from hangtop import bundle
+from hangtop.commands.check import look_once
+from hangtop.commands.doctor import subject_of
+from hangtop.diagnosis.case import Case
+from hangtop.doctor.packages import installed
+from hangtop.feeds import Feed
+from hangtop.spec import WatchSpec
+from hangtop.text import size
+
+
+def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
+    """Write the bundle. Exit code 0, or 2 with one line when it cannot be written."""
+    case, verdict = asyncio.run(look_once(feed, spec, None))
+    environ = _environ(case)
+    files = bundle.compose(case, verdict, environ, _versions(case))
+    try:
+        bundle.write(files, place, case.now)
+    except OSError as error:
+        out.write(f"hangtop bundle: cannot write {place}: {error.strerror}\n")
+        return 2
+    out.write(f"{place}  {size(place.stat().st_size)}, {len(files)} files\n")
+    out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
+    return 0
+
+
+def _environ(case: Case) -> Mapping[str, str]:
+    """The environment of a rank, else of any process of the run, else of this shell."""
+    processes = () if case.procs is None else case.procs.processes
+    for process in sorted(processes, key=lambda one: one.rank is None):
+        try:
+            raw = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        pairs = (entry.partition(b"=") for entry in raw.split(b"\0") if b"=" in entry)
+        return {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+    return os.environ
+
+
+def _versions(case: Case) -> Mapping[str, str]:
+    """Packages of the run's interpreter."""
+    processes = () if case.procs is None else case.procs.processes
+    words = next((tuple(one.command.split()) for one in processes if one.rank is not None), ())
+    try:
+        return installed(subject_of(words, os.environ, os.getcwd()).python)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}

@@ -1,0 +1,81 @@
+"""Secrets are taken out of text before it leaves the machine: by the name beside them, and by their shape. Pure.
+
+Better one value too many than one too few; numbers, booleans and paths beside such a name stay, for they are settings
+(`max_tokens: 4096`, `tokenizer_path=/models/x`). What was taken out is told, never what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+MARK = "[redacted]"
+
+_NAME = (
+    r"(?:token|secret|passwd|password|passphrase|pwd|api[_-]?key|apikey|access[_-]?key(?:[_-]?id)?|secret[_-]?key|private[_-]?key"
+    r"|signing[_-]?key|encryption[_-]?key|account[_-]?key|credentials?|auth|authorization|cookie|webhook(?:[_-]?url)?|dsn"
+    r"|connection[_-]?string|sas)"
+)
+_HARMLESS = r"(?:\[redacted\]|\d{1,6}(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|none|null|yes|no|on|off|auto)(?![\w./+=-])"
+"""What stays beside such a name, a mark of an earlier pass among it."""
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    ("Hugging Face token", r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}"),
+    ("API key", r"\bsk-[A-Za-z0-9_-]{16,}"),
+    ("GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
+    ("GitLab token", r"\bglpat-[A-Za-z0-9_-]{16,}"),
+    ("AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    ("Google key", r"\bAIza[0-9A-Za-z_-]{30,}"),
+    ("Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("PyPI token", r"\bpypi-[A-Za-z0-9_-]{30,}"),
+    ("JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+)
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
+_IN_URL = re.compile(r"\b([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@:'\"]*:[^\s/@'\"]+@")
+_IN_QUERY = re.compile(
+    r"(?i)([?&](?:[\w-]*(?:token|key|secret|signature|sig|password|credential)[\w-]*)=)(?!\[redacted\])[^&\s'\"#]+"
+)
+_BESIDE_NAME = re.compile(
+    rf"(?i)(?P<name>\b[\w.-]*?{_NAME})(?P<between>[\"']?\s*(?:=>|[=:])\s*)(?!{_HARMLESS})"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;}\])\"']+)"
+)
+_OPTION = re.compile(
+    rf"(?i)(?P<name>--?[\w.-]*?{_NAME})(?P<between>\s+)(?!-)(?!{_HARMLESS})(?P<value>[^\s'\"]+|\"[^\"\n]*\"|'[^'\n]*')"
+)
+_SHAPE_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _SHAPES)
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}(?:$|[_.-]?\d*$)|^{_NAME}$")
+
+
+class Redactor:
+    """Cleans text and environments, and counts what it took out, by kind."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        for kind, pattern in _SHAPE_PATTERNS:
+            text = self._replace(pattern, kind, MARK, text)
+        text = self._replace(_BEARER, "authorization header", rf"\1 {MARK}", text)
+        text = self._replace(_IN_URL, "password in a URL", rf"\1{MARK}@", text)
+        text = self._replace(_IN_QUERY, "signed URL", rf"\1{MARK}", text)
+        text = self._replace(_BESIDE_NAME, "value beside a telling name", rf"\g<name>\g<between>{MARK}", text)
+        return self._replace(_OPTION, "value of a telling option", rf"\g<name>\g<between>{MARK}", text)
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """The environment: values of telling names as a whole, the others as text."""
+        kept: dict[str, str] = {}
+        for name, value in environ.items():
+            if _SECRET_NAME.search(name) and value and not re.fullmatch(rf"(?i){_HARMLESS}", value):
+                self.taken[f"environment variable {name}"] += 1
+                kept[name] = MARK
+            else:
+                kept[name] = self.text(value)
+        return kept
+
+    def _replace(self, pattern: re.Pattern[str], kind: str, by: str, text: str) -> str:
+        cleaned, times = pattern.subn(by, text)
+        if times:
+            self.taken[kind] += times
+        return cleaned
