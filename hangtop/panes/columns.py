@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from rich.cells import cell_len
 
 from hangtop.panes.line import Row, align, cut, pad, width_of
 
@@ -15,6 +17,7 @@ Record = TypeVar("Record")
 class Column(Generic[Record]):
     """`goes`: 0 never, else the lower the earlier it goes when narrow. `width` 0: the rest of the line, at least `least` cells.
 
+    `snug`: no wider than its widest cell, `width` at most.
     `cell` gives the spans of a record; they are padded to the width, to the right edge when `right`.
     """
 
@@ -25,6 +28,17 @@ class Column(Generic[Record]):
     right: bool = False
     least: int = 8
     gap: int = 2
+    snug: bool = False
+
+
+def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> list[Column[Record]]:
+    """The columns, each that is snug as wide as these records need."""
+
+    def width(column: Column[Record]) -> int:
+        widest = max((width_of(column.cell(record)) for record in records), default=0)
+        return min(column.width, max(widest, cell_len(column.title)))
+
+    return [replace(column, width=width(column)) if column.snug else column for column in columns]
 
 
 def fitting(columns: Sequence[Column[Record]], width: int) -> list[Column[Record]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -53,7 +54,8 @@ class LogBook:
     """`lines` are what can be scrolled through now; `top` is the first one on screen unless it follows the end.
 
     `sought` is what is on screen now, `base` what to come back to when following again.
-    `send` takes asks for the probe; their answers come back through `take_page`.
+    `send` takes asks for the probe, one at a time, for a new one takes the place of one that still runs there. Answers come back
+    through `take_page`.
     """
 
     send: Send
@@ -70,7 +72,7 @@ class LogBook:
     _seen: int = 0
     _refreshed: int = 0
     _last: LogLine | None = None
-    _asked: dict[int, str] = field(default_factory=dict)
+    _asks: deque[tuple[str, PageAsk]] = field(default_factory=deque)
     _number: int = 0
     _files: int = 0
     _ends: tuple[int, ...] = ()
@@ -94,13 +96,15 @@ class LogBook:
 
     def take_page(self, page: PageReading, height: int, state: RunState) -> None:
         """A part of an answer; parts of one answer carry the same number."""
-        purpose = self._asked.get(page.ask)
-        if purpose is None:
+        if not self._asks or self._asks[0][1].ask != page.ask:
             return
+        purpose = self._asks[0][0]
         self.said = page.problem or (f"searched {page.scanned_part:.0%}" if page.scanned_part < 1 else "")
         done = page.scanned_part >= 1 or page.problem is not None
         if done:
-            del self._asked[page.ask]
+            self._asks.popleft()
+            if self._asks:
+                self.send(self._asks[0][1])
         if purpose == "find":
             self._found(page, height, state, done=done)
             return
@@ -180,6 +184,7 @@ class LogBook:
             return
         file, offset = start
         ask_at = offset + 1 if direction > 0 else offset
+        self._asks.clear()
         self.said = f"searching {self.search.pattern!r} …"
         self._ask(
             "find",
@@ -193,7 +198,7 @@ class LogBook:
     def refresh_regex(self) -> None:
         """New lines under a regex filter, asked of the probe: once for each time that the log has grown."""
         line = self._last
-        if not self.sought.regex or not self.following or line is None or self._seen == self._refreshed or self._asked:
+        if not self.sought.regex or not self.following or line is None or self._seen == self._refreshed or self._asks:
             return
         self._refreshed = self._seen
         last = max((known.offset for known in self.lines if known.file == line.file), default=-1)
@@ -206,11 +211,11 @@ class LogBook:
 
     def forget_asks(self) -> None:
         """The probe is another one: it never heard them."""
-        self._asked.clear()
+        self._asks.clear()
 
     @property
     def waiting(self) -> bool:
-        return bool(self._asked)
+        return bool(self._asks)
 
     def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:
         if page.lines:
@@ -239,10 +244,10 @@ class LogBook:
         self.base = Sought(file=self.base.file)
         self.sought = Sought(file=file if self._files > 1 else None)
         self.lines, self.top = [], 0
-        self._asked.clear()
+        self._asks.clear()
 
     def _want_older(self) -> None:
-        if self.at_start or not self.lines or "older" in self._asked.values():
+        if self.at_start or not self.lines or self._asking("older"):
             return
         first = self.lines[0]
         if self._files > 1 and self.sought.file is None:
@@ -257,33 +262,36 @@ class LogBook:
         self.lines = [line for line in self.lines if line.file == file]
 
     def _want_newer(self) -> None:
-        if self.lines and "newer" not in self._asked.values():
+        if self.lines and not self._asking("newer"):
             last = self.lines[-1]
             self._ask("newer", last.file, last.offset + 1, "on")
 
     def _ask(self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: Sought | None = None) -> None:
         sought = sought or self.sought
         self._number += 1
-        self._asked[self._number] = purpose
-        self.send(
-            PageAsk(
-                ask=self._number,
-                file=file,
-                offset=offset,
-                direction="on" if direction == "on" else "back",
-                count=count,
-                pattern=sought.pattern or None,
-                regex=sought.regex,
-                kinds=NOTABLE if sought.notable else (),
-            )
+        ask = PageAsk(
+            ask=self._number,
+            file=file,
+            offset=offset,
+            direction="on" if direction == "on" else "back",
+            count=count,
+            pattern=sought.pattern or None,
+            regex=sought.regex,
+            kinds=NOTABLE if sought.notable else (),
         )
+        self._asks.append((purpose, ask))
+        if len(self._asks) == 1:
+            self.send(ask)
+
+    def _asking(self, purpose: str) -> bool:
+        return any(asked == purpose for asked, _ in self._asks)
 
     def _restart(self, state: RunState) -> None:
         self.lines = [line for line in state.tail if self.sought.local(line)]
         self._seen = self._refreshed = state.tail_total
         self._last = state.tail[-1] if state.tail else None
         self.following, self.at_end, self.at_start, self.top, self.target = True, True, False, 0, None
-        self._asked.clear()
+        self._asks.clear()
 
     def _append(self, new: Iterable[LogLine]) -> None:
         for line in new:

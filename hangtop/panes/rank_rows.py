@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hangtop import text
-from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, dotted
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
@@ -165,15 +165,15 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
     columns = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
-        (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"))),
-        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True)),
+        (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
+        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True)),
         (
             any(r.gpu is not None and r.gpu != r.rank for r in ranks),
             Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True),
         ),
-        (len({row.stage for row in rows}) > 1, Column("stage", 14, 4, _stage)),
-        (True, Column("step", 7, 0, _step, right=True)),
-        (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True)),
+        (len({row.stage for row in rows}) > 1, Column("stage", 14, 4, _stage, snug=True)),
+        (True, Column("step", 7, 0, _step, right=True, snug=True)),
+        (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
         (True, Column("lag", 4, 0, _lag, right=True, gap=1)),
         (any(row.limit_s for row in rows), BAR),
         (True, QUIET),
@@ -181,7 +181,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         (differs(lambda r: r.metrics.get("loss")), Column("loss", 8, 1, _metric("loss"), right=True)),
         (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
         (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
-        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing)),
+        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing, least=12)),
     ]
     return [column for there, column in columns if there]
 
@@ -192,7 +192,7 @@ def _doing(row: RankRow) -> Row:
 
 def table_rows(rows: Sequence[RankRow], width: int, *, hosts: bool = False) -> list[Row]:
     """Column titles and one row a rank."""
-    columns = fitting(columns_for(rows, hosts=hosts), width)
+    columns = fitting(snugged(columns_for(rows, hosts=hosts), rows), width)
     if BAR in columns:
         columns = [replace(column, title="") if column is QUIET else column for column in columns]
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows)]
@@ -205,7 +205,7 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
     parts: list[Row] = []
     if odd:
         parts.append(((f"{len(odd)} {_odd_word(odd)}", f"{odd[0].role} bold"),))
-    parts.append(((_together(view, ranks, len(odd)), "muted"),))
+    parts.append(((_together(view, rows), "muted"),))
     hosts = {rank.host for rank in ranks if rank.host}
     if len(hosts) == 1 and len(ranks) > 1:
         parts.append(((f"all on {next(iter(hosts))}", "muted"),))
@@ -219,14 +219,14 @@ def _odd_word(odd: Sequence[RankRow]) -> str:
     return "behind" if any(row.rank.lag for row in odd) else "odd"
 
 
-def _together(view: View, ranks: Sequence[Rank], odd: int) -> str:
+def _together(view: View, rows: Sequence[RankRow]) -> str:
     world = world_of(view)
-    steps = [rank.step for rank in ranks if rank.step is not None]
+    steps = [row.rank.step for row in rows if row.rank.step is not None]
     if not steps:
         started = view.state.log is not None and view.state.log.progress.step is not None
-        return f"{len(ranks):,} of {world:,} seen" + ("" if started else " · no step yet")
+        return f"{len(rows):,} of {world:,} seen" + ("" if started else " · no step yet")
     furthest = max(steps)
-    in_step = steps.count(furthest)
-    if view.verdict and view.verdict.word in ("stalled", "hung") and odd:
-        return f"{in_step:,} wait in step {furthest:,}"
-    return f"{in_step:,} of {world:,} in step {furthest:,}"
+    in_step = [row for row in rows if row.rank.step == furthest]
+    if view.verdict and view.verdict.word in ("stalled", "hung") and any(row.role for row in rows):
+        return f"{sum(not row.role for row in in_step):,} wait in step {furthest:,}"
+    return f"{len(in_step):,} of {world:,} in step {furthest:,}"

@@ -67,6 +67,8 @@ class WatchScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("tab", "app.next_pane", "next pane"),
         ("shift+tab", "app.next_pane(-1)", "pane before"),
+        ("up", "choose(-1)", "choose"),
+        ("down", "choose(1)", "choose"),
     ]
 
     def __init__(self) -> None:
@@ -122,7 +124,12 @@ class WatchScreen(Screen[None]):
         self.enlarged = focused and not self.enlarged
         self.active = id_
         self.show(self.hangtop.view)
-        self.query_one(f"#{id_}").focus(scroll_visible=False)
+        self.set_focus(self.query_one(f"#{id_}"), scroll_visible=False)  # at once: the next key may be there already
+
+    def action_choose(self, by: int) -> None:
+        """Arrows without a focus choose a rank."""
+        self.open_pane("ranks")
+        self.ranks_pane.action_choose(by)
 
     def next_pane(self, by: int) -> None:
         ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.enlarged]
@@ -138,12 +145,8 @@ class WatchScreen(Screen[None]):
         if opened:
             prompt.open(self.log_pane.book.search)
         self.show(self.hangtop.view)
-        if opened:
-            prompt.focus(scroll_visible=False)
-        elif self.active == "log":
-            self.log_pane.focus(scroll_visible=False)
-        else:
-            self.set_focus(None)
+        focus = prompt if opened else self.log_pane if self.active == "log" else None
+        self.set_focus(focus, scroll_visible=False)
 
     def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
         log = self.log_pane

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, app_on, screen_text, session, settle
+from textual.events import Key
 
 from hangtop.app import HangtopApp
 from hangtop.panes.keys import all_keys
@@ -133,6 +134,20 @@ async def test_the_choice_is_a_rank_not_a_line():
         assert "▸   3 " in screen_text(app)
         await pilot.press("escape")
         assert app.watch_screen.ranks_pane.chosen is None
+
+
+async def test_arrows_choose_a_rank_without_a_focus_and_a_burst_of_keys_is_not_lost():
+    app, _, _ = app_on("stalled")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("down")
+        assert app.watch_screen.ranks_pane.chosen == 3
+        await pilot.press("escape")
+        for key in ("2", "down", "enter"):
+            app.post_message(Key(key, None))
+        await settle(pilot, app)
+        await settle(pilot, app)
+        assert isinstance(app.screen, RankScreen)
 
 
 async def test_enter_shows_everything_known_of_the_chosen_rank_and_arrows_go_on():

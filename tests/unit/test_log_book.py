@@ -185,6 +185,27 @@ def test_beyond_the_merged_tail_one_file_is_read():
     assert {line.file for line in log.book.visible(HEIGHT)} == {0, 1, 2, 3}
 
 
+def test_asks_go_out_one_at_a_time_for_a_new_one_replaces_the_old():
+    log = Log()
+    log.book.jump((0, 12_340), HEIGHT, log.state)
+    assert [ask.direction for ask in log.asked] == ["back"]
+    log.answer()
+    assert log.book.lines[-1].offset > 12_340
+    assert not log.book.waiting
+
+
+def test_parts_of_an_answer_show_as_they_come():
+    log = Log()
+    log.book.look_for(Sought("line 777"), log.state)
+    (ask,) = log.asked
+    log.book.take_page(PageReading(ask.ask, (log.lines[7779],), scanned_part=0.4), HEIGHT, log.state)
+    assert log.shown == ["line 7779"]
+    assert log.book.said == "searched 40%"
+    log.book.take_page(PageReading(ask.ask, (log.lines[777], log.lines[7779]), at_start=True), HEIGHT, log.state)
+    assert log.shown == ["line 777", "line 7779"]
+    assert log.book.said == ""
+
+
 def test_a_problem_of_the_probe_is_said():
     log = Log()
     log.book.look_for(Sought("x"), log.state)

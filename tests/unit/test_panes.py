@@ -192,7 +192,7 @@ class TestRanks:
         assert [row.rank.rank for row in rows] == [3, 0, 1, 2, 4, 5, 6, 7]
         assert [row.role for row in rows] == ["bad"] + [""] * 7
         table = table_rows(rows, 118)
-        assert plain(table[1]).startswith("▸    3   133953      118   −2  ━━━━━━")
+        assert plain(table[1]).startswith("▸    3  133953   118   −2  ━━━━━━")
         assert not any("bad" in role for row in table[2:] for _, role in row)
 
     def test_only_columns_that_tell_ranks_apart(self):
@@ -206,6 +206,12 @@ class TestRanks:
         assert {"rank", "step", "lag", "quiet"} <= set(narrow)
         for width in range(40, 140):
             assert all(width_of(row) <= width for row in table_rows(rows, width))
+
+    def test_only_those_that_do_not_stand_out_wait(self):
+        view = view_of("stalled")
+        ranks = {rank: changed(log, step=120) for rank, log in view.state.ranks.items()}
+        level = replace(view, state=changed(view.state, ranks=ranks))
+        assert plain(summary(level, rank_rows(level))).startswith("1 odd · 7 wait in step 120")
 
     def test_ages_stand_still_for_seconds(self):
         assert table_rows(rank_rows(view_of("healthy")), 118)[1] == table_rows(rank_rows(view_of("healthy", 1.5)), 118)[1]
