@@ -39,7 +39,7 @@ ApiAnswer = Literal["ok", "none", "refused", "silent", "needs_token", "wrong_tok
 """How the dashboard answers. `none`: this cluster has none that we know of. `strange`: in a shape that we cannot read."""
 
 
-class Death(Struct, frozen=True, omit_defaults=True):
+class Death(Struct, frozen=True, omit_defaults=True, gc=False):
     """Why an actor is dead, in Ray's own words. `intended`: nobody will miss it. `traceback`: the user's last frame and the
     error."""
 
@@ -49,7 +49,7 @@ class Death(Struct, frozen=True, omit_defaults=True):
     intended: bool = False
 
 
-class RayActor(Struct, frozen=True, omit_defaults=True):
+class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
     """One actor. Without the API only its process is known: then `id` is `None`.
 
     `cls` is the class without its module and `<locals>`. `method` is the one that runs, from the process title. `since`: unix

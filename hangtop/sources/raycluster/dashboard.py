@@ -16,7 +16,7 @@ from msgspec import Struct
 from hangtop.sources.raycluster.token import Token
 
 DEADLINE_S = 1.5
-CONNECTIONS = 8
+CONNECTIONS = 4
 LARGEST = 256 * 2**20
 CHUNK = 1 << 20
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 
-class Since(Struct, frozen=True):
+class Since(Struct, frozen=True, gc=False):
     """`seen`: it was so already at our first look, so it may have begun before."""
 
     at: float

@@ -14,15 +14,15 @@ Data = TypeVar("Data")
 Number = int | float | str | None
 
 
-class Shape(msgspec.Struct, frozen=True, rename="camel"):
-    """Base of all: unknown fields are passed over."""
+class Shape(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """Base of all: unknown fields are passed over. `gc=False`: thousands a look, and never a cycle among them."""
 
 
-class Memory(Shape, frozen=True):
+class Memory(Shape, frozen=True, gc=False):
     rss: float = 0
 
 
-class CoreStats(Shape, frozen=True):
+class CoreStats(Shape, frozen=True, gc=False):
     """What a worker's raylet tells of it."""
 
     actor_id: str = ""
@@ -33,7 +33,7 @@ class CoreStats(Shape, frozen=True):
     used_resources: Mapping[str, Any] | None = None
 
 
-class Worker(Shape, frozen=True):
+class Worker(Shape, frozen=True, gc=False):
     """What a node's agent tells of a worker process. `cmdline` is its title, padded with some 250 empty words: they stay
     unparsed."""
 
@@ -60,13 +60,13 @@ class Worker(Shape, frozen=True):
         return " ".join(str(word) for word in words if word) if isinstance(words, list) else ""
 
 
-class Address(Shape, frozen=True):
+class Address(Shape, frozen=True, gc=False):
     node_id: str = ""
     ip_address: str = ""
     worker_id: str = ""
 
 
-class Actor(Shape, frozen=True):
+class Actor(Shape, frozen=True, gc=False):
     """An entry of `/logical/actors`. Times are unix milliseconds. `exitDetail` is `-` while it lives. What it repeats of its
     worker (title, CPU, memory) is taken from the node's own answer instead."""
 
@@ -84,11 +84,11 @@ class Actor(Shape, frozen=True):
     address: Address = Address()
 
 
-class Actors(Shape, frozen=True):
+class Actors(Shape, frozen=True, gc=False):
     actors: dict[str, Actor]
 
 
-class Raylet(Shape, frozen=True):
+class Raylet(Shape, frozen=True, gc=False):
     node_id: str = ""
     state: str = ""
     state_message: str | None = None
@@ -96,7 +96,7 @@ class Raylet(Shape, frozen=True):
     session_dir: str = ""
 
 
-class Node(Shape, frozen=True):
+class Node(Shape, frozen=True, gc=False):
     """`now`: the node's own clock when its agent wrote this report, the proof that it still reports. Memory: total, available,
     percent, used."""
 
@@ -111,25 +111,25 @@ class Node(Shape, frozen=True):
     workers: tuple[Worker, ...] | None = ()
 
 
-class Summary(Shape, frozen=True):
+class Summary(Shape, frozen=True, gc=False):
     summary: tuple[Node, ...]
     node_logical_resources: dict[str, str] = {}
 
 
-class Detail(Shape, frozen=True):
+class Detail(Shape, frozen=True, gc=False):
     detail: Node
 
 
-class Bundle(msgspec.Struct, frozen=True):
+class Bundle(msgspec.Struct, frozen=True, gc=False):
     unit_resources: dict[str, float] = {}
 
 
-class GroupStats(msgspec.Struct, frozen=True):
+class GroupStats(msgspec.Struct, frozen=True, gc=False):
     scheduling_state: str = ""
     creation_request_received_ns: Number = None
 
 
-class Group(msgspec.Struct, frozen=True):
+class Group(msgspec.Struct, frozen=True, gc=False):
     placement_group_id: str
     name: str | None = ""
     state: str = ""
@@ -137,7 +137,7 @@ class Group(msgspec.Struct, frozen=True):
     stats: GroupStats | None = None
 
 
-class StateRow(msgspec.Struct, frozen=True):
+class StateRow(msgspec.Struct, frozen=True, gc=False):
     """A row of `/api/v0/actors?detail=1` or `/api/v0/tasks?detail=1`."""
 
     actor_id: str | None = None
@@ -148,38 +148,38 @@ class StateRow(msgspec.Struct, frozen=True):
     serialized_runtime_env: str | None = None
 
 
-class Rows(msgspec.Struct, frozen=True):
+class Rows(msgspec.Struct, frozen=True, gc=False):
     """`total` counts before the server cut the list."""
 
     result: tuple[msgspec.Raw, ...] = ()
     total: int = 0
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, gc=False):
     result: Rows
 
 
-class LoadReport(Shape, frozen=True):
+class LoadReport(Shape, frozen=True, gc=False):
     resource_demand: tuple[tuple[dict[str, float], int], ...] = ()
     pg_demand: tuple[tuple[dict[str, Any], int], ...] = ()
 
 
-class ClusterLoad(Shape, frozen=True):
+class ClusterLoad(Shape, frozen=True, gc=False):
     load_metrics_report: LoadReport | None = None
 
 
-class Status(Shape, frozen=True):
+class Status(Shape, frozen=True, gc=False):
     cluster_status: ClusterLoad | None = None
 
 
-class Version(msgspec.Struct, frozen=True):
+class Version(msgspec.Struct, frozen=True, gc=False):
     """`/api/version`, the only answer without an envelope."""
 
     ray_version: str = ""
     session_name: str = ""
 
 
-class _Envelope(msgspec.Struct, frozen=True):
+class _Envelope(msgspec.Struct, frozen=True, gc=False):
     data: msgspec.Raw
 
 
