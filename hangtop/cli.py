@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -195,8 +197,9 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
     """What a message means and how to fix it: an ID, the text itself, or - for stdin."""
     from hangtop.commands import explain as command
 
-    chosen = lang or read_config(None).lang or command.default_lang()
-    context.exit(command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout))
+    chosen = lang or read_config(None).lang or system_language()
+    with bad_data_said():
+        context.exit(command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir()))
 
 
 @hangtop.group()
@@ -209,7 +212,8 @@ def profiles_list() -> None:
     """All profiles, a line each."""
     from hangtop.commands import profiles as command
 
-    sys.exit(command.show_list(sys.stdout))
+    with bad_data_said():
+        sys.exit(command.list_profiles(sys.stdout, config_dir()))
 
 
 @profiles.command("show")
@@ -218,17 +222,51 @@ def profiles_show(name: str) -> None:
     """Stages, markers and limits of one profile."""
     from hangtop.commands import profiles as command
 
-    sys.exit(command.show(name, sys.stdout))
+    with bad_data_said():
+        sys.exit(command.show(name, sys.stdout, config_dir()))
 
 
 @profiles.command("test")
 @click.argument("name", required=False)
 @click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Show what matches where in this log.")
-def profiles_test(name: str | None, log: Path | None) -> None:
+@click.option("--profile", "extra", type=click.Path(path_type=Path), metavar="FILE", help="A profile that is not installed yet.")
+def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> None:
     """Check every example, negative, literal and regex; with --log, what matches where."""
     from hangtop.commands import profiles as command
 
-    sys.exit(command.test(name, log, sys.stdout))
+    with bad_data_said():
+        sys.exit(command.prove(name, sys.stdout, config_dir(), log, extra))
+
+
+@hangtop.command()
+@options(WATCH)
+@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Only these ranks.")
+@click.option("--thread", metavar="TEXT", help="Only threads whose name holds this.")
+@click.option("--function", metavar="TEXT", help="Only stacks in which a function is named so.")
+@click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what the rank does.")
+@click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
+@click.option("--native", is_flag=True, help="C frames too; stops each process for about 0.1 s.")
+@click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, schema 1.")
+@click.pass_context
+def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
+    """All ranks' stacks, folded into classes, the odd ones first. The run is not stopped."""
+    from hangtop.commands import stacks as command
+    from hangtop.feeds import ProbeFeed
+
+    spec = watch_spec(given, read_config(given["config"]))
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("whose stacks? give --log PATH or --pid PID")
+    wanted = command.Wanted(
+        native=given["native"],
+        with_locals=given["with_locals"],
+        again_s=given["again"],
+        all_threads=given["all_threads"],
+        ranks=frozenset(given["ranks"]) or None,
+        thread=given["thread"],
+        function=given["function"],
+    )
+    context.exit(command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout))
 
 
 @hangtop.command(hidden=True)
@@ -266,6 +304,23 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         checkpoint_dir=given["ckpt"],
         config_dir=str(config_dir()),
     )
+
+
+@contextmanager
+def bad_data_said() -> Iterator[None]:
+    """A broken profile or signature of the person's ends with one line: file, line, key."""
+    from hangtop.logs.catalog import CatalogError
+
+    try:
+        yield
+    except (CatalogError, OSError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def system_language() -> str:
+    """zh where the locale says so, else en."""
+    spoken = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if spoken.startswith("zh") else "en"
 
 
 def check_profile(profile: str) -> None:

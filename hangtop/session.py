@@ -67,3 +67,14 @@ def settled(state: RunState) -> bool:
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
     return bool(looked) and all(one.read_at or one.problem or one.absent for one in looked) and (caught_up or failed)
+
+
+async def processes_of(feed: Feed, patience_s: float = 5.0) -> RunState:
+    """The state once the processes of the run are known, or when it has been waited for long enough."""
+    state = RunState()
+    started = asyncio.get_running_loop().time()
+    async for state in states(feed, 0.1):
+        known = state.procs is not None and state.procs.processes
+        if known or asyncio.get_running_loop().time() - started > patience_s:
+            break
+    return state

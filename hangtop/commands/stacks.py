@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 import psutil
@@ -14,8 +15,11 @@ from msgspec import Struct
 from hangtop import clock
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
+from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
+from hangtop.ranks import join
 from hangtop.records.stack import Excerpt, Stack, StacksReading, add_look
+from hangtop.session import processes_of
 from hangtop.sources.stacks import take
 
 SCHEMA = 1
@@ -52,6 +56,18 @@ def run(
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
     echo(_json(view) if as_json else _text(view))
     return 0 if any(stack.threads for stack in stacks) else 4
+
+
+def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO) -> int:
+    """The stacks of the run that the feed sees. Exit code 4 with one line when no process of it is known here."""
+    state = asyncio.run(processes_of(feed))
+    processes = () if state.procs is None else state.procs.processes
+    ranks = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
+    others = tuple(one.pid for one in processes if one.pid not in ranks.values() and one.role != "launcher")
+    if not ranks and not others:
+        out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
+        return 4
+    return run(ranks, others, wanted=wanted, as_json=as_json, echo=lambda text: print(text, file=out))
 
 
 def find(pids: Iterable[int]) -> tuple[dict[int, int], tuple[int, ...]]:

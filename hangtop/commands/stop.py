@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TextIO
 
 from hangtop.actions import stop
 from hangtop.actions.perform import myself, perform
 from hangtop.feeds import Feed
-from hangtop.model import RunState
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import states
+from hangtop.session import processes_of
 from hangtop.text import clock, size
-
-PATIENCE_S = 5.0
 
 
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
-    plan = stop.plan(asyncio.run(_look(feed)), myself(), rank)
+    plan = stop.plan(asyncio.run(processes_of(feed)), myself(), rank)
     if isinstance(plan, Refusal):
         out.write(f"hangtop stop: {plan.why}\n")
         return 2
@@ -43,17 +39,6 @@ def lines(plan: Plan) -> list[str]:
     shown += [f"  not touched: {spared.what}: {spared.why}" for spared in plan.spared]
     shown += [f"  ! {warning}" for warning in plan.warnings]
     return shown
-
-
-async def _look(feed: Feed) -> RunState:
-    """Until the processes of the run are known."""
-    state = RunState()
-    started = time.monotonic()
-    async for state in states(feed, 0.1):
-        known = state.procs is not None and state.procs.processes
-        if known or time.monotonic() - started > PATIENCE_S:
-            break
-    return state
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:
