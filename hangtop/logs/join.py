@@ -276,7 +276,7 @@ def _together(one: Finding, other: Finding) -> Finding:
 
 def _fixes(signature_id: str, catalog: Catalog, profiles: Sequence[Profile]) -> tuple[str, ...]:
     signature = catalog.signatures.get(signature_id)
-    names = {profile.name for profile in profiles}
+    names = {name for profile in profiles for name in (profile.name, profile.framework)}
     if signature is None:
         return ()
-    return tuple(fix.text for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
+    return tuple(fix.line() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
