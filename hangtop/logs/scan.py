@@ -44,7 +44,7 @@ class Scanner:
         return find
 
     def hits(self, data: bytes) -> list[Hit]:
-        """All occurrences, in the order of their ends."""
+        """All occurrences, in the order of their ends; of those that end together, the longest first."""
         found: list[Hit] = self._find(data)
         return found
 
@@ -54,10 +54,10 @@ class _PlainScan:
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self._numbers = {literal: number for number, literal in enumerate(literals)}
-        lengths = sorted({len(literal) for literal in literals})
+        self._lengths = [len(literal) for literal in literals]
         # `(?=…)` finds the longest literal at each byte; the shorter ones that it begins with are added here.
         self._nested = {
-            literal: tuple(self._numbers[literal[:length]] for length in lengths if literal[:length] in self._numbers)
+            literal: tuple(self._numbers[literal[:end]] for end in range(1, len(literal) + 1) if literal[:end] in self._numbers)
             for literal in literals
         }
         self._pattern = re.compile(b"(?=(" + _tree(literals) + b"))") if literals else None
@@ -65,13 +65,12 @@ class _PlainScan:
     def find(self, data: bytes) -> list[Hit]:
         if self._pattern is None:
             return []
-        lengths = {number: len(literal) for literal, number in self._numbers.items()}
         found = [
-            (number, match.start(), match.start() + lengths[number])
+            (number, match.start(), match.start() + self._lengths[number])
             for match in self._pattern.finditer(data)
             for number in self._nested[match[1]]
         ]
-        return sorted(found, key=lambda hit: hit[2])
+        return sorted(found, key=lambda hit: (hit[2], hit[1]))
 
 
 def _tree(literals: Iterable[bytes]) -> bytes:

@@ -1,0 +1,105 @@
+"""Prefixes come off from the left, however they nest, and say who wrote the line and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from hangtop.logs.prefixes import strip
+from hangtop.logs.stamps import LogClock, Stamps, seconds
+
+FORMS: list[tuple[str, str, dict[str, Any]]] = [
+    ("2026-01-11T10:00:00.5Z stderr F msg", "msg", {"time": "2026-01-11T10:00:00.5Z", "stream": "stderr"}),
+    ("2026-01-11T10:00:00.5Z stdout P half", "half", {"stream": "stdout", "partial": True}),
+    ("2026-01-11T10:00:00.000Z msg", "msg", {"time": "2026-01-11T10:00:00.000Z"}),
+    ("12: step 4", "step 4", {"task": 12}),
+    ("[1,5]<stderr>:msg", "msg", {"rank": 5, "stream": "stderr"}),
+    ("[node1-4711@1,1,5]<stdout>: msg", "msg", {"rank": 5}),
+    ("(WorkerDict pid=133947, ip=10.0.0.7) msg", "msg", {"actor": "WorkerDict", "pid": 133947, "host": "10.0.0.7"}),
+    ("(pid=77) msg", "msg", {"pid": 77}),
+    ("(a.<locals>.Worker(3) pid=5, actor_id=ab12) msg", "msg", {"pid": 5}),
+    ("(raylet, ip=10.0.0.7) msg", "msg", {"actor": "raylet", "host": "10.0.0.7"}),
+    ("(autoscaler +1m15s) msg", "msg", {"actor": "autoscaler"}),
+    ("[rank1]: Traceback", "Traceback", {"rank": 1}),
+    ("[default0]:msg", "msg", {"local_rank": 0}),
+    ("gpu07:4711:4802 [2] NCCL INFO Bootstrap", "NCCL INFO Bootstrap", {"host": "gpu07", "pid": 4711, "gpu": 2}),
+    ("[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog", "Watchdog", {"rank": 0, "level": "E"}),
+    ("[PG ID 0 PG GUID 0(default_pg) Rank 6] msg", "msg", {"rank": 6}),
+    ("[PG ID 3 PG GUID 9(mesh_tp) Rank 1] msg", "msg", {}),
+    ("(Worker_TP1 pid=9) ERROR 07-17 00:07:07 [core.py:69] msg", "msg", {"part": 1, "pid": 9, "level": "ERROR"}),
+    ("INFO 07-17 00:07:07 [core.py:69] msg", "msg", {"level": "INFO", "time": "07-17 00:07:07"}),
+    ("[2026-03-11 13:53:32 DP1 TP2] Load weight begin.", "Load weight begin.", {"part": 2}),
+    ("[2026-01-11 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 3] step=10", "step=10", {"rank": 3, "level": "INFO"}),
+    ("[NeMo I 2026-01-11 10:00:00 nemo_logging:393] msg", "msg", {"time": "2026-01-11 10:00:00"}),
+    ("[INFO|trainer.py:2141] 2026-01-11 10:00:00,123 >> ***** Running", "***** Running", {"level": "INFO"}),
+    ("2026-11-20 10:19:02,487\tINFO worker.py:2038 -- msg", "msg", {"level": "INFO"}),
+    ("2026-01-11 10:00:00.123 | INFO     | __main__:main:12 - msg", "msg", {"level": "INFO"}),
+    ("I0111 10:00:00.123456 1401 train.py:88] msg", "msg", {"level": "I", "pid": 1401}),
+    ("01/11/2026 10:00:00 - INFO - __main__ - [RANK 0] msg", "msg", {"rank": 0, "level": "INFO"}),
+    ("2026-11-20 10:10:31,688 INFO [rank 0/2] train: msg", "msg", {"rank": 0, "world": 2}),
+    ("[2026-01-11 10:00:50] root - msg", "msg", {"time": "2026-01-11 10:00:50"}),
+    ("[2026-01-11 10:00:50,1][root][INFO] - msg", "msg", {"level": "INFO"}),
+    ("2026-01-11 10:00:00,123 - INFO - msg", "msg", {"level": "INFO"}),
+    ("INFO:trainer.loop:msg", "msg", {"level": "INFO"}),
+    ("Jan 11 10:00:00 node7 train[33]: msg", "msg", {"time": "Jan 11 10:00:00"}),
+    ("trainer-0  | msg", "msg", {}),
+    ("ValueError: msg", "ValueError: msg", {}),
+    ("[1/2] msg", "[1/2] msg", {}),
+    ("dataset len: 7", "dataset len: 7", {}),
+    ("step 5 [repeated 33x across cluster] (Ray deduplicates logs by default. Set x)", "step 5", {"repeated": 33}),
+]
+
+
+@pytest.mark.parametrize(("line", "message", "said"), FORMS)
+def test_a_prefix_is_taken_off_and_read(line: str, message: str, said: dict[str, Any]) -> None:
+    prefix, text = strip(line)
+    known = msgspec.to_builtins(prefix)
+    assert text == message
+    assert {name: known.get(name) for name in said} == said
+    if not said:
+        assert {"rank", "local_rank", "pid", "task"}.isdisjoint(known)
+
+
+def test_prefixes_nest_and_the_outer_clock_holds() -> None:
+    prefix, text = strip("2026-01-11T10:00:00.0Z stderr F (WorkerDict pid=1) [rank7]:[W1006 08:40:33.9 ProcessGroup.cpp:9] bad")
+    assert text == "bad"
+    assert (prefix.rank, prefix.pid, prefix.level, prefix.time) == (7, 1, "W", "2026-01-11T10:00:00.0Z")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "same"),
+    [
+        ("2026-01-11T10:00:00.5Z", "2026-01-11 10:00:00.500"),
+        ("2026-01-11T12:00:00+02:00", "2026-01-11 10:00:00"),
+        ("01/11/2026 10:00:00", "2026-01-11 10:00:00"),
+        ("2026/01/11 10:00:00", "2026-01-11 10:00:00"),
+        ("117 10:00:00.25", "2026-01-17 10:00:00,250"),
+        ("1131 10:00:00.0", "2026-11-31 10:00:00,0"),
+        ("07-17 00:07:07", "2026-07-17 00:07:07"),
+        ("Jan 11 10:00:00", "2026-01-11 10:00:00"),
+    ],
+)
+def test_stamps_of_all_forms_are_the_same_time(stamp: str, same: str) -> None:
+    stamps = Stamps()
+    assert stamps.read(same) == stamps.read(stamp) or stamps.read(same) is None
+
+
+def test_what_is_no_date_is_no_time() -> None:
+    assert Stamps().read("2026-99-99 10:00:00") is None
+    assert Stamps().read("yesterday") is None
+
+
+@pytest.mark.parametrize(("text", "value"), [("05:06", 306.0), ("1:22:33", 4953.0), ("2 days, 01:00:00", 176_400.0), ("?", None)])
+def test_durations_of_bars(text: str, value: float | None) -> None:
+    assert seconds(text) == value
+
+
+def test_a_live_line_whose_clock_is_wrong_counts_from_its_arrival() -> None:
+    clock = LogClock(shift_s=-3600.0)
+    assert clock.at(10_000.0) == 6_400.0
+    clock.arrived(6_401.0)
+    assert clock.at(10_000.0) == 6_400.0
+    assert clock.at(2_000.0) == 6_401.0
+    assert clock.at(None) == 6_401.0
