@@ -67,9 +67,8 @@ def _measure(server: subprocess.Popen[str], seconds: float, title: str) -> None:
     print(f"  first look                 {first:8.1f} ms")
     print(f"  look, all nodes reported   {_middle(full):8.1f} ms   budget {BUDGET_MS:.0f} ms")
     print(f"  look in between            {_middle(usual):8.1f} ms")
-    print(
-        f"  put on the cluster         {dashboard.requests / lasted_s:8.1f} requests/s, {dashboard.received_bytes / lasted_s / 1e3:,.0f} kB/s"
-    )
+    kb_s = dashboard.received_bytes / lasted_s / 1e3
+    print(f"  put on the cluster         {dashboard.requests / lasted_s:8.1f} requests/s, {kb_s:,.0f} kB/s")
     print(f"  CPU of the source          {100 * spent_s / lasted_s:8.1f} % of a core")
     _print_reading(last)
     ray.close()

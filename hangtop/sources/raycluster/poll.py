@@ -26,8 +26,11 @@ STATE_LIMIT = 2_000
 _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
 TASKS = f"/api/v0/tasks?detail=1&timeout=1&limit={STATE_LIMIT}&{_RUNNING}"
 DETAILS = f"/api/v0/actors?detail=1&timeout=1&limit={STATE_LIMIT}"
+MOST_PAGES = 128
+"""Node pages in one look; of more nodes the rest is read at the next."""
 SELDOM_S = 10.0
 VERSION_S = 30.0
+LOOK_S = 2.0
 S_PER_MB = 1.0
 """An actor list of 6 MB (10,000 actors) is asked for every 6 s."""
 
@@ -63,6 +66,7 @@ class Poll:
         self._due: dict[str, float] = {}
         self._envs_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
+        self._actors_body = b""
 
     def look(self, now: float) -> ApiView:
         """Ask what is due at unix time `now`. Takes at most two deadlines."""
@@ -89,12 +93,17 @@ class Poll:
         return pending or any(group.state in ("PENDING", "RESCHEDULING") for group in self.view.groups)
 
     def _read_actors(self, answer: Answer | None, now: float, strange: set[str]) -> None:
-        if answer is None or (data := _decoded(answer, shapes.Actors, ACTORS, strange)) is None:
+        if answer is None or not answer.ok:
             return
         pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
-        self._due[ACTORS] = now + pause_s if pause_s > 2.0 else 0.0
-        api = msgspec.structs.replace(self.view.api, actors_at=now)
-        self.view = msgspec.structs.replace(self.view, actors=tuple(data.actors.values()), api=api)
+        self._due[ACTORS] = now + pause_s if pause_s > LOOK_S else 0.0
+        if answer.body != self._actors_body:
+            data = _decoded(answer, shapes.Actors, ACTORS, strange)
+            if data is None:
+                return
+            self._actors_body = answer.body
+            self.view = msgspec.structs.replace(self.view, actors=tuple(data.actors.values()))
+        self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(self.view.api, actors_at=now))
 
     def _read_nodes(self, answer: Answer | None, now: float, strange: set[str]) -> list[str]:
         """The nodes whose report moved."""
@@ -130,6 +139,8 @@ class Poll:
     def _second_round(self, moved: list[str], api: RayApi, strange: set[str]) -> RayApi:
         """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
         environments."""
+        self._unread = set(moved[MOST_PAGES:])
+        moved = moved[:MOST_PAGES]
         pages = [f"/nodes/{node}" for node in moved]
         alive = frozenset(actor.actor_id for actor in self.view.actors if actor.state == "ALIVE")
         lists = api.gcs_ok and len(self.view.actors) <= STATE_LIMIT
@@ -138,7 +149,7 @@ class Poll:
             more.append(DETAILS)
         answers = self.dashboard.get_all([*pages, *more]) if pages or more else []
         nodes = dict(self.view.nodes)
-        self._unread = {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
+        self._unread |= {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
         for node, answer in zip(moved, answers, strict=False):
             if (data := _decoded(answer, shapes.Detail, "/nodes/<id>", strange)) is not None:
                 nodes[node] = msgspec.structs.replace(nodes[node], detail=data.detail)
