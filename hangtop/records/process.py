@@ -128,9 +128,9 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
 
     `writers` keeps those that are gone, with the time when that was seen. `hidden`: how many processes might write the logs as
     well, but belong to a user whose files we may not see. No writer and nothing hidden proves that nobody writes. `orphans`:
-    training processes of the log's user that lost their parent. `zombies`: ended processes that their parent, of the run or of
-    Ray, does not reap. `ended`: ranks that were seen and are gone. `note`, `missing_right`: one line each on what is missing,
-    and the command that grants it.
+    training processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes
+    that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `note`, `missing_right`:
+    one line each on what is missing, and the command that grants it.
     """
 
     writers: tuple[Writer, ...] = ()

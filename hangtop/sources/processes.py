@@ -18,13 +18,14 @@ from hangtop.sources.proc.openfiles import OpenFiles
 from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
 from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.table import OpenFile, ProcessTable
-from hangtop.sources.proc.writers import Machine
+from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
 from hangtop.spec import WatchSpec
 
 SELDOM = 5
 """Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
-MAX_LEFTOVERS = 64
+MAX_LEFTOVERS = 256
 
 Files = Mapping[int, tuple[OpenFile, ...]]
 
@@ -113,27 +114,22 @@ class ProcessSource:
         return meeting(environ.get("MASTER_ADDR", "?"), int(environ["MASTER_PORT"]), ranks[0].world, connections, sockets)
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
-        lost = adopted(self._table.stats, self._run.members)
+        """Those of the log's owner, or our own, each followed by what it started."""
+        stats = self._table.stats
+        around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
+        lost = adopted(stats, around)
         facts = self._run.book.look(lost, now)
         mine = self._writing.owners or {os.geteuid()}
         orphans = [
-            pid
-            for pid in lost
-            if pid in facts
-            and self._table.owner(pid) in mine
-            and is_orphan(self._table.stats[pid], facts[pid], files.get(pid, ()))
+            pid for pid in lost if is_orphan(stats[pid], facts[pid], files.get(pid, ())) and self._table.owner(pid) in mine
         ]
-        return self._describe(orphans, files, now)
+        children = children_of(stats)
+        family = [pid for orphan in orphans for pid in descendants(children, orphan)]
+        return self._run.others(family[:MAX_LEFTOVERS], files, now)
 
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
         zombies = unreaped(self._table.stats, self._run.members)
-        for pid in zombies:
-            self._exits.watch(self._table.stats[pid])
-        return self._describe(zombies, files, now)
-
-    def _describe(self, pids: list[int], files: Files, now: float) -> tuple[Process, ...]:
-        found = (self._run.one(pid, files.get(pid, ()), now) for pid in pids[:MAX_LEFTOVERS])
-        return tuple(process for process in found if process is not None)
+        return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
 
     def _hidden(self) -> int:
         """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""

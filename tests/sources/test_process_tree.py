@@ -206,7 +206,7 @@ def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:
             return [orphan for orphan in reading.orphans if os.getpgid(orphan.pid) == launcher.pid]
 
         (orphan,) = own(watch.until(own, "an orphan"))
-        assert orphan.rank is None or orphan.rank == 0
+        assert (orphan.role, orphan.rank) == ("rank", 0)
         assert orphan.started_at > time.time() - 60
 
 
@@ -318,6 +318,7 @@ def test_ray_workers_of_the_drivers_job_belong_to_the_run_and_those_of_other_job
         assert other_worker.pid not in {process.pid for process in reading.processes}
         assert watch.ranks()[5].pid == first.pid
         assert watch.ranks()[5].command.startswith("ray::WorkerDict.update_actor ")
+        watch.until(lambda r: [each.role for each in r.processes if each.pid == main.pid] == ["launcher"], "the driver's part")
 
 
 def test_slurm_tasks_of_the_same_job_belong_to_an_srun_that_writes_the_log(tmp_path: Path) -> None:

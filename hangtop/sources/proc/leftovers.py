@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.frameworks import looks_like_training
-from hangtop.sources.proc.roles import RANKS
+from hangtop.sources.proc.roles import RANKS, SHELLS
 from hangtop.sources.proc.table import OpenFile, Stat
 
 ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
@@ -23,8 +23,10 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
     """Whether one that lost its parent was part of a training run.
 
     A run of its own under `nohup` also has pid 1 as its parent, and lives rightly: it leads its group or session, and no launcher
-    gave it a rank.
+    gave it a rank. A shell is none: its children are asked themselves.
     """
+    if stat.name in SHELLS:
+        return False
     if stat.name.startswith("pt_data_") or (facts.command and facts.command[0].startswith("ray::")):
         return True
     if any(name in facts.environ for name in RANKS[:1]) and "WORLD_SIZE" in facts.environ:

@@ -24,5 +24,10 @@ def ray_workers(stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, .
     return [pid for pid, held in files.items() if pid in stats and not jobs.isdisjoint(_jobs(WORKER_LOG, held))]
 
 
+def drives_ray(held: tuple[OpenFile, ...]) -> bool:
+    """Whether the process that holds these files is the driver of a Ray job."""
+    return bool(_jobs(DRIVER_LOG, held))
+
+
 def _jobs(pattern: re.Pattern[str], held: tuple[OpenFile, ...]) -> set[tuple[str, str]]:
     return {(match["session"], match["job"]) for file in held if (match := pattern.fullmatch(file.target))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.placing import Placing
-from hangtop.sources.proc.raysession import ray_workers
+from hangtop.sources.proc.raysession import drives_ray, ray_workers
 from hangtop.sources.proc.samples import History, Sample
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
@@ -84,12 +84,13 @@ class RunTree:
         self._looks += 1
         return processes
 
-    def one(self, pid: int, files: tuple[OpenFile, ...], now: float) -> Process | None:
-        """A process outside the run, described alike but without rates."""
-        stat = self._table.stats.get(pid)
-        if stat is None:
-            return None
-        return self._process(stat, self.book.look([pid], now)[pid], files)
+    def others(self, pids: Iterable[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
+        """Processes outside the run, parents first, described alike but without rates."""
+        stats = self._table.stats
+        there = [pid for pid in pids if pid in stats]
+        facts = self.book.look(there, now)
+        self._placing.look([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
+        return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
 
     def _find(
         self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], children: Children, now: float
@@ -147,7 +148,7 @@ class RunTree:
             name=clean(stat.name),
             command=facts.line if placed.role not in ALIKE else facts.line[:ALIKE_COMMAND],
             state=stat.state,
-            role=placed.role,
+            role="launcher" if placed.role == "other" and drives_ray(files) else placed.role,
             rank=placed.rank,
             local_rank=placed.local_rank,
             world=placed.world,
