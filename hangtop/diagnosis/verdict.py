@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import feed, gone, gpu_rules, log, process, ray_rules, waiting
+from hangtop.diagnosis import feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.model import RunState
@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     ray_rules.straggler,
     waiting.desync,
     waiting.straggler,
+    nccl_rules.left_out,
     waiting.all_wait,
     gpu_rules.spins,
     waiting.standing_still,

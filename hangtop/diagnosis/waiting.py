@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hangtop.diagnosis import gpu_rules
+from hangtop.diagnosis import gpu_rules, nccl_rules
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.laggards import laggards
@@ -192,6 +192,7 @@ def _culprit(case: Case, one: Standing) -> Culprit:
     why = [one.text]
     if one.moved is False:
         why.append("its stack stands still")
+    why += nccl_rules.reasons(case, one.rank)
     why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
     return Culprit(one.rank, one.pid, one.host, "likely" if len(why) > 1 else "possible", tuple(why))
 

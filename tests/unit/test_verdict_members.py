@@ -15,6 +15,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
+from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.spec import WatchSpec
@@ -186,6 +187,40 @@ def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
     assert diagnose(four(LOCK, checkpoints=saved), SPEC, NOW).word == "slow"
     old = replace(saved, grown_at=NOW - 120)
     assert diagnose(four(LOCK, checkpoints=old), SPEC, NOW).word == "hung"
+
+
+def nccl(at: float, count: int, pid: int = 102) -> NcclReading:
+    """Rank 2 of the communicator has launched `count` of 41 collectives."""
+    members = (CommRank(0, pid=100, counts={"AllReduce": 41}), CommRank(2, pid=pid, counts={"AllReduce": count}))
+    return NcclReading(at=at, communicators=(Communicator("0x7f", 4, members, {"AllReduce": 41}),))
+
+
+def test_nccl_counts_name_the_rank_where_stacks_show_all_alike() -> None:
+    stuck = diagnose(four(ALL_REDUCE, nccl=(nccl(NOW - 20, 40), nccl(NOW - 10, 40))), SPEC, NOW)
+    assert (stuck.word, stuck.kind, [one.rank for one in stuck.culprits]) == ("hung", "nccl", [2])
+    assert "launched 40 of 41 AllReduce" in stuck.headline
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        pytest.param((nccl(NOW - 10, 40),), id="one look: a run in motion differs too"),
+        pytest.param((nccl(NOW - 20, 39), nccl(NOW - 10, 40)), id="its count rises"),
+        pytest.param((nccl(NOW - 20, 40, pid=999), nccl(NOW - 10, 40, pid=999)), id="another job on this node"),
+    ],
+)
+def test_nccl_counts_that_prove_nothing(looks: tuple[NcclReading, ...]) -> None:
+    assert diagnose(four(ALL_REDUCE, nccl=looks), SPEC, NOW).culprits == ()
+
+
+def test_a_flight_recorder_dump_names_the_rank_that_enqueued_less_unless_it_is_old() -> None:
+    dumps = tuple(
+        FlightDump(rank, f"/tmp/fr_{rank}", NOW - 5, (FlightGroup("0", enqueued=3 if rank == 2 else 4),)) for rank in range(4)
+    )
+    fresh = diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=dumps),)), SPEC, NOW)
+    assert [one.rank for one in fresh.culprits] == [2]
+    old = tuple(replace(dump, at=NOW - 900) for dump in dumps)
+    assert diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=old),)), SPEC, NOW).culprits == ()
 
 
 def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
