@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.growth import growth
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
-from hangtop.records.samples import Samples, points
+from hangtop.records.samples import Samples
 
 FactKind = Literal[
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "memory errors", "remap", "xid",
@@ -107,9 +107,10 @@ def lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
 
 
 def _mean_since(samples: Samples, since: float) -> float | None:
-    return (
-        fmean(recent) if (recent := [mean for middle, mean in points(samples) if middle + samples.slot_s / 2 > since]) else None
-    )
+    """The mean over the slots that end after `since`."""
+    skipped = int(since // samples.slot_s) - samples.first
+    recent = [mean for mean in samples.means[max(0, skipped) :] if mean is not None]
+    return fmean(recent) if recent else None
 
 
 def busy_waits(gpu: Gpu) -> bool:
@@ -122,8 +123,9 @@ def busy_waits(gpu: Gpu) -> bool:
 
 def is_used(gpu: Gpu, track: GpuTrack) -> bool:
     """Whether anyone ever computed on it in this watch: a spare GPU is not an idle one."""
-    past = max((used for _, used in points(track.used_bytes)), default=0.0)
-    return bool(gpu.processes) or max(past, gpu.used_bytes or 0) > EMPTY_BYTES
+    if gpu.processes or (gpu.used_bytes or 0) > EMPTY_BYTES:
+        return True
+    return any(mean is not None and mean > EMPTY_BYTES for mean in track.used_bytes.means)
 
 
 def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> tuple[GpuFact, ...]:
@@ -133,9 +135,10 @@ def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> 
     """
     gpus = node.reading.gpus
     tracks = {gpu.index: node.tracks.get(gpu.index, GpuTrack()) for gpu in gpus}
+    gpus = tuple(lately(gpu, tracks[gpu.index], now) for gpu in gpus)
     mine = [gpu for gpu in gpus if of_run is None or gpu.index in of_run]
-    judged = [lately(gpu, tracks[gpu.index], now) for gpu in mine if is_current(gpu, now) and is_used(gpu, tracks[gpu.index])]
-    found = [fact for gpu in gpus for fact in _of_itself(lately(gpu, tracks[gpu.index], now), tracks[gpu.index], now)]
+    judged = [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, tracks[gpu.index])]
+    found = [fact for gpu in gpus for fact in _of_itself(gpu, tracks[gpu.index], now)]
     for gpu in judged:
         peers = [other for other in judged if other is not gpu]
         found += [GpuFact(gpu.index, kind, said) for kind, judge in AGAINST_PEERS if peers and (said := judge(gpu, peers))]

@@ -27,6 +27,8 @@ def growth(samples: Samples, least: float) -> Growth | None:
 
     The line must fit, and each third of the time must lie higher than the one before: a single step does not.
     """
+    if len(samples.means) < LEAST_POINTS or (samples.means[-1] or 0.0) <= (samples.means[0] or 0.0):
+        return None
     known = points(samples)
     known = known[int(len(known) * WARM_UP_PART) :]
     if len(known) < LEAST_POINTS or known[-1][0] - known[0][0] < LEAST_SPAN_S:

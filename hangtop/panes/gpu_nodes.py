@@ -22,11 +22,15 @@ WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory
 
 @dataclass(frozen=True)
 class NodeRow:
-    """The GPUs of a node as one. `age_s`: of the youngest value, when none is of now."""
+    """The GPUs of a node as one. `said`: all facts, `facts`: those by which a GPU stands out.
+
+    `age_s`: of the youngest value, when none is of now.
+    """
 
     host: str
     gpus: tuple[Gpu, ...]
     tracks: tuple[GpuTrack, ...]
+    said: tuple[GpuFact, ...]
     facts: tuple[GpuFact, ...]
     role: str = ""
     waits: bool = False
@@ -53,14 +57,15 @@ def _numbered(host: str) -> tuple[int, str]:
 
 
 def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRow:
-    said = tuple(fact for fact in facts(node, now) if fact.kind in ODD and (trouble or hard(fact)))
+    said = facts(node, now)
+    odd = tuple(fact for fact in said if fact.kind in ODD and (trouble or hard(fact)))
     tracks = tuple(node.tracks.get(gpu.index, GpuTrack()) for gpu in node.reading.gpus)
     gpus = tuple(lately(gpu, track, now) for gpu, track in zip(node.reading.gpus, tracks, strict=True))
     silent = not any(is_current(gpu, now) for gpu in gpus)
     last = max((gpu.read_at for gpu in gpus if gpu.read_at is not None), default=node.at)
     waiting = sum(busy_waits(gpu) for gpu in gpus) > len(gpus) / 2
-    role = "" if silent else "bad" if any(fact.kind in BAD for fact in said) else "warn" if said else ""
-    return NodeRow(host, gpus, tracks, said, role, waiting and trouble and not silent, now - last if silent else None)
+    role = "" if silent else "bad" if any(fact.kind in BAD for fact in odd) else "warn" if odd else ""
+    return NodeRow(host, gpus, tracks, said, odd, role, waiting and trouble and not silent, now - last if silent else None)
 
 
 def node_table(rows: Sequence[NodeRow], width: int, height: int) -> list[Row]:

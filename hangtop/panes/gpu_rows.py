@@ -150,7 +150,7 @@ def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
         (known(lambda g: g.pcie_rx_bytes_s), Column("PCIe in/out", 13, 3, _pcie, right=True)),
         (known(lambda g: g.nvlink_rx_bytes_s), Column("NVLink in/out", 13, 2, _nvlink, right=True)),
         (known(lambda g: g.pstate), Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
-        (width >= WIDE and any(_remarks(row) for row in rows), Column("odd", 0, 6, _odd, least=14)),
+        (width >= WIDE and any(_remarks(row) for row in rows if row.reason is None), Column("odd", 0, 6, _odd, least=14)),
     ]
     return [column for there, column in columns if there]
 

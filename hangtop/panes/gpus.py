@@ -9,7 +9,7 @@ from hangtop import text
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.panes.arrange import Want
-from hangtop.panes.gpu_nodes import node_rows, node_table
+from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.line import Row, cut, dotted
 from hangtop.panes.pane import Pane
@@ -52,8 +52,9 @@ class GpusPane(Pane):
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
         if len(nodes) > 1:
-            table = node_table(node_rows(nodes, view.now, trouble=in_trouble(view)), width, height - 1 - len(notes))
-            return [self.head(nodes_summary(nodes, view.now, trouble=in_trouble(view)), width), *table, *notes]
+            means = node_rows(nodes, view.now, trouble=in_trouble(view))
+            table = node_table(means, width, height - 1 - len(notes))
+            return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width), *table, *notes]
         host, node = next(iter(nodes.items()))
         rows = gpu_rows(node, view.now, trouble=in_trouble(view), ranks=ranks_on(view, host), of_run=of_run(view.state, host))
         return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
@@ -126,11 +127,11 @@ def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
     return [((f"{counts[kind]} {kind}", "bad bold" if kind in BAD else "warn"),) for kind in kinds]
 
 
-def nodes_summary(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> Row:
+def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:
     """`248 of 256 answer · 245 busy-wait · means per node, limit 700 W`."""
-    gpus = [gpu for node in nodes.values() for gpu in node.reading.gpus]
+    gpus = [gpu for row in rows for gpu in row.gpus]
     answering = sum(is_current(gpu, now) for gpu in gpus)
-    said = [fact for node in nodes.values() for fact in facts(node, now) if fact.kind not in OLD_STATUSES]
+    said = [fact for row in rows for fact in row.said if fact.kind not in OLD_STATUSES]
     limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
     limit = f", limit {limits.pop():.0f} W" if len(limits) == 1 else ""
     counted = _counted(said, trouble=trouble)

@@ -179,7 +179,8 @@ def test_the_table_without_utf8_is_as_wide_and_says_the_same() -> None:
 def test_many_nodes_show_means_with_the_odd_ones_first() -> None:
     nodes = {f"n{i}": watched(hung_from=START if i == 9 else START + 600) for i in range(12)}
     nodes["n8"] = fold_gpus(nodes["n8"], GpuReading(stuck_since=END, stuck_in="nvmlInit"), END)
-    shown = lines(node_table(node_rows(nodes, END, trouble=True), 100, 8))
+    rows = node_rows(nodes, END, trouble=True)
+    shown = lines(node_table(rows, 100, 8))
     assert shown[0].split() == ["node", "gpus", "util", "%", "power", "W", "mem", "G", "°C", "age", "trend", "odd"]
     assert shown[1].startswith("▸ n9       8  ━━━━━━━─  88  ━─────   89   61.0   45")
     assert shown[1].endswith("GPU 3 at 0 %")
@@ -187,7 +188,7 @@ def test_many_nodes_show_means_with_the_odd_ones_first() -> None:
     assert shown[2].endswith("late")
     assert shown[3].split()[0] == "n0"
     assert shown[-1] == "  and 6 nodes like these"
-    said = "".join(text for text, _ in nodes_summary(nodes, END, trouble=True))
+    said = "".join(text for text, _ in nodes_summary(rows, END, trouble=True))
     assert said == "88 of 96 answer · 1 idle · 7 busy-wait · means per node, limit 700 W"
 
 
