@@ -8,18 +8,22 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import App
+from textual.binding import BindingType
 
 from hangtop import clock
 from hangtop.diagnosis.case import look
+from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import judge
 from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
 from hangtop.panes import PANES
 from hangtop.panes.alarm import CALM
-from hangtop.panes.keys import Key, all_keys
+from hangtop.panes.keys import ACT, LOOK, REPLAY, Key, action_names, all_keys, bound_keys
 from hangtop.panes.line import LineView
+from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
@@ -51,6 +55,7 @@ class HangtopApp(App[None]):
     """
 
     ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = bound_keys((pane.key, pane.id_, pane.title) for pane in PANES)
     CSS = "Screen { background: $background; color: $foreground; }"
 
     def __init__(
@@ -76,6 +81,7 @@ class HangtopApp(App[None]):
         self.spec, self.feed, self.now, self.read_only = spec, feed, now, read_only
         self.ascii = "utf" not in locale.getpreferredencoding(False).lower() if ascii_only is None else ascii_only
         self.curiosity = Curiosity(feed)
+        self.timeline = Timeline()
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"
@@ -83,11 +89,6 @@ class HangtopApp(App[None]):
         self.watch_screen = WatchScreen()
         self._due = False
         self._told_title = ""
-        for key in self.keys:
-            if key.action and key.keys:
-                self.bind(key.keys, key.action, description=key.help, show=False)
-        for pane in PANES:
-            self.bind(pane.key, f"pane('{pane.id_}')", description=pane.title, show=False)
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -113,7 +114,7 @@ class HangtopApp(App[None]):
         self.set_interval(TICK_S, self.tick)
         self.run_worker(self._follow(), name="follow", exclusive=True)
         for number in LEAVE_ON:
-            asyncio.get_running_loop().add_signal_handler(number, self._leave)
+            asyncio.get_running_loop().add_signal_handler(number, self.action_leave)
 
     def on_unmount(self) -> None:
         for number in LEAVE_ON:
@@ -125,14 +126,15 @@ class HangtopApp(App[None]):
         """Judge what is known at this moment, and paint it."""
         now = self.now()
         case = look(self.state, self.spec, now)
-        verdict = judge(case)
+        self.timeline = follow(self.timeline, judge(case), now)
+        verdict = self.timeline.said
         self.curiosity.follow(case)
-        shown = None if self.state.log is None and verdict.word == "running" else verdict
+        shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else verdict
         read = self.state.log is not None and self.state.log.caught_up  # before, limits are not known
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings:
             self.bell()
-        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm)
+        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.timeline.entries)
         self._tell_title()
         if self.watch_screen.is_running:
             self.watch_screen.log_pane.book.refresh_regex()
@@ -175,10 +177,18 @@ class HangtopApp(App[None]):
         if self._driver is not None and not self.is_headless:
             self._driver.write(codes)
 
-    async def action_quit(self) -> None:
-        self._leave()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters are letters while a filter is typed; in read-only mode nothing dangerous has a key."""
+        if isinstance(self.focused, FilterPrompt):
+            return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
+        dangerous = action_names(key for key in ACT if key.dangerous)
+        return not (self.read_only and action in dangerous)
 
-    def _leave(self) -> None:
+    async def action_quit(self) -> None:
+        self.action_leave()
+
+    def action_leave(self) -> None:
+        """End at once, whatever the feed is doing."""
         self.feed.close()
         self.exit()
 

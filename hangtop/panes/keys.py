@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
 
 
 @dataclass(frozen=True)
 class Key:
     """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there).
 
-    `dangerous`: gone in read-only mode.
+    `dangerous`: gone in read-only mode. `bubbles`: what has the focus may take the key first; other keys act at once, in the
+    order of a burst, for over a slow line `/loss` comes in one packet.
     """
 
     keys: str
@@ -18,15 +22,16 @@ class Key:
     word: str
     help: str
     dangerous: bool = False
+    bubbles: bool = False
 
 
 LOOK: tuple[Key, ...] = (
     Key("1", "1", "verdict", "", "the verdict in full, with causes and fixes"),
     Key("", "2 … 6", "", "", "focus a pane, again: maximise"),
-    Key("tab", "Tab", "next_pane", "", "next pane"),
+    Key("tab", "Tab", "next_pane", "", "next pane", bubbles=True),
     Key("up,down", "↑ ↓", "", "", "choose a row, scroll the log"),
-    Key("enter", "Enter", "detail", "", "detail of the row, or of the finding"),
-    Key("escape", "Esc", "back", "", "back"),
+    Key("enter", "Enter", "detail", "", "detail of the row, or of the finding", bubbles=True),
+    Key("escape", "Esc", "back", "", "back", bubbles=True),
     Key("slash", "/", "filter", "filter", "filter the log by text, Tab: by regex"),
     Key("n", "n", "search(1)", "", "next line with that text"),
     Key("N", "N", "search(-1)", "", "previous line with that text"),
@@ -36,7 +41,7 @@ LOOK: tuple[Key, ...] = (
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file"),
     Key("t", "t", "theme", "theme", "theme"),
     Key("question_mark", "?", "help", "help", "this help"),
-    Key("q,ctrl+c", "q", "quit", "quit", "quit, at once"),
+    Key("q", "q", "quit", "quit", "quit, at once"),
 )
 
 REPLAY: tuple[Key, ...] = (
@@ -54,6 +59,18 @@ NEVER_DROPPED = ("?", "q")
 
 def actions(*, read_only: bool) -> tuple[Key, ...]:
     return tuple(key for key in ACT if not (read_only and key.dangerous))
+
+
+def bound_keys(panes: Iterable[tuple[str, str, str]]) -> list[BindingType]:
+    """Bindings of every key, and of the key of each pane (key, id, title). Actions bubble, so that a page may use their keys."""
+    table = [*((key, key.bubbles) for key in (*LOOK, *REPLAY)), *((key, True) for key in ACT)]
+    keys = [Binding(k.keys, k.action, k.help, show=False, priority=not bubbles) for k, bubbles in table if k.keys and k.action]
+    digits = [Binding(key, f"pane('{id_}')", title, show=False, priority=True) for key, id_, title in panes]
+    return [*keys, *digits, Binding("ctrl+c,ctrl+q", "leave", "quit", show=False, priority=True)]
+
+
+def action_names(keys: Iterable[Key]) -> frozenset[str]:
+    return frozenset(key.action.partition("(")[0] for key in keys if key.action)
 
 
 def all_keys(*, read_only: bool, replay: bool) -> tuple[Key, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hangtop.diagnosis.history import Entry
 from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
 from hangtop.records.verdict import Verdict
@@ -12,7 +13,7 @@ from hangtop.spec import WatchSpec
 
 @dataclass(frozen=True)
 class View:
-    """`verdict` is `None` before the first log reading. `title` names the run: its log."""
+    """`verdict` is `None` before the first log reading. `title` names the run: its log. `history`: earlier verdicts, oldest first."""
 
     state: RunState
     verdict: Verdict | None
@@ -21,6 +22,7 @@ class View:
     title: str = ""
     alarm: Alarm = CALM
     calm: bool = False
+    history: tuple[Entry, ...] = ()
 
     @property
     def reading_yet(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -138,7 +139,7 @@ class RankScreen(PageScreen):
         facts = fact_rows(rank, peers, view.now, width, role)
         title = f"Against its {text.some(len(peers), 'peer')}  differences first" if peers else "The only rank"
         return [
-            *_stands_out(culprit, role),
+            *_stands_out(culprit, role, width),
             section(title, width),
             *facts,
             BLANK,
@@ -159,17 +160,13 @@ class RankScreen(PageScreen):
         return [line_row(line, width) for line in lines]
 
 
-def _stands_out(culprit: Culprit | None, role: str) -> list[Row]:
+def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
+    """Why this rank is named, whole, however long."""
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"
-    return [
-        (
-            ("▌ ", role),
-            (word, f"{role} bold"),
-            ("  ", ""),
-            ("; ".join(culprit.why), "ink bold"),
-            (f"  {culprit.confidence}", "muted"),
-        ),
-        BLANK,
-    ]
+    first, *more = textwrap.wrap("; ".join(culprit.why), max(20, width - len(word) - 4)) or [""]
+    edge = ("▌ ", role)
+    rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
+    rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]
+    return [*rows, BLANK]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop import text
+from hangtop.diagnosis.history import Entry
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.verdict import findings_of, verdict_rows
@@ -59,6 +60,11 @@ def finding_rows(finding: Finding, width: int, *, chosen: bool) -> list[Row]:
     return [*rows, BLANK]
 
 
+def entry_row(entry: Entry, width: int) -> Row:
+    """When a verdict was first said, and its headline."""
+    return cut(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width)
+
+
 class VerdictScreen(PageScreen):
     """Arrows choose a finding, Enter shows its line in the log."""
 
@@ -90,7 +96,9 @@ class VerdictScreen(PageScreen):
         for index, finding in enumerate(findings):
             self._starts.append(len(rows))
             rows += finding_rows(finding, width, chosen=index == self.chosen)
-        return rows if findings else [*rows, (("  no known message in the log", "muted"),)]
+        if not findings:
+            rows.append((("  no known message in the log", "muted"),))
+        return [*rows, BLANK, section("Said so far", width), *(entry_row(entry, width) for entry in reversed(view.history))]
 
     def move(self, by: int) -> None:
         if not self._starts:

@@ -483,6 +483,17 @@ class TestLogPane:
             await settle(pilot, app)
             assert (feed.asked[-1].pattern, feed.asked[-1].regex) == ("lin.", True)
 
+    async def test_a_burst_of_keys_over_a_slow_line_reaches_the_prompt(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            for key in ("slash", *"tefnq1", "enter"):
+                app.post_message(Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+            await settle(pilot, app)
+            await settle(pilot, app)
+            assert feed.asked[-1].pattern == "tefnq1"
+            assert app.palette.name == "dark"
+
     async def test_esc_leaves_the_prompt_without_a_filter(self):
         app, feed, _ = self.app()
         async with app.run_test(size=(120, 40)) as pilot:
