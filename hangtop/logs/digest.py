@@ -13,6 +13,7 @@ from hangtop.logs.catalog import Catalog
 from hangtop.logs.classify import shown_line
 from hangtop.logs.clean import clean_text
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.fold import find_folded
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
 from hangtop.logs.index import Index, Reader, Wants
@@ -20,7 +21,7 @@ from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pace import PaceMeter
-from hangtop.logs.pick import pick
+from hangtop.logs.pick import LARGE, pick
 from hangtop.logs.progress import Sighting, read
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.recent import Recent
@@ -158,7 +159,9 @@ class Digest:
 
     def _hits(self, block: Block) -> list[Hit]:
         """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
-        hits = self._index.finder(self._said)(block.data)
+        find = self._index.finder(self._said)
+        folded = len(block.data) > LARGE and b"\r" in block.data
+        hits = find_folded(block.data, find) if folded else find(block.data)
         if block.seen:
             hits = [hit for hit in hits if hit[2] > block.seen]
         if len(hits) > _CROWD:
