@@ -10,13 +10,14 @@ from hangtop.logs.index import Index
 from hangtop.logs.lines import Writer
 from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
-from hangtop.sources.faults import shown
+from hangtop.sources.faults import binary, shown
 from hangtop.sources.filesystem import FileSystem
 from hangtop.sources.spool import FollowedPipe
 from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
 
 MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
+HEAD_BYTES = 4 << 10
 
 
 class LineCount:
@@ -55,6 +56,7 @@ class DigestedLog:
         self._arrivals: deque[tuple[int, float]] = deque(maxlen=MOST_ARRIVALS)
         self._count = LineCount()
         self._facts: FileFacts | None = None
+        self._odd: str | None = None
 
     @property
     def facts(self) -> FileFacts:
@@ -130,7 +132,7 @@ class DigestedLog:
             lines=self.lines,
             modified_at=followed.modified_at,
             rank=self.found.rank,
-            problem=followed.problem,
+            problem=followed.problem or self._odd,
             network=self.where.network,
             slack_s=self.where.slack_s,
         )
@@ -149,6 +151,7 @@ class DigestedLog:
         self._begin, self._tail, self._past, self._facts = start, [], None, None
         self._arrivals.clear()
         self._count = LineCount()
+        self._odd = binary(self.followed.path, self._read(0, min(HEAD_BYTES, self.followed.size_bytes)))
         self.last_output_at = self.followed.modified_at
         if start:
             self._begin_past()

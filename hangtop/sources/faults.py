@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hangtop.logs.clean import encoding_of
 from hangtop.records.log import FileStatus
 
 
@@ -25,8 +26,7 @@ class NotALog(OSError):
 
 def shown(path: str | os.PathLike[str]) -> str:
     """A path as it may be shown and sent: names with control codes or bytes that are no UTF-8 are made readable."""
-    text = os.fsencode(path).decode("utf-8", "replace")
-    return "".join(char if char.isprintable() else "�" for char in text)
+    return "".join(char if char.isprintable() else "�" for char in os.fsencode(path).decode("utf-8", "replace"))
 
 
 _MENDS: dict[int, tuple[FileStatus, str]] = {
@@ -55,6 +55,28 @@ def in_words(path: str, error: OSError) -> Fault:
     quoted = {"path": shown(shlex.quote(path)), "parent": shown(shlex.quote(os.path.dirname(path) or "."))}
     status, words = _MENDS.get(error.errno or 0, ("failed", f"{error.strerror or error}: ls -l {{path}}"))
     return Fault(status, f"{shown(path)}: {words.format(**quoted)}")
+
+
+_PACKED: dict[bytes, tuple[str, str]] = {
+    b"\x1f\x8b": ("gzip", "zcat"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "zstdcat"),
+    b"\xfd7zXZ": ("xz", "xzcat"),
+    b"BZh": ("bzip2", "bzcat"),
+}
+_TEXT_CONTROLS = b"\0\a\b\t\n\f\r\x1b"
+MOST_CONTROLS = 0.03
+
+
+def binary(path: str, head: bytes) -> str | None:
+    """What to say of a file that begins with these bytes and is no text; `None` for text. NUL bytes alone are but the hole that
+    a truncation leaves in a log."""
+    for magic, (kind, program) in _PACKED.items():
+        if head.startswith(magic):
+            return f"{shown(path)}: is packed with {kind}: {program} {shown(shlex.quote(path))} | hangtop --log -"
+    odd = len(head) - len(head.translate(None, bytes(set(range(32)) - set(_TEXT_CONTROLS))))
+    if encoding_of(head) == "utf-8" and odd > MOST_CONTROLS * len(head.strip(b"\0")):
+        return f"{shown(path)}: looks like a binary file, not a log: file {shown(shlex.quote(path))}"
+    return None
 
 
 def _grant(path: str) -> str:

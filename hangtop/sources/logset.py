@@ -13,11 +13,13 @@ from hangtop.sources.discover import STDIN, FoundLog, discover
 from hangtop.sources.faults import Fault, shown
 from hangtop.sources.filesystem import FileSystem, file_system_of
 from hangtop.sources.spool import FollowedPipe, Spool
-from hangtop.sources.tail import Followed
+from hangtop.sources.tail import TAIL_BYTES, Followed
 from hangtop.sources.watched import WatchedFile
 from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = 5.0
+ALL_TAILS_BYTES = 1 << 20
+LEAST_TAIL_BYTES = 4 << 10
 
 
 class LogSet:
@@ -63,7 +65,8 @@ class LogSet:
             if path in found and found[path].rank != log.found.rank:
                 log.learn(self.index, found[path])
         new = [each for path, each in found.items() if path not in known]
-        self.logs += tuple(self._opened(number, each) for number, each in enumerate(new, len(self.logs)))
+        tail_bytes = max(LEAST_TAIL_BYTES, min(TAIL_BYTES, ALL_TAILS_BYTES // max(1, len(new))))
+        self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
         self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
         return before != (self.logs, self.gaps)
 
@@ -84,11 +87,11 @@ class LogSet:
                 log.followed.close()
         self.logs = ()
 
-    def _opened(self, number: int, found: FoundLog) -> DigestedLog:
+    def _opened(self, number: int, found: FoundLog, tail_bytes: int) -> DigestedLog:
         where = FileSystem() if found.path == STDIN else self._system(found.path)
-        return DigestedLog(number, found, self._follow(found.path, where), self.index, where)
+        return DigestedLog(number, found, self._follow(found.path, where, tail_bytes), self.index, where)
 
-    def _follow(self, path: str, where: FileSystem) -> Followed | FollowedPipe:
+    def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
         if path in self._pipes:
             return self._pipes[path]
         if path == STDIN and self._spec.stdin_fd is not None:
@@ -97,7 +100,7 @@ class LogSet:
         if _is_fifo(path):
             self._pipes[path] = FollowedPipe(path, Spool(os.open(path, os.O_RDONLY | os.O_NONBLOCK), forever=True))
             return self._pipes[path]
-        return Followed(path, network=where.network is not None)
+        return Followed(path, network=where.network is not None, tail_bytes=tail_bytes)
 
     def _system(self, path: str) -> FileSystem:
         folder = os.path.dirname(os.path.abspath(path))

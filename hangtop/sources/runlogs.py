@@ -26,6 +26,7 @@ SLICE_S = 0.05
 COST_TO_GAP = 10.0
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
+LEAST_SHARE = 4
 
 
 class RunLogs:
@@ -109,12 +110,13 @@ class Sent:
         self._restarts = -1
         self._ranks: dict[int, RankLog] = {}
         self._last: dict[int, LogLine] = {}
+        self._read_to: dict[int, int] = {}
 
     def reading(self, logs: LogSet, profiles: ProfileFiles) -> LogReading:
         """All that is known, less what was sent before."""
         fresh = logs.restarts != self._restarts
         if fresh:
-            self._restarts, self._ranks, self._last = logs.restarts, {}, {}
+            self._restarts, self._ranks, self._last, self._read_to = logs.restarts, {}, {}, {}
         outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
         reading = join(
             [log.facts for log in logs.logs],
@@ -131,12 +133,16 @@ class Sent:
         return replace(reading, problem=profiles.problem)
 
     def _new_lines(self, logs: Sequence[DigestedLog], most: int) -> tuple[LogLine, ...]:
-        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place."""
+        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many
+        files speak at once, each has its share."""
+        spoke = [log for log in logs if log.followed.offset != self._read_to.get(log.number)]
+        self._read_to.update((log.number, log.followed.offset) for log in spoke)
+        share = max(LEAST_SHARE, most // max(1, len(spoke)))
         new: list[tuple[float, LogLine]] = []
-        for log in logs:
+        for log in spoke:
             last = self._last.get(log.number)
             at = 0.0
-            for line in log.tail(most, -1 if last is None else last.offset):
+            for line in log.tail(share, -1 if last is None else last.offset):
                 at = line.at or at
                 if line != last:
                     new.append((at, line))

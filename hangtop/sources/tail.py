@@ -53,8 +53,10 @@ Event = Opened | Appended | Fault
 class Followed:
     """One file. All calls from one thread. `offset` is the byte after the last one read."""
 
-    def __init__(self, path: str, *, network: bool = False) -> None:
+    def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
+        """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""
         self.path = path
+        self._tail_bytes = tail_bytes
         self.status: FileStatus = "waiting"
         self.problem: str | None = None
         self.size_bytes = 0
@@ -112,7 +114,7 @@ class Followed:
         self.size_bytes, self.modified_at = found.st_size, found.st_mtime
         just_written = why not in ("first", "switched") and abs(now - found.st_mtime) < JUST_NOW_S
         live = just_written and found.st_size <= MOST_TAIL_BYTES
-        self.offset = 0 if live else tail_start(self._fd, found.st_size)
+        self.offset = 0 if live else tail_start(self._fd, found.st_size, self._tail_bytes)
         self._live_from = 0 if live else found.st_size
         self._before = os.pread(self._fd, min(FINGERPRINT_BYTES, self.offset), max(0, self.offset - FINGERPRINT_BYTES))
         self._head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
@@ -194,11 +196,11 @@ def open_log(path: str) -> int:
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def tail_start(fd: int, size: int) -> int:
-    """Where to begin so that the last lines come first: after a line break some 256 KB before the end, further back where lines
+def tail_start(fd: int, size: int, tail_bytes: int = TAIL_BYTES) -> int:
+    """Where to begin so that the last lines come first: after a line break so far before the end, further back where lines
     are longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else in the middle of its line.
     UTF-16, which only a file's first bytes tell, is read from there."""
-    span = size if encoding_of(os.pread(fd, 2, 0)) != "utf-8" else TAIL_BYTES
+    span = size if encoding_of(os.pread(fd, 2, 0)) != "utf-8" else tail_bytes
     while span < size:
         data = os.pread(fd, span, size - span)
         broken = data.find(b"\n", 0, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import threading
 import time
@@ -179,7 +180,7 @@ def test_what_comes_while_the_past_is_read_is_not_lost(tmp_path, watch):
     for n in range(20):
         append(path, f"[rank0]: step {n + 40_000}/1000 loss 1\n")
         session.read()
-    session.until(settled)
+    session.until(lambda log: settled(log) and log.bytes == path.stat().st_size)
     assert [text.split("/")[0] for text in session.texts[-20:]] == [f"step {n + 40_000}" for n in range(20)]
 
 
@@ -245,6 +246,22 @@ def test_a_binary_file_does_no_harm(tmp_path, watch):
     path.write_bytes(os.urandom(700_000))
     log = watch(path).until(settled)
     assert log.bytes == 700_000
+    assert log.files[0].status == "ok"
+    assert log.files[0].problem == f"{path}: looks like a binary file, not a log: file {path}"
+
+
+def test_a_packed_log_says_how_to_unpack_it(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_bytes(gzip.compress(steps(1, 100).encode()))
+    log = watch(path).until(settled)
+    assert log.files[0].problem == f"{path}: is packed with gzip: zcat {path} | hangtop --log -"
+
+
+@pytest.mark.parametrize("head", ["\0" * 5000 + "on\n", "\x1b[1m\x1b[36mcolours\x1b[0m\r\n" * 9, "训练\n", "", "\x0c\n"])
+def test_text_is_not_taken_for_a_binary(tmp_path, watch, head):
+    path = tmp_path / "train.log"
+    path.write_text(head)
+    assert watch(path).until(settled).files[0].problem is None
 
 
 def test_an_empty_file(tmp_path, watch):
