@@ -79,8 +79,7 @@ class RunsSource:
     def _candidate(self, machine: Machine, children: Mapping[int, list[int]], feeder: Feeder) -> RunCandidate:
         stat = machine.stats[feeder.pid]
         members = self._ask(machine, descendants(children, feeder.pid))
-        log = _to_watch(machine, feeder)
-        size, modified_at = self._size(log)
+        log, size, modified_at = self._seen(_to_watch(machine, feeder), feeder.pid)
         return RunCandidate(
             log=clean(log),
             pid=feeder.pid,
@@ -118,9 +117,14 @@ class RunsSource:
             environ = {}
         return Member(command, {name: environ[name] for name in RANK_NAMES if name in environ})
 
-    def _size(self, log: str) -> tuple[int | None, float | None]:
-        answer = self._sizes.ask({log: partial(_size_of, log)}).get(log)
-        return answer if isinstance(answer, tuple) else (None, None)
+    def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
+        """Path, size and time of change of a log; in a container it may have another path, or be reached only through /proc."""
+        inside = f"/proc/{pid}/root{log}"
+        answers = self._sizes.ask({path: partial(_size_of, path) for path in (log, inside)})
+        for path in (log, inside):
+            if isinstance(answer := answers.get(path), tuple):
+                return path, *answer
+        return log, None, None
 
     def _note(self) -> str | None:
         hidden = len(self._files.denied())

@@ -131,6 +131,20 @@ def test_readers_of_the_log_and_writers_of_other_files_are_not_its_writers(tmp_p
         assert look() == ()
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare(1) for a mount namespace"
+)
+def test_a_writer_in_a_container_is_found_though_it_knows_the_log_by_another_path(tmp_path: Path) -> None:
+    log = tmp_path / "host" / "train.log"
+    for folder in ("host", "workspace"):
+        (tmp_path / folder).mkdir()
+    enter = f"mount --bind {tmp_path}/host {tmp_path}/workspace"
+    inside = f'{enter} && exec {sys.executable} -c "{TRAINER}" > {tmp_path}/workspace/train.log'
+    look = writers_of(log)
+    with running("unshare", "--mount", "bash", "-c", inside):
+        assert trainer_of(look).paths == (str(tmp_path / "workspace" / "train.log"),)
+
+
 def test_a_deleted_log_has_no_writer_by_its_name(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     with log.open("wb") as out, python(TRAINER, stdout=out):
@@ -221,6 +235,9 @@ class OneProcess:
 
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         return (OpenFile(1, os.path.realpath(self.log), writable=True),)
+
+    def inode(self, pid: int, fd: int) -> int | None:
+        return None
 
     def details(self, pid: int) -> Details:
         return Details()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -69,6 +70,25 @@ def test_a_launcher_with_a_log_for_each_rank_is_one_run_and_its_directory_is_off
         eventually(lambda: len(list(tmp_path.glob("*.log"))) == 4 and all(p.stat().st_size for p in tmp_path.glob("*.log")))
         run = one_run(tmp_path)
         assert (run.pid, run.log, run.logs, run.ranks, run.framework) == (launcher.pid, str(tmp_path), 4, 4, "torchrun")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare(1) for a mount namespace"
+)
+def test_a_log_that_only_a_container_sees_is_offered_by_a_path_that_can_be_read(tmp_path: Path) -> None:
+    enter = f"mount -t tmpfs tmpfs {tmp_path}"
+    inside = f'{enter} && exec {sys.executable} -c "{STEPS}" train > {tmp_path}/train.log'
+    with running("unshare", "--mount", "bash", "-c", inside) as container:
+        source = RunsSource(WatchSpec())
+
+        def offered() -> list[str]:
+            (value,) = source.read(time.time())
+            assert isinstance(value, RunsReading)
+            return [run.log for run in value.candidates if run.pid == container.pid and run.log.endswith("/train.log")]
+
+        (log,) = eventually(offered, "the run in the container")
+        assert log == f"/proc/{container.pid}/root{tmp_path}/train.log"
+        assert eventually(lambda: Path(log).read_text()) == "step 1\n"
 
 
 @linux_only

@@ -84,6 +84,11 @@ class LinuxTable:
         files = (_open_file(folder, fd) for fd in os.listdir(folder)[:MAX_OPEN_FILES])
         return tuple(file for file in files if file is not None)
 
+    def inode(self, pid: int, fd: int) -> int | None:
+        """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
+        info = _status(_optional(f"/proc/{pid}/fdinfo/{fd}") or b"")
+        return _number(info, "ino")
+
     def details(self, pid: int) -> Details:
         status = _status(_read(f"/proc/{pid}/status"))
         io = _optional(f"/proc/{pid}/io")

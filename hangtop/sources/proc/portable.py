@@ -67,6 +67,9 @@ class PortableTable:
             raise _as_os_error(error) from error
         return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
 
+    def inode(self, pid: int, fd: int) -> int | None:
+        return None
+
     def details(self, pid: int) -> Details:
         try:
             process = psutil.Process(pid)

@@ -101,6 +101,10 @@ class ProcessTable(Protocol):
         """Files, pipes and sockets it holds. May wait for the process. Raises `OSError`."""
         ...
 
+    def inode(self, pid: int, fd: int) -> int | None:
+        """The inode behind a descriptor, without touching the file; `None` where that is not told."""
+        ...
+
     def details(self, pid: int) -> Details:
         """Counters and where it waits. May wait for the process. Raises `OSError` when it is gone."""
         ...

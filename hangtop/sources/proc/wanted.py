@@ -18,9 +18,12 @@ class Wanted:
         self._stdin_fd = stdin_fd
         self._exact: frozenset[str] = frozenset()
         self._patterns: tuple[re.Pattern[str], ...] = ()
+        self._inodes: frozenset[tuple[str, int]] = frozenset()
+        self.owners: frozenset[int] = frozenset()
+        """The users that own the watched files."""
 
     def resolve(self) -> None:
-        """Follow symbolic links anew. Touches the file system, so it may wait for it."""
+        """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it."""
         exact: set[str] = set()
         patterns: list[re.Pattern[str]] = []
         for log in self._logs:
@@ -33,13 +36,21 @@ class Wanted:
                 exact.add(real)
                 patterns.append(re.compile(re.escape(real) + "/.*"))
         self._exact, self._patterns = frozenset(exact), tuple(patterns)
+        files = {path: status for path in exact if (status := _status(path)) is not None}
+        self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
+        self.owners = frozenset(status.st_uid for status in files.values())
 
     def matches(self, target: str) -> bool:
         return target in self._exact or any(pattern.fullmatch(target) for pattern in self._patterns)
 
-    def owners(self) -> frozenset[int]:
-        """The users that own the watched files. Touches the file system, so it may wait for it."""
-        return frozenset(uid for path in self._exact if (uid := _owner(path)) is not None)
+    def may_be_called(self, target: str) -> bool:
+        """Whether a process in a container may know a watched file by this name: other directories, the same last part."""
+        name = os.path.basename(target)
+        return target not in self._exact and any(name == known for known, _ in self._inodes)
+
+    def is_inode(self, target: str, inode: int | None) -> bool:
+        """Whether that name and inode are those of a watched file. The number alone is unique on one file system only."""
+        return (os.path.basename(target), inode) in self._inodes
 
 
 def _real_glob(pattern: str) -> str:
@@ -57,8 +68,8 @@ def _pipe(fd: int | None) -> tuple[str, ...]:
         return ()
 
 
-def _owner(path: str) -> int | None:
+def _status(path: str) -> os.stat_result | None:
     try:
-        return os.stat(path).st_uid
+        return os.stat(path)
     except OSError:  # not there yet, or a pipe
         return None

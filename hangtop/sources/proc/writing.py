@@ -31,12 +31,15 @@ class Writing:
         self._table = table
         self._exits = exits
         self._wanted = Wanted(spec.logs, spec.stdin_fd)
-        self._paths: Guard[str, frozenset[int]] = Guard()
+        self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
         self._looks = 0
-        self.owners: frozenset[int] = frozenset()
+
+    @property
+    def owners(self) -> frozenset[int]:
         """The users that own the logs."""
+        return self._wanted.owners
 
     @property
     def writers(self) -> tuple[Writer, ...]:
@@ -48,7 +51,7 @@ class Writing:
     def look(self, machine: Machine, now: float) -> None:
         """Who writes at this moment. `now` is unix time."""
         if self._looks % RESOLVE_EVERY == 0:
-            self._resolve()
+            self._paths.ask({"logs": self._wanted.resolve})
         self._looks += 1
         feeders = self._feeders(machine)
         for feeder in feeders:
@@ -72,19 +75,18 @@ class Writing:
         way = "run hangtop outside this container" if os.geteuid() == 0 else "run hangtop as that user, or: sudo hangtop"
         return f"{hidden} of the log owner's processes may not be looked into, one may be the writer: {way}"
 
-    def _resolve(self) -> None:
-        def look() -> frozenset[int]:
-            self._wanted.resolve()
-            return self._wanted.owners()
-
-        answer = self._paths.ask({"logs": look}).get("logs")
-        self.owners = answer if isinstance(answer, frozenset) else self.owners
-
     def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
         if self._spec.pids:
             return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
-        paths = sorted(filter(self._wanted.matches, machine.holders))
-        return find_feeders(machine, paths, ignored=(os.getpid(), os.getppid()))
+        paths = [target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target)]
+        return find_feeders(machine, sorted(paths), ignored=(os.getpid(), os.getppid()))
+
+    def _is_renamed(self, machine: Machine, target: str) -> bool:
+        """A process in a container names the log by a path of its own: there the inode tells."""
+        if not self._wanted.may_be_called(target):
+            return False
+        held = ((pid, file.fd) for pid in machine.holders[target] for file in machine.files[pid] if file.target == target)
+        return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
 
     def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:
         """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
