@@ -76,18 +76,20 @@ _BRACKET = _Forms(
     rf"\[{_STAMP}(?: DP\d+)?(?: PP\d+)?(?: TP(?P<part>\d+))?(?: (?:EP|ATTN_TP|DP)\d+)*\] (?![\w.]+ - )",
     rf"\[NeMo [IWED] {_STAMP}(?: [\w.:-]+)?(?: [\w.]+:\d+)?\] ?",
     rf"\[{_LEVEL}\|[\w.]+:\d+\] {_STAMP} >> ",
-    rf"\[{_STAMP}\](?:\[[\w.]+\])?(?:\[{_LEVEL}\])?(?: [\w.]+)? - (?:{_LEVEL.replace('level', 'level2')} - )?",
-    rf"\[{_STAMP}\](?:\[[\w.]+\])?(?:\[{_LEVEL}\])?:? ?",
+    rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?(?: [\w.]+)? - (?:{_LEVEL.replace('level', 'level2')} - )?",
+    rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?:? ?",
+    rf"\[{_STAMP}[ ,|-]+{_LEVEL}\]:? ?",
     rf"\[(?:{_CLOCK})\]\s*(?:{_LEVEL}\s+)?",
     rf"\[\w*INFO {_STAMP}\]\s+",
     r"\[PG (?:ID |GUID )?(?:0\b|default)[^\]]*?Rank (?P<rank>\d+)\] ",
     r"\[PG [^\]]*?Rank \d+\] ",
     r"\[(?:pod|container)/[^\]]+\] ",
-    r"\[(?i:global[ _-]?)?(?i:rank)[ :=_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\]:?\s?",
-    r"\[(?i:local[ _-]?rank)[ :=_-]?(?P<local_rank>\d+)\]:?\s?",
+    r"\[(?i:global[ _-]?)?(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\]:?\s?",
+    r"\[(?i:local[ _-]?rank)[ :=_-]{0,2}(?P<local_rank>\d+)\]:?\s?",
     rf"\[{_LEVEL}\]:?\s+",
 )
 _PAREN = _Forms(
+    r"\((?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\):? ?",
     r"\((?P<actor>(?:EngineCore|APIServer|ApiServer|Worker)(?:_(?:[DPE]P\d+|TP(?P<part>\d+)|\d+))*)(?: pid=(?P<pid>\d+))?\) ?",
     r"\((?P<actor>[^()=]+? |[^()=]*\([^()]*\) )?(?:rank=(?P<rank>\d+),? )?pid=(?P<pid>\d+)"
     r"(?:, ip=(?P<host>[^)\s,]+))?(?:, \w+=[^)\s,]+)*\) ?",
@@ -107,12 +109,13 @@ _DIGIT = _Forms(
 )
 _LETTER = _Forms(
     rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
-    rf"{_LEVEL}\s+{_STAMP}(?: - |: |\s+)",
+    rf"{_LEVEL}\s+(?:- )?{_STAMP}(?: - |: |\s+)",
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
     rf"{_LEVEL}:[\w.]+:(?!\d+\])",
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
-    r"(?i:rank)[ :=_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
+    r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
+    r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
     r"[\w.-]+-\d+ +\| ",
 )
 _BY_FIRST = {
