@@ -145,3 +145,11 @@ def test_one_value_that_fails_is_unknown_and_the_gpu_stays_well(tmp_path: Path) 
         driver.says("gpus 1\ngpu 0 fail=noperm fail_in=RunningProcesses")
         probe.until(lambda probe: "processes" in gpu(probe).denied, "processes refused")
         assert (gpu(probe).status, gpu(probe).processes) == ("ok", ())
+
+
+def test_a_binding_of_another_age_costs_only_the_values_that_it_lacks(tmp_path: Path) -> None:
+    older = "import pynvml; del pynvml.nvmlDeviceGetPowerUsage, pynvml.nvmlDeviceGetTemperature; from hangtop.probe import main; main()"
+    with gpu_probe(StandInDriver(tmp_path, "gpus 1").environment, program=("-c", older)) as probe:
+        probe.until(lambda probe: probe.gpus and probe.gpus[0].read_at, "a first round")
+        gpu = probe.gpus[0]
+    assert (gpu.status, gpu.power_w, gpu.temperature_c, gpu.util_percent) == ("ok", None, 55, 95)

@@ -131,6 +131,9 @@ class Card:
         except self._nvml.NVMLError as error:
             self._refused(question, error.value)
             return False
+        except AttributeError:  # a binding of another age, without that function
+            self._refused(question, words.FUNCTION_NOT_FOUND)
+            return False
         now = clock.now()
         self._due[question.name] = now + question.period_s - ROUND_S / 2
         denied = tuple(name for name in self._known.denied if name != question.name)

@@ -49,7 +49,10 @@ def _power(nvml: Any, handle: Any) -> Answer:
 
 
 def _temperature(nvml: Any, handle: Any) -> Answer:
-    return {"temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))}
+    """The first of these is to go with CUDA 14, the second is not in older drivers."""
+    if hasattr(nvml, "nvmlDeviceGetTemperature"):
+        return {"temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))}
+    return {"temperature_c": float(nvml.nvmlDeviceGetTemperatureV(handle, nvml.NVML_TEMPERATURE_GPU))}
 
 
 def _processes(nvml: Any, handle: Any) -> Answer:

@@ -24,6 +24,7 @@ from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, running
 
 HERE = Path(__file__).parent
+PROBE = ("-m", "hangtop.probe")
 
 
 @cache
@@ -103,11 +104,11 @@ class GpuProbe:
 
 
 @contextmanager
-def gpu_probe(environment: Mapping[str, str], *sources: str) -> Iterator[GpuProbe]:
+def gpu_probe(environment: Mapping[str, str], *sources: str, program: tuple[str, ...] = PROBE) -> Iterator[GpuProbe]:
     """A probe of its own session, killed at the end."""
     spec = WatchSpec(sources=sources or ("gpu",))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with running(sys.executable, "-m", "hangtop.probe", env=dict(environment), **pipes) as process:
+    with running(sys.executable, *program, env=dict(environment), **pipes) as process:
         assert process.stdin is not None
         process.stdin.write(wire.encode(spec))
         process.stdin.flush()
