@@ -13,7 +13,7 @@ from hangtop.spec import WatchSpec
 
 @dataclass(frozen=True)
 class View:
-    """`verdict` is `None` before the first log reading. `title` names the run: its log. `history`: earlier verdicts, oldest first."""
+    """`verdict` is `None` before the first log reading. `title` names the run: its log. `history`: what was said, oldest first."""
 
     state: RunState
     verdict: Verdict | None
