@@ -94,6 +94,14 @@ def test_whole_samples_keep_the_start_however_long_the_watch() -> None:
     assert abs(last_at / 60 - last) < 120
 
 
+def test_whole_samples_keep_the_start_over_a_long_gap_as_well() -> None:
+    samples = Samples(slot_s=10.0)
+    for at, value in ((0.0, 1.0), (500.0, 2.0), (100_000.0, 3.0)):
+        samples = add_whole(samples, at, value)
+    assert [value for _, value in points(samples)] == [1.5, 3.0]
+    assert len(samples.means) <= SLOTS
+
+
 def test_readings_of_two_nodes_stand_apart_and_travel_over_the_wire() -> None:
     state = RunState()
     for host in ("n1", "n2"):
