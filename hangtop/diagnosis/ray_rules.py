@@ -53,21 +53,28 @@ def no_resources(case: Case) -> Verdict | None:
 
 
 def straggler(case: Case) -> Verdict | None:
-    """Most actors of a class do one thing and a few another: by the titles of their processes, on all nodes."""
+    """Most actors of a class do one thing and a few another, by the titles of their processes, on all nodes; and the few do not work."""
     if not case.is_quiet:
         return None
+    stands = {one.pid: one for one in case.standings if one.pid is not None}
     for cluster in clusters_of_run(case.state):
         apart = [odd for odd in odd_actors(cluster) if not odd.sure]
-        if apart and stale_since(cluster, case.now) is None:
+        working = any(one.alive for odd in apart if (one := stands.get(odd.actor.pid)) is not None)
+        if apart and not working and stale_since(cluster, case.now) is None:
             first = apart[0]
+            known = [(odd, one) for odd in apart if (one := stands.get(odd.actor.pid)) is not None and one.doing is not None]
             return Verdict(
                 word="hung",
                 headline=f"{name(first.actor)} is {first.why}.",
                 refute=f"{name(first.actor)} goes on to another method",
                 kind="unknown",
                 confidence="likely" if len(apart) == 1 else "possible",
-                culprits=tuple(_culprit(odd) for odd in apart[:MOST_CULPRITS]),
-                evidence=(*(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:3]), _silence(case)),
+                culprits=tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS]),
+                evidence=(
+                    *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
+                    *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2]),
+                    _silence(case),
+                ),
                 next=(("s", "stacks"),),
             )
     return None
@@ -107,9 +114,9 @@ def _recent(case: Case, actor: RayActor) -> bool:
     return actor.since is None or actor.since > silent_since - case.quiet_s
 
 
-def _culprit(odd: OddActor) -> Culprit:
+def _culprit(odd: OddActor, *, sure: bool = True) -> Culprit:
     actor = odd.actor
-    return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if odd.sure else "possible", (odd.why,))
+    return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if sure else "possible", (odd.why,))
 
 
 def _death_lines(odd: OddActor) -> tuple[str, ...]:

@@ -121,7 +121,8 @@ def _how(process: Process, known: Doing | None, stacks: tuple[tuple[float, Stack
         return known.kind
     if loops(process, known, stacks):
         return "loops"
-    return "works" if works(process) or _moved(stacks) else "waits"
+    idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
+    return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
 
 
 def is_blocked(process: Process) -> bool:

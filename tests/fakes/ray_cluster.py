@@ -85,6 +85,22 @@ class RealRay:
         words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
         self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
 
+    def join(self) -> None:
+        """A second raylet on this machine: a node of its own for Ray."""
+        command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
+        command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
+        with (self.folder / "join.out").open("wb") as out:
+            subprocess.run(
+                command,
+                env=self.environ,
+                cwd=self.folder,
+                stdout=out,
+                stderr=out,
+                timeout=START_S,
+                start_new_session=True,
+                check=True,
+            )
+
     def run(self, program: str, *arguments: str, until: str, timeout_s: float = 90.0) -> subprocess.Popen[bytes]:
         """Start one of `ray_programs` and wait until it says `until`."""
         path = self.folder / f"{program}-{len(self._started)}.out"

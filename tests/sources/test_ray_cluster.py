@@ -5,14 +5,17 @@ Slow (a cluster takes seconds to start), so one head serves all tests but those 
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from hangtop.diagnosis.ray import odd_actors, stale_since, troubles, wishes
-from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayReading
+from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.sources.ray import RaySource
 from hangtop.spec import WatchSpec
 from tests.fakes.ray_cluster import RealRay, missing, real_ray
@@ -73,6 +76,10 @@ def watch(head) -> Iterator[Watch]:
 
 def by_name(cluster: RayCluster) -> dict[str, RayActor]:
     return {actor.name: actor for actor in cluster.actors}
+
+
+def head_node(cluster: RayCluster) -> RayNode:
+    return next(node for node in cluster.nodes if node.head)
 
 
 def end(ray: RealRay, program) -> None:
@@ -155,6 +162,19 @@ def test_the_worker_files_of_the_session_name_pid_and_rank(head, watch):
     end(head, fleet)
 
 
+def test_check_names_the_rank_that_stays_behind(head):
+    fleet = head.run("fleet.py", str(RANKS), str(STUCK), until="FLEET HANGS")
+    log = max(head.folder.glob("fleet.py-*.out"), key=lambda path: path.stat().st_mtime)
+    command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "5", "--wait", "30", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["verdict"]) == (1, "hung"), said["headline"]
+    assert [culprit["rank"] for culprit in said["culprits"]] == [STUCK]
+    assert {rank["actor"] for rank in said["ranks"]} == {"WorkerDict"}
+    assert said["sources"]["ray"]["ok"]
+    end(head, fleet)
+
+
 def test_two_clusters_on_one_machine_are_told_apart(head, watch):
     with real_ray() as other:
         second = Watch(other)
@@ -205,9 +225,17 @@ def test_a_silent_gcs_and_a_dead_raylet_are_told_in_time():
         ray.signal(dashboard, signal.SIGCONT)
         watch.until(lambda c: c.api.answer == "ok")
 
-        raylet = ray.pid_of("raylet")
+        ray.join()
+        found = watch.until(lambda c: len(c.nodes) == 2 and all(node.local and node.moved_at for node in c.nodes))
+        second = next(part for part in found.parts if part.kind == "raylet" and part.node != head_node(found).id)
+        ray.signal(second.pid, signal.SIGSTOP)
+        found = watch.until(lambda c: troubles(c, time.time()), 10)
+        assert troubles(found, time.time())[0].text == f"the raylet (pid {second.pid}) is stopped"
+        assert stale_since(found, time.time()) is None, "the other node still reports"
+        ray.signal(second.pid, signal.SIGKILL)
+
+        raylet = next(part.pid for part in found.parts if part.kind == "raylet" and part.node == head_node(found).id)
         ray.signal(raylet, signal.SIGKILL)
-        found = watch.until(lambda c: any(t.part == "raylet" for t in troubles(c, time.time())), 15)
-        assert f"(pid {raylet})" in troubles(found, time.time())[0].text
+        found = watch.until(lambda c: any(f"(pid {raylet})" in trouble.text for trouble in troubles(c, time.time())), 15)
         assert watch.longest_s < IN_TIME_S
         watch.close()

@@ -7,6 +7,7 @@ and a container has its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -24,8 +25,8 @@ from hangtop.sources.raycluster.titles import Title, parse_title, short_class, v
 SAME_START_S = 1.0
 LASTING_S = 1.9
 """State D, and a process that is not there, count when two looks saw it."""
-REPORT_S = 6.0
-"""A node's report is as old as this at most, while it is in order."""
+COUNTS_S = 20.0
+"""Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS); a title is of now, or at most 5 s old."""
 NOWHERE = "f" * 56
 
 
@@ -48,6 +49,12 @@ class _Witnesses(Struct, frozen=True):
     by_actor: Mapping[str, tuple[str, shapes.Worker]]
     by_node_pid: Mapping[tuple[str, int], shapes.Worker]
     verl: Mapping[str, int]
+    begun: Mapping[tuple[str, str], Worker]
+
+    def begun_of(self, actor: shapes.Actor) -> Worker | None:
+        """The worker here that constructs it, by class and name, before Ray itself tells which."""
+        waits = actor.state in ("PENDING_CREATION", "RESTARTING")
+        return self.begun.get((short_class(actor.class_name), actor.name)) if waits else None
 
     def stats_of(self, actor: shapes.Actor) -> shapes.Worker | None:
         """What the node's agent tells of its process."""
@@ -92,9 +99,18 @@ def _witnesses(local: Local, view: ApiView) -> _Witnesses:
                 if core.worker_type != "DRIVER":
                     by_actor[core.actor_id] = (node, stats)
     by_actor.pop("f" * 32, None)
-    return _Witnesses(
-        view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl_ranks(actor.name for actor in view.actors)
-    )
+    verl = verl_ranks(actor.name for actor in view.actors)
+    return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
+
+
+def _begun(local: Local, view: ApiView) -> dict[tuple[str, str], Worker]:
+    """Workers that construct an actor, by its class and name, where only one worker and one actor are called so."""
+    titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
+    workers = Counter((title.cls, title.name) for _, title in titled)
+    waiting = (actor for actor in view.actors if actor.state in ("PENDING_CREATION", "RESTARTING"))
+    actors = Counter((short_class(actor.class_name), actor.name) for actor in waiting) if titled else Counter()
+    keyed = (((title.cls, title.name), worker) for worker, title in titled)
+    return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
 
 
 def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: float) -> RayActor:
@@ -106,11 +122,14 @@ def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: floa
         pid = stats.pid
     node = witnesses.node_of(actor)
     worker = witnesses.worker_of(node, pid, stats) if pid else None
+    if stats is None and (begun := witnesses.begun_of(actor)) is not None:
+        worker, pid, node = begun, begun.ray_pid, witnesses.nodes.get(begun.raylet or 0)
     title = worker.title if worker else parse_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else shapes.CoreStats()
     away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
     gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S
-    state = _state(actor.state, worker, title, core, gone, memory, now)
+    busy = _busy(actor.actor_id, title, core, memory, now)
+    state = _state(actor.state, title, _of_process(worker, memory, now), gone=gone, busy=busy)
     restarts = shapes.number(actor.num_restarts)
     method = _method(state, title)
     since = memory.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
@@ -146,9 +165,8 @@ def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: floa
     )
 
 
-def _state(
-    word: str, worker: Worker | None, title: Title | None, core: shapes.CoreStats, gone: bool, memory: Memory, now: float
-) -> ActorState:
+def _state(word: str, title: Title | None, hindered: ActorState | None, *, gone: bool, busy: bool) -> ActorState:
+    """Ray's word, and where that says too little its process. `hindered`: what keeps the process from plain life."""
     match word:
         case "DEAD":
             return "dead"
@@ -160,10 +178,17 @@ def _state(
             return "constructing" if title is not None else "resources"
     if gone:
         return "gone"
-    busy = (title is None or title.method is None) and shapes.number(core.num_running_tasks) > 0
-    if worker is not None:  # its title is of now, the count some seconds old: it counts when it lasts
-        busy = now - memory.since(("busy", worker.identity), busy, now).at > REPORT_S and busy
-    return _of_process(worker, memory, now) or _of_title(title, busy=busy)
+    if hindered is not None:
+        return hindered
+    if busy or (title is not None and title.method is not None):
+        return "running"
+    return "idle" if title is not None else "unknown"
+
+
+def _busy(actor: str, title: Title | None, core: shapes.CoreStats, memory: Memory, now: float) -> bool:
+    """Calls run of which the title does not tell, as in a threaded actor, and that for longer than the count may be old."""
+    counted = (title is None or title.method is None) and shapes.number(core.num_running_tasks) > 0
+    return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
 
 
 def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState | None:
@@ -176,13 +201,6 @@ def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState
     if worker.state in "Tt":
         return "stopped"
     return "blocked" if worker.state == "D" and now - since.at >= LASTING_S else None
-
-
-def _of_title(title: Title | None, *, busy: bool) -> ActorState:
-    """`busy`: calls run of which the title does not tell, as in a threaded actor."""
-    if busy or (title is not None and title.method is not None):
-        return "running"
-    return "idle" if title is not None else "unknown"
 
 
 def _method(state: ActorState, title: Title | None) -> str | None:
