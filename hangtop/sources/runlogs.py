@@ -22,6 +22,7 @@ POLL_S = 0.1
 POLL_A_FILE_S = 0.0004
 READING_GAP_S = 0.12
 WORK_S = 0.25
+BREATH_S = 0.005
 SLICE_S = 0.05
 COST_TO_GAP = 10.0
 MOST_TAIL_LINES = 200
@@ -42,11 +43,14 @@ class RunLogs:
         self._watched = watched(spec)
         self._sent = Sent()
         self._news = False
+        self._working = False
         self._next_at = 0.0
 
     @property
     def interval_s(self) -> float:
-        """A poll costs some 10 microseconds a file: thousands of files are polled less often."""
+        """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
+        if self._working:
+            return BREATH_S
         return max(POLL_S, len(self._set.logs) * POLL_A_FILE_S)
 
     def read(self, now: float) -> Iterator[LogReading]:
@@ -54,10 +58,12 @@ class RunLogs:
         self._look(now)
         self._poll(now)
         yield from self._told(now)
-        while time.monotonic() - began < WORK_S and self._work():
+        self._working = self._work()
+        while self._working and time.monotonic() - began < WORK_S:
             at = now + time.monotonic() - began
             self._poll(at)
             yield from self._told(at)
+            self._working = self._work()
 
     def close(self) -> None:
         self._changes.close()
@@ -79,17 +85,14 @@ class RunLogs:
             self._news |= log.poll(now)
 
     def _work(self) -> bool:
-        """One slice of reading the past, shared by all files that have one; when all have caught up, of counting their lines."""
+        """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
         ends_at = time.monotonic() + SLICE_S
         for step in (DigestedLog.catch_up, DigestedLog.count_on):
-            did = False
-            going = [log for log in self._set.logs if step(log)]
-            while going and time.monotonic() < ends_at:
-                did = True
-                going = [log for log in going if step(log)]
-            if did or going:
-                self._news = True
-                return True
+            for log in self._set.logs:
+                while step(log):
+                    self._news = True
+                    if time.monotonic() >= ends_at:
+                        return True
         return False
 
     def _told(self, now: float) -> Iterator[LogReading]:
