@@ -126,11 +126,11 @@ class HangtopApp(App[None]):
         """Judge what is known at this moment, and paint it."""
         now = self.now()
         case = look(self.state, self.spec, now)
-        self.timeline = follow(self.timeline, judge(case), now)
+        read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
+        self.timeline = follow(self.timeline if read else Timeline(), judge(case), now)
         verdict = self.timeline.said
         self.curiosity.follow(case)
         shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else verdict
-        read = self.state.log is not None and self.state.log.caught_up  # before, limits are not known
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings:
             self.bell()

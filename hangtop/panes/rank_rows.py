@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -116,12 +117,14 @@ def _quiet_bar(row: RankRow) -> Row:
 
 
 def _metric(name: str) -> Callable[[RankRow], Row]:
+    """`None` in the records stands for a metric that is no number."""
+
     def cell(row: RankRow) -> Row:
-        value = row.rank.metrics.get(name)
-        bad = value is not None and value != value
-        return (
-            (text.metric(value) if value is not None else "–", "bad bold" if bad else "ink" if value is not None else "stale"),
-        )
+        if name not in row.rank.metrics:
+            return (("–", "stale"),)
+        value = row.rank.metrics[name]
+        finite = value is not None and math.isfinite(value)
+        return ((text.metric(math.nan if value is None else value), "ink" if finite else "bad bold"),)
 
     return cell
 
@@ -178,7 +181,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         (any(row.limit_s for row in rows), BAR),
         (True, QUIET),
         (differs(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
-        (differs(lambda r: r.metrics.get("loss")), Column("loss", 8, 1, _metric("loss"), right=True)),
+        (differs(lambda r: r.metrics.get("loss", "none")), Column("loss", 8, 1, _metric("loss"), right=True)),
         (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
         (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
         (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing, least=12)),

@@ -51,7 +51,7 @@ def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
         groups.append(_figure(progress.unit, f"{text.pace(progress.step_s)} s", progress.history.get("step_s", ())))
     for name in (*METRICS, *sorted(progress.metrics)):
         if name in progress.metrics and name != "step_s" and (name in METRICS or len(groups) < 4):
-            figure = _figure(name, text.metric(progress.metrics[name]), progress.history.get(name, ()))
+            figure = _figure(name, metric_shown(progress.metrics[name]), progress.history.get(name, ()))
             if figure not in groups:
                 groups.append(figure)
     row: Row = ()
@@ -76,9 +76,18 @@ def _stages_done(log: LogReading) -> Row | None:
     return ((filled, "data"), (track, "faint"), (f"  {reached} of {len(ids)} stages", "ink"))
 
 
+def metric_shown(value: float | None) -> str:
+    """In the records `None` stands for a metric that is no number: JSON has none for it."""
+    return "NaN" if value is None else text.metric(value)
+
+
 def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     shown = text.spark(history, SPARK)
-    return ((f"{name} ", "muted"), (value, "ink"), (f" {shown}" if shown else "", "data"))
+    return (
+        (f"{name} ", "muted"),
+        (value, "bad bold" if value in ("NaN", "Inf", "−Inf") else "ink"),
+        (f" {shown}" if shown else "", "data"),
+    )
 
 
 def _trouble_rows(verdict: Verdict, width: int, lines: int) -> list[Row]:

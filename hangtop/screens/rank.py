@@ -86,7 +86,13 @@ def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: s
 
 
 def _metric_fact(name: str) -> Fact:
-    return Fact(name, lambda r, now: r.metrics.get(name), lambda v: text.metric(_number(v)), slack=1.0)
+    return Fact(name, lambda r, now: _metric(r, name), lambda v: text.metric(_number(v)), slack=1.0)
+
+
+def _metric(rank: Rank, name: str) -> float | None:
+    """`None` in the records is a value that is no number."""
+    value = rank.metrics.get(name)
+    return math.nan if value is None and name in rank.metrics else value
 
 
 def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:

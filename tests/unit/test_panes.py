@@ -182,6 +182,13 @@ class TestVerdictBand:
         assert len(rows) == 5
         assert "wrong if" in rows[3]
 
+    def test_a_loss_that_is_no_number_stands_out(self):
+        view = view_of("healthy")
+        log = view.state.log
+        progress = changed(log.progress, metrics={**log.progress.metrics, "loss": None})
+        row = verdict_rows(replace(view, state=changed(view.state, log=changed(log, progress=progress))), 118, 6)[1]
+        assert roles(row, "NaN") == "bad bold"
+
     def test_bars_without_a_total_show_the_stages(self):
         assert "3 of 7 stages" in plain(verdict_rows(view_of("startup"), 118, 6)[1])
 
@@ -226,9 +233,10 @@ class TestRanks:
         row = table_rows(rank_rows(view_of("startup")), 118)[1]
         assert " – " in plain(row)
 
-    def test_a_loss_that_is_no_number_shows(self):
+    @pytest.mark.parametrize("loss", [float("nan"), None])
+    def test_a_loss_that_is_no_number_shows(self, loss):
         view = view_of("healthy")
-        ranks = {**view.state.ranks, 2: changed(view.state.ranks[2], metrics={"loss": float("nan")})}
+        ranks = {**view.state.ranks, 2: changed(view.state.ranks[2], metrics={"loss": loss})}
         table = table_rows(rank_rows(replace(view, state=changed(view.state, ranks=ranks))), 118)
         assert roles(table[3], "NaN") == "bad bold"
 
