@@ -20,6 +20,8 @@ BLOCKED_PART = 0.9
 """In uninterruptible sleep in that share of the last looks, without a byte moved: blocked, not just reading much."""
 BLOCKED_SAMPLES = 5
 BEHIND_STEPS = 2
+SAME_MOMENT_S = 2.0
+"""Stacks of many ranks take a while, and so does a line on its way."""
 RAY_TITLE = re.compile(r"^ray::(?:.+:)?(?P<actor>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
 """`ray::Class.method` while a method runs, `ray::Class` between calls, `ray::name:Class.__init__` (Ray 2.60)."""
 
@@ -83,7 +85,8 @@ def _known(state: RunState) -> Known:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
     host, process = _processes(state, readings)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
-    looks = [stack for look in state.looks for stack in look.stacks if stack.threads]
+    spoke_at = state.log.last_output_at if state.log is not None else None
+    looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
     steps = [log.step for log in state.ranks.values() if log.step is not None]
     return Known(
         host=host,
@@ -94,6 +97,11 @@ def _known(state: RunState) -> Known:
         held=_held(state, readings),
         furthest=max(steps, default=None),
     )
+
+
+def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
+    """A stack from before the run last spoke tells what it did then, not what it does now."""
+    return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
 
 
 def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple[dict[int, str], dict[int, Process]]:

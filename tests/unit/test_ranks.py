@@ -160,3 +160,11 @@ def test_what_it_does_comes_from_the_latest_stack_of_this_very_process() -> None
     assert "compute_reward" in (only(state).doing or "")
     reused = state_of(ProcessReading(processes=(process(7, 0),)), look(1, "load_shard", 1))
     assert only(reused).doing is None
+
+
+@pytest.mark.parametrize(("spoke_at", "holds"), [(90.0, True), (100.0, True), (500.0, False)])
+def test_a_stack_from_before_the_run_last_spoke_says_nothing_of_now(spoke_at: float, holds: bool) -> None:
+    frames = (Frame("load_shard", "/home/me/train.py", 12),)
+    look = StacksReading(ask=1, stacks=(Stack(7, 99.0, (Thread("MainThread", frames, tid=7, state="S"),)),), done=True)
+    log = LogReading(files=(), last_output_at=spoke_at)
+    assert (only(state_of(log, ProcessReading(processes=(process(7, 0),)), look)).doing is not None) is holds
