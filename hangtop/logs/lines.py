@@ -24,7 +24,8 @@ _NAME_WITHIN = 160  # bytes from a line's start
 _IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _NAMES = re.compile(
-    rb"rank[ :=_-]?\d+|R(?:ank|ANK)[ :=_-]?\d+|pid=\d+(?:, ip=[\d.]+)?|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
+    rb"[ m]\d{1,5}: |rank[ :=_-]{0,2}\d+|R(?:ank|ANK)[ :=_-]{0,2}\d+|pid=\d+(?:, ip=[\d.]+)?"
+    rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
 )
 
 

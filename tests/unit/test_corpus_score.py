@@ -6,7 +6,7 @@ The regexes were tuned on these logs, so a full score is self-consistency; `test
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +44,10 @@ ARGUED = {
 FLOORS = {"framework": 0.97, "stage": 0.95, "ranks": 0.98, "step": 0.99, "expected": 0.98, "forbidden": 1.0, "first": 0.95}
 
 
-def read(path: Path) -> LogReading:
-    data = path.read_bytes()
+def read(data: bytes) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(data)
-    return join([digest.facts()], [LogFile(path.name, size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
+    return join([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
 
 
 def marks(label: dict[str, Any], reading: LogReading) -> Iterator[tuple[str, bool, str]]:
@@ -79,7 +78,7 @@ def score() -> dict[str, tuple[float, list[str]]]:
     wrong: dict[str, list[str]] = defaultdict(list)
     for line in (CORPUS / "labels.jsonl").read_bytes().splitlines():
         label = msgspec.json.decode(line)
-        for question, right, instead in marks(label, read(CORPUS / label["file"])):
+        for question, right, instead in marks(label, read((CORPUS / label["file"]).read_bytes())):
             asked[question] += 1
             if not right and (label["file"], question) not in ARGUED:
                 wrong[question].append(f"{label['file']}: {instead}")
@@ -91,3 +90,33 @@ def test_the_corpus_is_read_well_enough(score: dict[str, tuple[float, list[str]]
     share, misses = score[question]
     print(f"\n{question}: {share:.1%}", *misses, sep="\n  ")
     assert share >= FLOORS[question], misses
+
+
+def before_each_line(prefix: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: b"".join(prefix + line + b"\n" for line in data.split(b"\n"))
+
+
+WRAPPED: dict[str, Callable[[bytes], bytes]] = {
+    "kubernetes": before_each_line(b"2026-01-11T10:00:00.5Z stderr F "),
+    "docker": before_each_line(b"2026-01-11T10:00:00.123456Z "),
+    "compose": before_each_line(b"trainer-0  | "),
+    "colour": lambda data: b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for line in data.split(b"\n")),
+    "windows": lambda data: data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n"),
+    "utf-16": lambda data: ("\ufeff" + data.decode("utf-8", "replace")).encode("utf-16-le"),
+}
+
+
+def said(reading: LogReading) -> tuple[object, ...]:
+    steps = {rank.rank: rank.step for rank in reading.ranks}
+    stage = reading.stages[-1].id if reading.stages else None
+    return reading.framework, stage, steps, reading.progress.step, {finding.id for finding in reading.findings}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPED)
+def test_a_log_says_the_same_in_whatever_it_is_wrapped(wrapper: str) -> None:
+    other = [
+        path.name
+        for path in sorted(CORPUS.glob("*/*.log"))
+        if said(read(data := path.read_bytes())) != said(read(WRAPPED[wrapper](data)))
+    ]
+    assert other == []
