@@ -6,7 +6,9 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
 
 import watchfiles
 from msgspec import Struct
@@ -16,10 +18,12 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
+from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import OpenFiles
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.proc.table import OpenFile, ProcessTable
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.wanted import Wanted
+from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, find_feeders
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
@@ -28,7 +32,7 @@ FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
 BUSY_S = 2.0
 """Between two looks while something arrives."""
-FIND_AGAIN_S = 60.0
+FIND_AGAIN_S = 20.0
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
@@ -54,6 +58,8 @@ class CheckpointSource:
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._spec = spec
         self._table = table or open_table()
+        self._commands: Guard[int, tuple[str, ...]] = Guard()
+        self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._directory: str | None = None
         self._found_by = ""
         self._looked_for_at: float | None = None
@@ -98,7 +104,7 @@ class CheckpointSource:
         first = self._sights[0]
         seconds = sight.at - first.at
         return CheckpointReading(
-            directory=self._directory or "",
+            directory=clean(self._directory or ""),
             found_by=self._found_by,
             newest=sight.newest,
             newest_bytes=sight.newest_bytes,
@@ -141,16 +147,14 @@ class CheckpointSource:
         """What the run's processes say, the surest first."""
         members = self._members(now)
         cwds = {pid: cwd for pid in members if (cwd := _cwd(pid)) is not None}
-        for pid, cwd in cwds.items():
-            try:
-                yield in_command(self._table.command(pid), cwd), "the command line"
-            except OSError:  # gone meanwhile, or not ours
-                continue
-        for pid in members:
-            try:
-                yield in_files(self._table.open_files(pid)), "an open file"
-            except OSError:
-                continue
+        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
+        for pid, words in commands.items():
+            if isinstance(words, tuple):
+                yield in_command(words, cwds[pid]), "the command line"
+        held = self._held.ask({pid: partial(self._table.open_files, pid) for pid in members})
+        for files in held.values():
+            if isinstance(files, tuple):
+                yield in_files(files), "an open file"
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), "its name"
@@ -173,20 +177,20 @@ def look(directory: str, now: float) -> Sight:
     """Sum and newest of at most `MOST_FILES` files below. Files that vanish meanwhile are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            if count >= MOST_FILES:
-                break
-            path = os.path.join(folder, name)
-            try:
-                status = os.lstat(path)
-            except OSError:
-                continue
-            total, count = total + status.st_size, count + 1
-            newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
+    for path in islice(_files(directory), MOST_FILES):
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        total, count = total + status.st_size, count + 1
+        newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
     if newest is None:
         return Sight(now, 0, 0, None, None, None)
-    return Sight(now, total, count, os.path.relpath(newest[1], directory), newest[2], newest[0])
+    return Sight(now, total, count, clean(os.path.relpath(newest[1], directory)), newest[2], newest[0])
+
+
+def _files(directory: str) -> Iterator[str]:
+    return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
 
 
 def _cwd(pid: int) -> str | None:
