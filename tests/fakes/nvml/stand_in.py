@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -34,6 +35,7 @@ def library_folder() -> Path:
     if compiler is None:
         pytest.skip("no C compiler (cc) here, so the stand-in NVIDIA driver cannot be built")
     folder = Path(tempfile.mkdtemp(prefix="hangtop-nvml-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / "libnvidia-ml.so.1"
     sources = [str(HERE / name) for name in ("api.c", "failing.c", "state.c")]
     options = ("-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,-soname,libnvidia-ml.so.1")
