@@ -128,8 +128,13 @@ class ProcessSource:
         return self._run.others(family[:MAX_LEFTOVERS], files, now)
 
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
-        zombies = unreaped(self._table.stats, self._run.members)
+        zombies = [
+            pid for pid in unreaped(self._table.stats, self._run.members) if pid in self._run.members or self._is_ours(pid)
+        ]
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
+
+    def _is_ours(self, pid: int) -> bool:
+        return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})
 
     def _hidden(self) -> int:
         """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""
