@@ -22,6 +22,8 @@ from hangtop.text import clock, duration
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0
 """Steps are news at most this often."""
+LAST_WORDS_S = 1.5
+"""A run that dies is still writing: its traceback comes in pieces, and the launcher's summary after it."""
 ENDED: frozenset[VerdictWord] = frozenset({"crashed", "finished"})
 
 
@@ -68,6 +70,7 @@ async def watch(
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, or the feed ends."""
     said = Said()
+    ends_at: float | None = None
     curiosity = Curiosity(feed)
     verdict = judge(look(RunState(), spec, now()))
     async for state in states(feed, LOOK_AGAIN_S):
@@ -76,10 +79,13 @@ async def watch(
         curiosity.follow(case)
         if not settled(state) and verdict.word != "blind":
             continue
+        ends_at = (ends_at or now() + LAST_WORDS_S) if verdict.word in until else None
+        if ends_at is not None and now() < ends_at and verdict.word == "crashed":
+            continue
         for line in changes(said, state, verdict, now()):
             out.write(line + "\n")
         out.flush()
-        if verdict.word in until and satisfied(case):
+        if ends_at is not None and now() >= ends_at and satisfied(case):
             break
     out.write("\n".join(text(verdict)) + "\n")
     out.flush()

@@ -85,7 +85,7 @@ def alive(case: Case) -> Verdict | None:
     if peers:
         evidence.append(_stack_evidence(peers))
     if working:
-        who = f"{_names(working)} {_verb(working)}: {working[0].text}"
+        who = f"{_names(working)} {_at_work(working)}"
     else:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
     waiting = f"; {_count(peers)} wait{_s(peers)} for it" if peers else ""
@@ -288,8 +288,13 @@ def _s(members: list[Standing]) -> str:
     return "s" if len(members) == 1 else ""
 
 
-def _verb(members: list[Standing]) -> str:
-    return f"work{_s(members)}"
+def _at_work(members: list[Standing]) -> str:
+    """`works in evaluate (train.py:30)`; a wait that is work all the same is said to be so: `is at work: waits for a file …`."""
+    text, many = members[0].text, len(members) > 1
+    verb, _, rest = text.partition(" ")
+    if verb in ("works", "saves", "loads", "compiles"):
+        return f"{verb[:-1] if many else verb} {rest}"
+    return f"{'are' if many else 'is'} at work: {text}"
 
 
 def _names(members: list[Standing]) -> str:
