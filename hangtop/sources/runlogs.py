@@ -28,6 +28,7 @@ COST_TO_GAP = 10.0
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
+OPEN_FILES = 10_240
 
 
 class RunLogs:
@@ -156,6 +157,8 @@ class Sent:
 
 
 def allow_many_open_files() -> None:
-    """One descriptor a file, and runs may have thousands of rank logs."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """One descriptor a file, and runs may have thousands of rank logs; the usual limit is 1,024."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from hangtop.sources.discover import FoundLog, discover
+from hangtop.sources.faults import in_words
 from hangtop.sources.ranks_in_names import ranks_of
 
 
@@ -126,6 +128,29 @@ def test_names_with_bytes_that_are_no_text_are_found():
     (log,) = discover(["odd"]).logs
     assert isinstance(log, FoundLog)
     assert os.fsencode(log.path) == b"odd/\xff\x1b.log"
+
+
+def test_too_many_logs_are_said(monkeypatch):
+    monkeypatch.setattr("hangtop.sources.discover.MOST_FILES", 3)
+    make(*(f"rank_{rank}.log" for rank in range(5)))
+    logs = discover(["."]).logs
+    assert [log.rank for log in logs[:3]] == [0, 1, 2]
+    assert logs[3].fault is not None
+    assert logs[3].fault.problem == "5 log files: only the first 3 are watched; name fewer with --log"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (OSError(errno.ESTALE, "Stale file handle"), "failed", "/d/x: the file server forgot this file: ls -l /d"),
+        (OSError(errno.EMFILE, "Too many open files"), "failed", "/d/x: too many open files: ulimit -n 65536"),
+        (OSError(errno.ENXIO, "No such device or address"), "failed", "/d/x: No such device or address: ls -l /d/x"),
+    ],
+)
+def test_what_the_system_says_becomes_one_line(error, status, words):
+    fault = in_words("/d/x", error)
+    assert fault.status == status
+    assert fault.problem.startswith(words)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hangtop import clock
@@ -59,6 +60,10 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "train.log"
     path.write_bytes(b"".join(b"line %d\n" % n for n in range(1_000)))
     return path
+
+
+def regex_processes() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if any("regex_child" in word for word in child.cmdline())]
 
 
 def texts(page: PageReading) -> list[str]:
@@ -234,6 +239,7 @@ def test_a_hostile_regex_is_stopped(tmp_path, reader):
     assert time.monotonic() - began < 10
     assert page.problem is not None
     assert "takes too long" in page.problem
+    assert regex_processes() == []
 
 
 def test_a_long_search_reports_on_its_way_and_can_be_left(tmp_path, reader):
@@ -244,7 +250,9 @@ def test_a_long_search_reports_on_its_way_and_can_be_left(tmp_path, reader):
     first = next(iter(answer))
     assert first.scanned_part < 1
     assert first.problem is None
+    assert len(regex_processes()) == 1
     answer.close()  # type: ignore[attr-defined]
+    assert regex_processes() == []
 
 
 def test_a_search_in_a_big_file_ends_with_the_whole_answer(tmp_path, reader):
