@@ -19,12 +19,15 @@ from hangtop.sources.proc.rendezvous import Connection, meeting, read_connection
 from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.table import OpenFile, ProcessTable
 from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
 from hangtop.spec import WatchSpec
 
 SELDOM = 5
 """Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
+EAGER_LOOKS = 60
+"""So long is a writer looked for each time; a log that has none then is most likely an old one."""
 MAX_LEFTOVERS = 256
 
 Files = Mapping[int, tuple[OpenFile, ...]]
@@ -61,6 +64,7 @@ class ProcessSource:
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
         self._held: Files = {}
+        self._hidden = 0
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
@@ -69,9 +73,10 @@ class ProcessSource:
         self._looks += 1
         writing = self._writing.alive()
         self._table.refresh(writing | self._run.due())
-        if seldom or not writing:
+        if seldom or (not writing and self._looks < EAGER_LOOKS):
             self._files.refresh(now, writing)
             self._held = self._files.by_pid()
+            self._hidden = self._count_hidden()
             self._writing.look(Machine.of(self._table.stats, self._held), now)
         self._writing.check(now)
         files = self._held
@@ -79,11 +84,10 @@ class ProcessSource:
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
-        hidden = self._hidden()
         yield ProcessReading(
             writers=self._writing.writers,
-            hidden=hidden,
-            note=self._writing.note(hidden),
+            hidden=self._hidden,
+            note=self._writing.note(self._hidden),
             processes=processes,
             orphans=self._orphans,
             zombies=self._find_zombies(files, now),
@@ -111,7 +115,7 @@ class ProcessSource:
         held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in ranks})
         sockets = {process.rank: socket_inodes(held.get(process.pid)) for process in ranks if process.rank is not None}
         environ = environs[first]
-        return meeting(environ.get("MASTER_ADDR", "?"), int(environ["MASTER_PORT"]), ranks[0].world, connections, sockets)
+        return meeting(clean(environ.get("MASTER_ADDR", "?")), int(environ["MASTER_PORT"]), ranks[0].world, connections, sockets)
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
         """Those of the log's owner, or our own, each followed by what it started."""
@@ -119,10 +123,7 @@ class ProcessSource:
         around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
         lost = adopted(stats, around)
         facts = self._run.book.look(lost, now)
-        mine = self._writing.owners or {os.geteuid()}
-        orphans = [
-            pid for pid in lost if is_orphan(stats[pid], facts[pid], files.get(pid, ())) and self._table.owner(pid) in mine
-        ]
+        orphans = [pid for pid in lost if self._is_ours(pid) and is_orphan(stats[pid], facts[pid], files.get(pid, ()))]
         children = children_of(stats)
         family = [pid for orphan in orphans for pid in descendants(children, orphan)]
         return self._run.others(family[:MAX_LEFTOVERS], files, now)
@@ -136,7 +137,7 @@ class ProcessSource:
     def _is_ours(self, pid: int) -> bool:
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})
 
-    def _hidden(self) -> int:
+    def _count_hidden(self) -> int:
         """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""
         return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.owners)
 
