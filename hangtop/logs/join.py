@@ -75,11 +75,11 @@ def join(
 
 
 def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> Course:
-    fatal = [finding for finding in facts.findings if finding.severity == "fatal" and finding.id not in facts.survived]
+    fatal = [finding for finding in facts.findings if finding.severity == "fatal"]
     course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
     for finding in fatal:
         signature = catalog.signatures.get(finding.id)
-        if signature is not None and finding.role == "cause":
+        if signature is not None and finding.role == "cause" and finding.id not in facts.survived:
             course = proven_by(course, finding, signature.stage, profiles)
     return course
 

@@ -58,6 +58,7 @@ class Tally(Struct):
     count: int = 1
     unknown: bool = False
     raised_by: Writer | None = None
+    raised_offset: int = -1
     writers: dict[Writer, int] = field(default_factory=dict)
 
 
@@ -111,15 +112,18 @@ class Messages:
         name = None
         while span is not None and left > 0:
             left -= 1
-            if name is not None and lines.name_of(span) != name:
-                span = lines.next(span)
+            after = lines.next(span)
+            if name is not None and not _alike(lines.name_of(span), name):
+                span = after
                 continue
             line = lines.parse(span)
             if name is None and line.writer == writer:
                 name = lines.name_of(span)
-            if line.writer == writer and not _BETWEEN.match(line.text) and not self._raised(tally, line):
-                return
-            span = lines.next(span)
+            if line.writer == writer and not _BETWEEN.match(line.text):
+                unfinished = after is None and lines.block.open
+                if not self._raised(tally, line) and not unfinished:
+                    return
+            span = after
         if left > 0:
             self._tracebacks[writer] = (tally, left)
 
@@ -132,11 +136,11 @@ class Messages:
         if found is None:
             return False
         roles = self._roles(line.text)
-        if "exception" not in tally.groups or (not roles and not tally.unknown):
+        if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
             tally.text = clean_text(line.text)[:_SHOWN_CHARS]
             tally.groups = {**tally.groups, "exception": found["exception"]}
             tally.unknown = not roles
-            tally.raised_by = line.writer
+            tally.raised_by, tally.raised_offset = line.writer, line.offset
         if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
             tally.said = Said(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
         return "summary" in roles
@@ -160,6 +164,11 @@ class Messages:
             return False
         last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
         return progress.get(last, -1) < 0 or progress[last] > tally.last_offset
+
+
+def _alike(name: bytes, other: bytes) -> bool:
+    """Names of one writer: what follows them on the line may look like a part of the name (`rank2: Error: rank2_0.bin`)."""
+    return name.startswith(other) or other.startswith(name)
 
 
 def _finding(tally: Tally, ranks: RankTable, file: int) -> Finding:

@@ -87,7 +87,7 @@ class StageMachine:
         self._fatal_at = sorted(fatal_at)
         self.events: list[StageEvent] = []
         self.restarts: list[int] = []
-        self._passed: set[tuple[Writer, str]] = set()
+        self._passed: set[str] = set()
         self._training = False
 
     def run(self, marks: Iterable[Mark]) -> Course:
@@ -104,7 +104,7 @@ class StageMachine:
             self._training, self._passed = False, set()
         elif not self._counts(mark, stage):
             return
-        self._passed.add((mark.writer, stage.id))
+        self._passed.add(stage.id)
         self._training = self._training or stage.id == TRAINING
         current = self.events[-1] if self.events else None
         if current is not None and current.id == stage.id and current.attempt == self._attempt and current.done_at is None:
@@ -172,12 +172,15 @@ class StageMachine:
         return (min(later, default=len(self._own)) - 0.5, _ORDER.get(stage, 0))
 
     def _begins_again(self, mark: Mark, stage: Stage) -> bool:
-        """A start-up stage after training, or after a crash by a writer that had passed it: a new attempt in the same file."""
-        if not stage.restarts or mark.late or not self.events or self._forward(mark.profile, stage.id):
+        """A start-up stage after training, or one that was passed before a crash: a new attempt in the same file."""
+        if mark.late or not self.events or self._forward(mark.profile, stage.id):
             return False
         begun = self.restarts[-1] if self.restarts else -1
         crashed = any(begun < offset < mark.offset for offset in self._fatal_at)
-        return self._training or (crashed and (mark.writer, stage.id) in self._passed)
+        passed = not stage.recurs and stage.id in self._passed
+        if stage.restarts:
+            return self._training or (crashed and passed)
+        return crashed and passed and mark.been
 
 
 def _newest(events: list[StageEvent]) -> list[StageEvent]:

@@ -227,3 +227,12 @@ def test_a_clock_that_jumps_back_breaks_nothing() -> None:
     reading = read(text)
     assert reading.progress.step == 39
     assert reading.longest_silence_s == 60.0
+
+
+def test_a_crash_and_a_new_start_are_two_attempts_even_without_a_banner() -> None:
+    start = "".join(
+        f"2026-01-11 10:00:00,000 INFO [rank {rank}/2] train: initializing process group backend=nccl\n" for rank in (0, 1)
+    )
+    reading = read(start + rank_steps(1, 9) + OOM + start + rank_steps(1, 6))
+    assert (reading.attempt, reading.progress.step) == (2, 6)
+    assert {finding.attempt for finding in reading.findings} == {1}
