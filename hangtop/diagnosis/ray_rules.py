@@ -53,16 +53,16 @@ def no_resources(case: Case) -> Verdict | None:
 
 
 def straggler(case: Case) -> Verdict | None:
-    """Most actors of a class do one thing and a few another, by the titles of their processes, on all nodes; and the few do not work."""
+    """Most actors of a class do one thing and a few another, by the titles of their processes; and the few do not work."""
     if not case.is_quiet:
         return None
-    stands = {one.pid: one for one in case.standings if one.pid is not None}
+    stands = {one.pid: one for one in case.standings}
     for cluster in clusters_of_run(case.state):
         apart = [odd for odd in odd_actors(cluster) if not odd.sure]
-        working = any(one.alive for odd in apart if (one := stands.get(odd.actor.pid)) is not None)
+        known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
+        working = any(one.alive for _, one in known)
         if apart and not working and stale_since(cluster, case.now) is None:
             first = apart[0]
-            known = [(odd, one) for odd in apart if (one := stands.get(odd.actor.pid)) is not None and one.doing is not None]
             return Verdict(
                 word="hung",
                 headline=f"{name(first.actor)} is {first.why}.",
@@ -72,7 +72,7 @@ def straggler(case: Case) -> Verdict | None:
                 culprits=tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS]),
                 evidence=(
                     *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
-                    *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2]),
+                    *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.doing is not None),
                     _silence(case),
                 ),
                 next=(("s", "stacks"),),

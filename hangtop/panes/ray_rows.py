@@ -57,10 +57,9 @@ def actor_rows(cluster: RayCluster, now: float, *, trouble: bool, folded: bool =
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
-        alike = (actor.cls, actor.job, actor.state, actor.method, id(actor) in odd)
-        key = (*alike, tuple(sorted(actor.resources.items())))
-        alone = not folded or (id(actor) in odd and actor.state == "dead")
-        groups.setdefault((key, number if alone else None), []).append(actor)
+        alike = (actor.cls, actor.job, actor.state, actor.method, actor.death, actor.pid_alive, id(actor) in odd)
+        key = (*alike, tuple(sorted(actor.resources.items())), None if folded else number)
+        groups.setdefault(key, []).append(actor)
     rows = [_row(actors, odd.get(id(actors[0])), lacks, stale, now) for actors in groups.values()]
     return tuple(sorted(rows, key=lambda row: (row.role != "bad", row.first.state not in WAITING, row.first.rank is not None)))
 

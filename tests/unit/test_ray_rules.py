@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import lacking, odd_actors, stale_since, troubles, wishes
-from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart
+from hangtop.diagnosis.ray import clusters_of_run, lacking, odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState, fold
+from hangtop.records.log import LogFile, LogReading
+from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
 
 NOW = 1_768_125_000.0
 HEALTHY = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")
@@ -127,3 +132,56 @@ def test_what_can_never_be_had_is_said_first():
     assert first.impossible
     assert first.who == "placement group pool"
     assert (second.who, second.asks) == ("Trainer ×3", "GPU 4")
+
+
+def quiet_run(ray: RayCluster) -> tuple[RunState, WatchSpec]:
+    """A Ray run whose log is silent for ten minutes."""
+    log = LogReading(files=(LogFile("train.log", size_bytes=9),), last_output_at=NOW - 600, framework="verl")
+    state = RunState()
+    for value in (log, RayReading((ray,))):
+        state = fold(state, Reading("test", "n1", NOW, value))
+    return state, WatchSpec(logs=("train.log",))
+
+
+def test_a_quiet_run_whose_actors_ask_for_what_nobody_has_waits_for_resources():
+    pending = RayActor("Trainer", "resources", id="a", resources={"GPU": 16.0}, since=NOW - 500)
+    verdict = diagnose(*quiet_run(cluster(actors=(pending,))), NOW)
+    assert (verdict.word, verdict.kind) == ("waiting", "resources")
+    assert verdict.headline == "Trainer waits for GPU 16: the largest node has GPU 8."
+
+
+def test_a_quiet_run_names_the_actor_that_stays_behind():
+    actors = tuple(worker(rank, "update_actor" if rank == 3 else None) for rank in range(8))
+    verdict = diagnose(*quiet_run(cluster(actors=actors)), NOW)
+    assert verdict.word == "hung"
+    assert [culprit.rank for culprit in verdict.culprits] == [3]
+
+
+def test_a_quiet_run_names_the_actor_that_died_with_its_error():
+    crash = Death("its __init__ raised", "RuntimeError: no model", ("RuntimeError: no model",))
+    actors = (worker(0, "sync"), worker(1, None, state="dead", death=crash, since=NOW - 590))
+    verdict = diagnose(*quiet_run(cluster(actors=actors)), NOW)
+    assert (verdict.word, verdict.kind) == ("hung", "dead_process")
+    assert verdict.headline == "WorkerDict rank 1: dead: its __init__ raised, RuntimeError: no model."
+
+
+def test_an_actor_that_died_long_before_the_last_output_is_not_blamed():
+    crash = Death("its process ended: SYSTEM_ERROR")
+    actors = tuple(worker(rank, "sync") for rank in range(4))
+    old = worker(9, None, state="dead", death=crash, since=NOW - 9_000)
+    assert diagnose(*quiet_run(cluster(actors=(*actors, old))), NOW).kind != "dead_process"
+
+
+def test_a_gcs_that_is_stopped_is_the_cause_of_a_quiet_run():
+    parts = (RayPart("gcs_server", 42, 1.0, state="T"),)
+    sick = cluster(parts=parts, api=replace(HEALTHY, gcs_ok=False, gcs_since=NOW - 590))
+    verdict = diagnose(*quiet_run(sick), NOW)
+    assert (verdict.word, verdict.kind) == ("hung", "stopped")
+    assert verdict.headline == "Ray is sick: the GCS (pid 42) is stopped."
+
+
+def test_the_cluster_of_somebody_else_is_not_this_run():
+    state, _ = quiet_run(cluster(actors=(RayActor("Trainer", "resources", id="a", resources={"GPU": 16.0}),)))
+    assert clusters_of_run(state)
+    torchrun = fold(state, Reading("test", "n1", NOW, LogReading(files=(), framework="torchrun")))
+    assert clusters_of_run(torchrun) == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.logs.ray_tqdm import MAGIC, parse_bar
+from hangtop.sources.raycluster.daemons import Daemon, daemon_of, without_secrets
 from hangtop.sources.raycluster.deaths import death_of
 from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
 
@@ -96,3 +97,50 @@ def test_a_tqdm_ray_line_is_read_as_data_also_behind_other_text():
     assert (bar.desc, bar.x, bar.total, bar.pid) == ("load shard 1", 7, 30, 12)
     assert parse_bar("step: 1") is None
     assert parse_bar(MAGIC + "{broken") is None
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("--redis-password=hunter2", "--redis-password=***"),
+        (
+            "train.py --hf-token abc trainer.api_key=abc --max_tokens=512",
+            "train.py --hf-token *** trainer.api_key=*** --max_tokens=512",
+        ),
+        ("redis://user:hunter2@host:6379", "redis://user:***@host:6379"),
+        ("--port=6379", "--port=6379"),
+    ],
+)
+def test_a_command_line_is_told_without_its_secrets(word, shown):
+    assert without_secrets(word) == shown
+
+
+def test_only_variables_that_a_restart_needs_are_kept_and_no_token():
+    environ = {
+        "RAY_DEDUP_LOGS": "0",
+        "NCCL_DEBUG": "INFO",
+        "RAY_AUTH_TOKEN": "s3cr3t",
+        "RAY_REDIS_PASSWORD": "x",
+        "HOME": "/root",
+    }
+    assert Daemon("raylet").with_environ(environ).env == {"NCCL_DEBUG": "INFO", "RAY_DEDUP_LOGS": "0"}
+
+
+def test_daemons_are_told_by_their_command_lines():
+    raylet = daemon_of(
+        (
+            "/x/ray/core/src/ray/raylet/raylet",
+            "--node_id=abc",
+            "--session_dir=/tmp/ray/session_1",
+            "--gcs-address=10.0.0.1:6379",
+            "--python_worker_command=python default_worker.py --webui=10.0.0.1:8265 X",
+        )
+    )
+    assert (raylet.kind, raylet.session, raylet.node) == ("raylet", "session_1", "abc")
+    assert (raylet.gcs_address, raylet.dashboard) == ("10.0.0.1:6379", "10.0.0.1:8265")
+    dashboard = daemon_of(
+        ("python", "/x/ray/dashboard/dashboard.py", "--host=0.0.0.0", "--port=8266", "--session-dir=/r/session_2")
+    )
+    assert (dashboard.kind, dashboard.dashboard) == ("dashboard", "127.0.0.1:8266")
+    assert daemon_of(("python", "monitor.py", "--logs-dir=/x")) is None
+    assert daemon_of(("vim", "/x/ray/_private/log_monitor.py.bak")) is None

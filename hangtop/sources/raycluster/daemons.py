@@ -23,7 +23,9 @@ SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
 )
 KEPT = re.compile(r"(?:RAY|NCCL|GLOO|CUDA|TORCH|PYTORCH|VLLM|OMP|HIP|ROCR|ASCEND|HCCL)_?")
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|ACCESS_KEY|API_KEY|AUTH", re.IGNORECASE)
-_SECRET_OPTION = re.compile(r"(--?[\w.-]*(?:password|token|secret|credential)[\w.-]*=)\S*", re.IGNORECASE)
+_SECRET_OPTION = re.compile(
+    r"(?<!\S)(-{0,2}[\w.+-]*(?:password|passwd|token|secret|credentials?|api[_-]?key)(?:=|\s+))(?!-)\S+", re.IGNORECASE
+)
 _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
