@@ -119,10 +119,13 @@ def test_compilers_are_known_and_their_parent_is_judged_with_them(tmp_path: Path
     program = f"import subprocess; subprocess.run([{str(fake)!r}, '-c', {SPIN!r}])"
     with launched(tmp_path, program, world=1) as (watch, _):
         watch.until(lambda r: any(p.role == "compiler" for p in r.processes), "a compiler")
-        reading = watch.until(lambda r: (watch.ranks()[0].subtree_cpu_percent or 0) > 5, "CPU of the subtree")
-        rank = watch.ranks()[0]
-        assert (rank.state, rank.cpu_percent) == ("S", 0.0)
-        assert rank.subtree_running_part is not None
+
+        def waits_while_it_compiles(reading: ProcessReading) -> bool:
+            rank = watch.ranks()[0]
+            return (rank.state, rank.cpu_percent) == ("S", 0.0) and (rank.subtree_cpu_percent or 0) > 5
+
+        reading = watch.until(waits_while_it_compiles, "CPU of the subtree")
+        assert watch.ranks()[0].subtree_running_part is not None
         assert [process.role for process in reading.processes] == ["launcher", "rank", "compiler"]
 
 
