@@ -29,6 +29,7 @@ from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.log import PageReading
+from hangtop.screens.driver import QuickDriver, driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.page import PageScreen
 from hangtop.screens.rank import RankScreen
@@ -74,7 +75,7 @@ class HangtopApp(App[None]):
         self.palettes = load_palettes(*folders)
         no_color = "NO_COLOR" in os.environ
         self.palette = pick_palette(self.palettes, theme, no_color=no_color)
-        super().__init__(ansi_color=True if no_color else None)
+        super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
         for palette in self.palettes.values():
             self.register_theme(palette.theme())
         self.theme = self.palette.name
@@ -189,6 +190,8 @@ class HangtopApp(App[None]):
 
     def action_leave(self) -> None:
         """End at once, whatever the feed is doing."""
+        if isinstance(self._driver, QuickDriver):
+            self._driver.leaving = True
         self.feed.close()
         self.exit()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -366,10 +366,25 @@ def main() -> None:
     """Entry point. An interrupt is a normal end."""
     from hangtop.commands.watch import StdinError
 
+    code: int | str | None = 0
     try:
         hangtop.main(prog_name="hangtop")
+    except SystemExit as end:
+        code = end.code
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
     except StdinError as error:
         sys.stderr.write(f"hangtop: {error}\n")
-        sys.exit(2)
+        code = 2
+    _leave(code)
+
+
+def _leave(code: int | str | None) -> NoReturn:
+    """At once: taking the interpreter apart costs 0.1 s and more on a busy machine, and the prompt is due within 0.3 s."""
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
