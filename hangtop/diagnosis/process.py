@@ -7,13 +7,15 @@ from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.text import clock
 
+SHORT_LIFE_S = 3.0
+
 
 def writer_gone(case: Case) -> Verdict | None:
     """Every process that was seen writing the log is gone, and the log never said that the run finished.
 
     Only writers that hangtop itself saw count: a log written from another node has none here.
     """
-    writers = () if case.procs is None else case.procs.writers
+    writers = () if case.procs is None else tuple(filter(_is_run, case.procs.writers))
     if not writers or any(writer.alive for writer in writers):
         return None
     last = max(writers, key=lambda writer: (bool(writer.exit_code), writer.gone_at or 0.0))
@@ -36,6 +38,11 @@ def writer_gone(case: Case) -> Verdict | None:
             Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),
         ),
     )
+
+
+def _is_run(writer: Writer) -> bool:
+    """Whoever wrote a line and left at once (`echo … >> train.log`, a cron job) is not the run."""
+    return writer.alive or (writer.gone_at or 0.0) - writer.started_at >= SHORT_LIFE_S
 
 
 def _how(writer: Writer) -> str:

@@ -147,6 +147,11 @@ def test_a_log_without_any_writer_here_is_judged_by_its_silence() -> None:
     assert diagnose(replace(run(5), procs=ProcessReading()), SPEC, NOW).word == "running"
 
 
+def test_who_wrote_a_line_and_left_is_not_the_run() -> None:
+    echo = replace(WRITER, started_at=NOW - 5.1, exit_code=0)
+    assert diagnose(replace(run(5), procs=ProcessReading(writers=(echo,))), SPEC, NOW).word == "running"
+
+
 def test_a_pipe_that_was_closed_is_an_end_and_no_blindness() -> None:
     closed = (LogFile("-", status="closed", problem="-: its writer closed the pipe"),)
     verdict = diagnose(run(5, files=closed), SPEC, NOW)
