@@ -34,7 +34,7 @@ from hangtop.records.log import LogLine
 
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
-_CROWD = 1_000  # hits in a block from which it pays to leave out literals that have no more to say
+_CROWD = 200  # hits in a block from which it pays to leave out literals that have no more to say
 _WALKS = 8  # times that this is done in a block
 _BETWEEN = 500  # lines that are read to see whether a silence was one
 

@@ -12,6 +12,9 @@ from hangtop.logs.clean import Encoding, encoding_of
 BLOCK = 4 << 20
 """Blocks end at the last line end before each multiple of this offset, so that no chunk size can move them."""
 
+FIRST_BLOCK = 64 << 10
+"""The first block is small: it shows which framework speaks, so that texts which only tell that need not be searched further."""
+
 LONGEST_CARRY = 1 << 20
 OVERLAP = 256
 """A longer line than `LONGEST_CARRY` is cut by force; so many bytes are given twice, so that no literal is lost in the cut."""
@@ -53,7 +56,7 @@ class Blocks:
         self._held = 0  # bytes in it
         self._position = offset  # of the first byte of `_rest`, in UTF-8
         self._offset = offset  # the same in the file
-        self._limit = (offset // BLOCK + 1) * BLOCK
+        self._limit = min(offset + FIRST_BLOCK, (offset // BLOCK + 1) * BLOCK)
         self._head = b""
         self._seen = 0
         self._shown_open = 0
@@ -68,7 +71,7 @@ class Blocks:
             return
         buffer, begin = b"".join(self._rest), 0
         while (end := self._limit - self._position + begin) <= len(buffer):
-            self._limit += BLOCK
+            self._limit += BLOCK - self._limit % BLOCK
             least = max(begin, end - LONGEST_CARRY)
             cut = max(buffer.rfind(b"\n", least, end), buffer.rfind(b"\r", least, end)) + 1
             if cut:
