@@ -21,7 +21,7 @@ from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
 from hangtop.panes import PANES
 from hangtop.panes.alarm import CALM
-from hangtop.panes.keys import ACT, LOOK, REPLAY, Key, action_names, all_keys, bound_keys
+from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
@@ -29,6 +29,8 @@ from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.log import PageReading
+from hangtop.screens.acts import ACTS
+from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.driver import QuickDriver, driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.page import PageScreen
@@ -179,11 +181,16 @@ class HangtopApp(App[None]):
             self._driver.write(codes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Letters are letters while a filter is typed; in read-only mode nothing dangerous has a key."""
+        """Letters are letters while a filter is typed; an open plan takes every key; what is not in `keys` has none."""
         if isinstance(self.focused, FilterPrompt):
             return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
-        dangerous = action_names(key for key in ACT if key.dangerous)
-        return not (self.read_only and action in dangerous)
+        if isinstance(self.screen, ActionScreen):
+            return False
+        return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
+
+    def action_act(self, name: str) -> None:
+        """Open the plan, or the screen, of an action."""
+        ACTS[name](self)
 
     async def action_quit(self) -> None:
         self.action_leave()

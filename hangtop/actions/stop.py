@@ -2,63 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from hangtop import text
 from hangtop.model import RunState
+from hangtop.records.gpu import Gpu, GpuProcess
 from hangtop.records.plan import Plan, Refusal, Spared, Target
-from hangtop.records.process import Process
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.verdict import Verdict
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
+RUNNER = "hangtop.actions.runner"
+"""The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
+WORKING = frozenset({"running", "slow"})
+"""Verdicts that speak against a stop."""
 
 
 class Myself(Struct, frozen=True):
-    """Who asks: hangtop's own process, everything above it (the shell, the SSH session), and the user."""
+    """Who asks: hangtop's own process, everything above it (the shell, the SSH session), the user, and the machine.
+
+    `host` as readings name it; empty when all readings are of this machine.
+    """
 
     pid: int
     ancestors: frozenset[int]
     uid: int
+    host: str = ""
 
 
 def plan(state: RunState, me: Myself, rank: int | None = None) -> Plan | Refusal:
     """The processes of the run, or of one rank, that are ours to stop, children before parents."""
-    procs = state.procs
+    procs = _procs_here(state, me)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
     chosen = _of_rank(procs.processes, rank) if rank is not None else list(procs.processes)
     if not chosen:
         return Refusal(f"no process of rank {rank} is known on this machine")
-    spared = [(process, why) for process in chosen if (why := _why_not(process, me)) is not None]
+    spared = [(process, why) for process in chosen if (why := why_not(process, me)) is not None]
     kept = {process.pid for process, _ in spared}
-    targets = [process for process in chosen if process.pid not in kept]
-    if not targets:
+    stopped = [process for process in chosen if process.pid not in kept]
+    if not stopped:
         return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in spared})))
+    gpus = _gpus_here(state, me)
+    targets = targets_of(stopped, gpus)
     what = f"rank {rank}" if rank is not None else "the run"
+    meeting = procs.rendezvous if rank is None else None
     return Plan(
         action="stop",
-        title=f"Stop {what}: {len(targets)} {'process' if len(targets) == 1 else 'processes'}",
-        targets=tuple(map(_target, _deepest_first(targets))),
-        spared=tuple(Spared(f"pid {process.pid} {process.name}", why) for process, why in spared),
-        warnings=tuple(_warnings(targets)),
-        word="stop",
+        title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
+        targets=targets,
+        spared=(*_spared(spared), *_neighbours(targets, gpus)),
+        warnings=(*_warnings(stopped, procs), *_gpu_warnings(targets, gpus)),
+        frees=frees(targets),
+        ports=(meeting.port,) if meeting is not None and meeting.listening else (),
     )
 
 
-def _of_rank(processes: Iterable[Process], rank: int) -> list[Process]:
-    """The processes of a rank and everything below them."""
-    listed = list(processes)
-    members = {process.pid for process in listed if process.rank == rank}
-    grew = True
-    while grew:
-        below = {process.pid for process in listed if process.ppid in members} - members
-        members |= below
-        grew = bool(below)
-    return [process for process in listed if process.pid in members]
+def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
+    """The plan to stop a run that seems to work is run only when its word is typed."""
+    if verdict is None or verdict.word not in WORKING:
+        return plan
+    doubt = f"the run does not seem to hang ({verdict.word}): {verdict.headline}"
+    return replace(plan, word=plan.action, warnings=(doubt, *plan.warnings))
 
 
-def _why_not(process: Process, me: Myself) -> str | None:
+def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tuple[Target, ...]:
+    """The processes as targets, children before parents, with what they hold on these GPUs."""
+    held = _held(gpus)
+    return tuple(_target(process, held.get(process.pid, ())) for process in _deepest_first(processes))
+
+
+def number_of(targets: Sequence[Target]) -> str:
+    """`1 process`, `44 processes`."""
+    return f"{len(targets)} {'process' if len(targets) == 1 else 'processes'}"
+
+
+def frees(targets: Iterable[Target]) -> str:
+    """`490 G on 8 GPUs, 343 G of memory`."""
+    known = list(targets)
+    gpus = {gpu for target in known for gpu in target.gpus}
+    on_gpus = sum(target.gpu_bytes or 0 for target in known)
+    memory = sum(target.rss_bytes or 0 for target in known)
+    parts = [
+        f"{text.size(on_gpus)} on {text.some(len(gpus), 'GPU')}" if on_gpus else text.some(len(gpus), "GPU") if gpus else "",
+        f"up to {text.size(memory)} of memory" if memory else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def why_not(process: Process, me: Myself) -> str | None:
     """Why this process must not be signalled."""
     if process.pid <= 1:
         return "pid 1 keeps the machine or the container alive"
@@ -73,8 +109,44 @@ def _why_not(process: Process, me: Myself) -> str | None:
     if process.role in STAYS:
         return "it serves the whole Ray session"
     if process.state in ("Z", "X"):
-        return "it is dead already and waits for its parent to reap it"
+        return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"
+    if RUNNER in process.command:
+        return "hangtop's runner: it writes the log, and ends with the run"
     return None
+
+
+def _procs_here(state: RunState, me: Myself) -> ProcessReading | None:
+    """The processes of this machine: pids of another one mean nothing here."""
+    if me.host and state.processes:
+        return state.processes.get(me.host)
+    return state.procs
+
+
+def _gpus_here(state: RunState, me: Myself) -> tuple[Gpu, ...]:
+    nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
+    return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
+
+
+def _held(gpus: Iterable[Gpu]) -> dict[int, list[tuple[int, GpuProcess]]]:
+    """(GPU, process on it) by pid."""
+    held: dict[int, list[tuple[int, GpuProcess]]] = {}
+    for gpu in gpus:
+        for process in gpu.processes:
+            if process.visible:
+                held.setdefault(process.pid, []).append((gpu.index, process))
+    return held
+
+
+def _of_rank(processes: Iterable[Process], rank: int) -> list[Process]:
+    """The processes of a rank and everything below them."""
+    listed = list(processes)
+    members = {process.pid for process in listed if process.rank == rank}
+    grew = True
+    while grew:
+        below = {process.pid for process in listed if process.ppid in members} - members
+        members |= below
+        grew = bool(below)
+    return [process for process in listed if process.pid in members]
 
 
 def _deepest_first(processes: Collection[Process]) -> list[Process]:
@@ -90,15 +162,51 @@ def _depth(pid: int, parents: Mapping[int, int]) -> int:
     return len(seen)
 
 
-def _warnings(targets: Iterable[Process]) -> Iterable[str]:
+def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[Spared]:
+    """Alike ones in one line."""
+    reasons: dict[tuple[str, str], list[int]] = {}
+    for process, why in spared:
+        reasons.setdefault((process.name, why), []).append(process.pid)
+    for (name, why), pids in reasons.items():
+        yield Spared(f"{'pid' if len(pids) == 1 else 'pids'} {text.rank_ranges(pids)} {name}", why)
+
+
+def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Spared]:
+    """Other processes on the same GPUs."""
+    ours, used = {target.pid for target in targets}, {gpu for target in targets for gpu in target.gpus}
+    for gpu in gpus:
+        for process in gpu.processes:
+            if gpu.index in used and process.pid not in ours:
+                yield Spared(f"pid {process.pid} on GPU {gpu.index}", f"not this run; it holds {text.size(process.used_bytes)}")
+
+
+def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:
     for process in targets:
         if process.state == "D":
             yield f"pid {process.pid} is {process.doing}: no signal reaches it until its mount or GPU answers"
         if process.tracer_pid:
             yield f"pid {process.pid} is {process.doing}: end the debugger if it survives"
+    here = {process.pid for process in procs.processes}
+    zombies = [process for process in procs.zombies if process.ppid not in here]
+    for ppid in sorted({process.ppid for process in zombies}):
+        pids = text.rank_ranges(process.pid for process in zombies if process.ppid == ppid)
+        helps = "restart the container with an init (docker run --init)" if ppid == 1 else f"end pid {ppid}"
+        yield f"zombies {pids}: pid {ppid} does not reap them; no signal helps, {helps} does"
 
 
-def _target(process: Process) -> Target:
+def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[str]:
+    used = {gpu for target in targets for gpu in target.gpus}
+    for gpu in gpus:
+        if gpu.index not in used:
+            continue
+        if gpu.xid is not None:
+            mend = f"nvidia-smi --gpu-reset -i {gpu.index}, or reboot"
+            yield f"GPU {gpu.index} reported Xid {gpu.xid}: it may keep its memory until it is reset: {mend}"
+        if gpu.status in ("no answer", "lost", "unknown error", "reset needed"):
+            yield f"GPU {gpu.index}: {gpu.status}; processes on it may not end before it is reset or the machine is rebooted"
+
+
+def _target(process: Process, held: Sequence[tuple[int, GpuProcess]]) -> Target:
     return Target(
         pid=process.pid,
         start_ticks=process.start_ticks,
@@ -109,4 +217,6 @@ def _target(process: Process) -> Target:
         rank=process.rank,
         role=process.role,
         rss_bytes=process.rss_bytes,
+        gpus=tuple(sorted({gpu for gpu, _ in held} | set(process.devices if not held else ()))),
+        gpu_bytes=sum(one.used_bytes or 0 for _, one in held) or None,
     )

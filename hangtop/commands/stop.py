@@ -8,43 +8,45 @@ from typing import TextIO
 from hangtop.actions import stop
 from hangtop.actions.perform import myself, perform
 from hangtop.feeds import Feed
-from hangtop.records.plan import Plan, Refusal
+from hangtop.panes.plan_rows import plain, rows, step_rows
+from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import processes_of
-from hangtop.text import clock, size
+
+WIDE = 10_000
+"""Scripts want whole lines."""
 
 
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
     plan = stop.plan(asyncio.run(processes_of(feed)), myself(), rank)
+    return show(plan, "stop", yes=yes, out=out)
+
+
+def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
+    """The same for any plan."""
     if isinstance(plan, Refusal):
-        out.write(f"hangtop stop: {plan.why}\n")
+        out.write(f"hangtop {command}: {plan.why}\n")
         return 2
     out.write("\n".join(lines(plan)) + "\n")
     if not yes:
-        out.write("nothing was done: hangtop stop … --yes does it\n")
+        out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
     return asyncio.run(_carry_out(plan, out))
 
 
 def lines(plan: Plan) -> list[str]:
     """The plan word for word."""
-    shown = [plan.title, f"  TERM, {plan.grace_s:.0f} s, then KILL, in this order:"]
-    for target in plan.targets:
-        rank = "" if target.rank is None else f"rank {target.rank}"
-        memory = "" if target.rss_bytes is None else size(target.rss_bytes)
-        started = f"since {clock(target.started_at)}"
-        shown.append(
-            f"  {target.pid:>8}  {started}  {target.user or '?':<8} {rank:<8} {target.state}  {memory:>7}  {target.command}"
-        )
-    shown += [f"  not touched: {spared.what}: {spared.why}" for spared in plan.spared]
-    shown += [f"  ! {warning}" for warning in plan.warnings]
-    return shown
+    return [plan.title, *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDE))]
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:
     kinds = set()
     async for step in perform(plan):
         kinds.add(step.kind)
-        out.write(f"{clock(step.at)}  {step.kind:<8} {step.text}\n")
-        out.flush()
+        _say(step, out)
     return 1 if kinds & {"survived", "failed"} else 0
+
+
+def _say(step: Step, out: TextIO) -> None:
+    out.write("".join(f"{plain(row)}\n" for row in step_rows((step,), WIDE)))
+    out.flush()

@@ -12,8 +12,8 @@ from textual.binding import Binding, BindingType
 class Key:
     """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there).
 
-    `dangerous`: gone in read-only mode. `bubbles`: what has the focus may take the key first; other keys act at once, in the
-    order of a burst, for over a slow line `/loss` comes in one packet.
+    `dangerous`: gone in read-only mode. `live`: gone in a replay, whose run is not here. `bubbles`: what has the focus may
+    take the key first; other keys act at once, in the order of a burst, for over a slow line `/loss` comes in one packet.
     """
 
     keys: str
@@ -22,6 +22,7 @@ class Key:
     word: str
     help: str
     dangerous: bool = False
+    live: bool = False
     bubbles: bool = False
 
 
@@ -51,14 +52,14 @@ REPLAY: tuple[Key, ...] = (
 )
 """Only while a recording plays."""
 
-ACT: tuple[Key, ...] = ()
-"""What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come."""
+ACT: tuple[Key, ...] = (Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),)
+"""What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 
 NEVER_DROPPED = ("?", "q")
 
 
-def actions(*, read_only: bool) -> tuple[Key, ...]:
-    return tuple(key for key in ACT if not (read_only and key.dangerous))
+def actions(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
+    return tuple(key for key in ACT if not ((read_only and key.dangerous) or (replay and key.live)))
 
 
 def bound_keys(panes: Iterable[tuple[str, str, str]]) -> list[BindingType]:
@@ -75,7 +76,7 @@ def action_names(keys: Iterable[Key]) -> frozenset[str]:
 
 def all_keys(*, read_only: bool, replay: bool) -> tuple[Key, ...]:
     """What can be pressed now, in the order of the footer."""
-    return (*actions(read_only=read_only), *(REPLAY if replay else ()), *LOOK)
+    return (*actions(read_only=read_only, replay=replay), *(REPLAY if replay else ()), *LOOK)
 
 
 def word_of(shown: str) -> str | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.actions import ending
 from hangtop.actions.journal import Journal
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
@@ -136,7 +137,8 @@ def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
         assert child.wait(5) == -signal.SIGTERM
 
 
-def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named() -> None:
+def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 20.0)
     with python(SUPERVISOR) as (_, first):
         steps = stop(target(int(first)))
         survived = [step for step in steps if step.kind == "survived"]

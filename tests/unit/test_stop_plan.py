@@ -70,7 +70,7 @@ def test_what_is_not_ours_is_named_and_spared() -> None:
     assert "belongs to root" in reasons["pid 104 python"]
     assert "cannot be seen" in reasons["pid 105 python"]
     assert "Ray session" in reasons["pid 106 python"]
-    assert "waits for its parent" in reasons["pid 107 python"]
+    assert "must reap it or end" in reasons["pid 107 python"]
     assert "your shell or session" in reasons["pid 45 python"]
     assert "this is hangtop" in reasons["pid 50 python"]
 

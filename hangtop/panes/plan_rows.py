@@ -1,0 +1,161 @@
+"""A plan and its steps, row by row: the confirm screen paints them, the commands print them. Pure, and without Textual."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from hangtop import text
+from hangtop.panes.stack_rows import BLANK, Row, Span
+from hangtop.records.plan import Plan, Removal, Start, Step, Target
+
+ALIKE = frozenset({"data worker", "compiler"})
+"""Of these there are many: neighbours in the order of signals share a line, which names every pid."""
+LABEL_CELLS = 9
+STEP_ROLES = {
+    "doing": "muted",
+    "done": "ink",
+    "skipped": "warn",
+    "survived": "bad bold",
+    "failed": "bad bold",
+    "proof": "ok bold",
+}
+SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "failed": "✗", "proof": "✓"}
+
+
+def rows(plan: Plan, width: int) -> list[Row]:
+    """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer."""
+    found: list[Row] = []
+    if plan.targets:
+        found += [_how(plan), BLANK, *_target_rows(plan.targets, width), BLANK]
+    if plan.removals:
+        found += [*_removal_rows(plan.removals), BLANK]
+    if plan.start is not None:
+        found += [*_start_rows(plan.start, width), BLANK]
+    if plan.frees:
+        found += _labelled("frees", [plan.frees], width, "ink")
+    found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
+    found += _labelled("then", list(_proof(plan)), width, "ink")
+    found += _labelled("beware", list(plan.warnings), width, "warn")
+    return found
+
+
+def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
+    """What was done, a line each, the proof in its colour."""
+    return [row for step in steps for row in _step(step, width)]
+
+
+def plain(row: Row) -> str:
+    """A row as text."""
+    return "".join(words for words, _ in row).rstrip()
+
+
+def _how(plan: Plan) -> Row:
+    order = "Children first, in the order shown." if len(plan.targets) > 1 else ""
+    return (
+        ("TERM", "ink bold"),
+        (f", up to {plan.grace_s:.0f} s, then ", "muted"),
+        ("KILL", "ink bold"),
+        (f". {order}".rstrip(), "muted"),
+    )
+
+
+def _target_rows(targets: Sequence[Target], width: int) -> Iterator[Row]:
+    users = max(4, *(len(target.user or "?") for target in targets))
+    yield ((f"{'pid':>9}  {'started':<8}  {'user':<{users}}  {'rank':>5}  {'gpu':>4}  s  command", "muted"),)
+    for group in _grouped(targets):
+        yield from _group_rows(group, users, width)
+
+
+def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
+    """Neighbours of one kind and state together, all others alone. The order stays."""
+    group: list[Target] = []
+    for target in targets:
+        if group and target.role in ALIKE and _kind(group[-1]) == _kind(target):
+            group.append(target)
+            continue
+        if group:
+            yield group
+        group = [target]
+    if group:
+        yield group
+
+
+def _kind(target: Target) -> tuple[object, ...]:
+    return target.role, target.state, target.user, target.command
+
+
+def _group_rows(group: Sequence[Target], users: int, width: int) -> Iterator[Row]:
+    first = group[0]
+    ranks = text.rank_ranges(target.rank for target in group if target.rank is not None) or "–"
+    gpus = text.rank_ranges(gpu for target in group for gpu in target.gpus) or "–"
+    pid = str(first.pid) if len(group) == 1 else f"{len(group)} pids"
+    odd = "bad" if first.state in ("D", "Z") else "ink"
+    yield (
+        (f"{pid:>9}  ", "ink"),
+        (f"{text.clock(first.started_at):<8}  ", "muted"),
+        (f"{first.user or '?':<{users}}  ", "ink"),
+        (f"{ranks:>5}  {gpus:>4}  ", "ink"),
+        (f"{first.state}  ", odd),
+        (first.command, "ink"),
+    )
+    if len(group) > 1:
+        indent = " " * 11
+        pids = text.rank_ranges(target.pid for target in group)
+        for line in textwrap.wrap(pids, max(20, width - len(indent)), break_long_words=False):
+            yield ((indent, ""), (line, "muted"))
+
+
+def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
+    total = sum(removal.allocated_bytes for removal in removals)
+    yield (
+        ("Moved aside, looked at again, then deleted", "ink bold"),
+        (f": {len(removals)} {'path' if len(removals) == 1 else 'paths'}, {text.size(total)}", "muted"),
+    )
+    yield ((f"{'size':>9}  {'last used':<9}  {'what':<14}  path", "muted"),)
+    for removal in removals:
+        number = f"  ({text.some(removal.files, 'file')})" if removal.folder else ""
+        yield (
+            (f"{text.size(removal.allocated_bytes):>9}  ", "ink"),
+            (f"{text.clock(removal.newest_at):<9}  {removal.kind:<14}  ", "muted"),
+            (removal.path, "ink"),
+            (number, "muted"),
+        )
+
+
+def _start_rows(start: Start, width: int) -> Iterator[Row]:
+    yield (("Started", "ink bold"), (f": attempt {start.attempt}, it goes on when hangtop ends", "muted"))
+    for name, value in sorted(start.set_env.items()):
+        yield (("  ", ""), (f"{name}={shlex.quote(value)}", "accent"))
+    for number, line in enumerate(textwrap.wrap(shlex.join(start.argv), max(20, width - 4), break_on_hyphens=False)):
+        yield (("    " if number else "  ", ""), (line, "ink"))
+    yield from _labelled("in", [start.cwd], width, "muted")
+    yield from _labelled("log", [start.log], width, "muted")
+    environ = "hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}"
+    yield from _labelled("environ", [environ], width, "muted")
+
+
+def _proof(plan: Plan) -> Iterator[str]:
+    if plan.targets:
+        gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
+        ports = f", that port {plan.ports[0]} is free," if plan.ports else ""
+        yield f"reads the process table{gpus} again{ports} and names what is left and why"
+    if plan.removals:
+        yield "names what was left in place and why"
+
+
+def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:
+    for number, sentence in enumerate(sentences):
+        head: Span = (f"{label if not number else '':<{LABEL_CELLS}}", "muted")
+        for part in textwrap.wrap(sentence, max(20, width - LABEL_CELLS), break_on_hyphens=False):
+            yield (head, (part, role))
+            head = (" " * LABEL_CELLS, "")
+
+
+def _step(step: Step, width: int) -> Iterator[Row]:
+    role = STEP_ROLES[step.kind]
+    head: tuple[Span, ...] = ((f"{text.clock(step.at)}  ", "muted"), (f"{SIGNS[step.kind]} ", role))
+    for part in textwrap.wrap(step.text, max(20, width - 12), break_on_hyphens=False):
+        yield (*head, (part, role))
+        head = ((" " * 12, ""),)

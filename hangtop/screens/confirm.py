@@ -1,0 +1,226 @@
+"""An action from its plan to its proof, on one screen. What is shown is what is done: the plan is made once, when asked for.
+
+Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs only once that word is typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Literal, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from hangtop.actions.proof import gpu_memory
+from hangtop.panes.line import BLANK, LineView, Row, between, cut
+from hangtop.panes.plan_rows import rows, step_rows
+from hangtop.panes.view import View
+from hangtop.records.plan import Plan, Refusal, Step
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+
+Phase = Literal["looking", "refused", "asking", "running", "over"]
+Made = Plan | Refusal | None
+LOOK_S = 0.25
+MARGIN = 4
+"""Lines above and below the box, its border and padding among them."""
+
+
+class ActionBody(LineView):
+    """Title, then plan or steps; scrolls when there are more rows than lines."""
+
+    DEFAULT_CSS = "ActionBody { height: auto; background: $surface; }"
+
+    def show(self, view: View) -> None:
+        screen = cast("ActionScreen", self.screen)
+        width = max(1, self.size.width)
+        title, *found = screen.rows(width)
+        room = max(3, screen.size.height - 2 * MARGIN - 2)
+        self.styles.height = min(len(found), room) + 2
+        last = max(0, len(found) - room)
+        screen.top = last if screen.follows else max(0, min(screen.top, last))
+        shown = found[screen.top : screen.top + room]
+        self.paint([cut(row, width) for row in (title, BLANK, *shown)])
+
+
+class ActionFoot(LineView):
+    DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
+
+    def show(self, view: View) -> None:
+        left, right = cast("ActionScreen", self.screen).foot()
+        self.paint((between(left, right, max(1, self.size.width)),))
+
+
+class ActionScreen(ModalScreen[None]):
+    """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
+
+    `run` carries a plan out. With `title` and no plan to confirm, `run` is begun at once: see `Errand`.
+    """
+
+    CSS = """
+    ActionScreen { align: center middle; background: $background 60%; }
+    ActionScreen #box { width: 92%; max-width: 132; height: auto; border: heavy $error; background: $surface; padding: 1 2; }
+    ActionScreen.calm #box { border: heavy $accent; }
+    ActionScreen.ascii #box { border: ascii $error; }
+    """
+
+    def __init__(self, make: Callable[[], Made], run: Callable[[Plan], AsyncIterator[Step]], verb: str) -> None:
+        super().__init__()
+        self._make, self._run, self._verb = make, run, verb
+        self.phase: Phase = "looking"
+        self.plan: Plan | None = None
+        self.steps: list[Step] = []
+        self.top = 0
+        self.armed = False
+        self.typed = ""
+        self._why = ""
+        self._ended_at: float | None = None
+
+    @property
+    def hangtop(self) -> HangtopApp:
+        return cast("HangtopApp", self.app)
+
+    @property
+    def follows(self) -> bool:
+        """Steps scroll by themselves."""
+        return self.phase == "running"
+
+    def compose(self) -> ComposeResult:
+        self.set_class(self.hangtop.ascii, "ascii")
+        with Vertical(id="box"):
+            yield ActionBody()
+            yield ActionFoot()
+
+    def on_mount(self) -> None:
+        self.set_interval(LOOK_S, self.look)
+        self.look()
+
+    def look(self) -> None:
+        """Make the plan as soon as it can be made, and once; finish the proof."""
+        if self.phase == "looking":
+            self._settle(self._make())
+        elif self.phase == "running" and self.plan is not None and self._ended_at is not None:
+            app = self.hangtop
+            proof = gpu_memory(self.plan, app.state, self._ended_at, app.now())
+            if proof is not None:
+                self.steps += proof
+                self.phase = "over"
+        self.show(self.hangtop.view)
+
+    def show(self, view: View) -> None:
+        if self.is_mounted:
+            for part in self.query(LineView):
+                part.show(view)
+
+    def rows(self, width: int) -> list[Row]:
+        """The title, then what is to be read."""
+        if self.plan is None:
+            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), ((self._why, "ink"),)]
+        title: Row = ((self.plan.title, "bad bold"),)
+        if self.phase == "asking":
+            return [title, *rows(self.plan, width)]
+        return [title, *step_rows(self.steps, width), *self._outlook()]
+
+    def foot(self) -> tuple[Row, Row]:
+        """(buttons, keys)."""
+        match self.phase:
+            case "asking":
+                return self._buttons()
+            case "running":
+                return (("at work …", "muted"),), (("Esc ", "accent bold"), ("back, it goes on", "muted"))
+            case _:
+                return BLANK, (("↑↓ ", "accent bold"), ("scroll   ", "muted"), ("Esc ", "accent bold"), ("close", "muted"))
+
+    def on_key(self, event: events.Key) -> None:
+        """Every key of this screen; nothing else of the program listens while it is open."""
+        event.stop()
+        event.prevent_default()
+        match event.key:
+            case "escape":
+                self.dismiss()
+            case "ctrl+c" | "ctrl+q":
+                self.hangtop.action_leave()
+            case "up" | "down" | "pageup" | "pagedown":
+                self.top += {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[event.key]
+            case "enter":
+                self._enter()
+            case key if self.phase == "asking":
+                self._answer(key, event.character)
+            case "q":
+                self.hangtop.action_leave()
+        if self.is_current:
+            self.show(self.hangtop.view)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.top += 3
+        self.show(self.hangtop.view)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.top -= 3
+        self.show(self.hangtop.view)
+
+    def _settle(self, made: Made) -> None:
+        match made:
+            case Plan() as plan:
+                self.plan, self.phase = plan, "asking"
+            case Refusal(why=why):
+                self._why, self.phase = why, "refused"
+
+    def _answer(self, key: str, character: str | None) -> None:
+        """Letters type the word of a dangerous plan; arrows go to the button and back."""
+        word = self.plan.word if self.plan else ""
+        if word:
+            if key == "backspace":
+                self.typed = self.typed[:-1]
+            elif character is not None and character.isprintable() and len(self.typed) < 2 * len(word):
+                self.typed += character
+            self.armed = self.typed == word
+        elif key in ("right", "left", "tab", "shift+tab"):
+            self.armed = key == "right" or (key == "tab" and not self.armed)
+        elif key == "q":
+            self.hangtop.action_leave()
+
+    def _enter(self) -> None:
+        if self.phase == "running":
+            return
+        if self.phase == "asking" and self.armed and self.plan is not None:
+            self.phase = "running"
+            self.hangtop.run_worker(self._carry_out(self.plan), name="action", exclusive=False)
+        elif not self.typed or self.phase != "asking":
+            self.dismiss()
+
+    async def _carry_out(self, plan: Plan) -> None:
+        async for step in self._run(plan):
+            self.steps.append(step)
+            if self.is_current:
+                self.show(self.hangtop.view)
+        self._ended_at = self.steps[-1].at if self.steps else self.hangtop.now()
+        if self.is_current:
+            self.look()
+
+    def _outlook(self) -> list[Row]:
+        """What is still waited for."""
+        waits = self._ended_at is not None and self.phase == "running"
+        return [(("          … waits for the driver to give GPU memory back", "muted"),)] if waits else []
+
+    def _buttons(self) -> tuple[Row, Row]:
+        word = self.plan.word if self.plan else ""
+        act = f"{self._verb}"
+        if word:
+            typed: Row = ((f"type {word} ", "bad bold"), (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"))
+            return typed, _keys((("Enter", act if self.armed else "cancel" if not self.typed else "–"), ("Esc", "cancel")))
+        cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
+        buttons: Row = ((" Cancel ", cancel), ("   ", ""), (f" {act} ", do))
+        if self.armed:
+            return buttons, _keys((("Enter", act), ("←", "back"), ("Esc", "cancel")))
+        return buttons, _keys((("Enter", "cancel"), ("→ Enter", act), ("Esc", "cancel")))
+
+
+def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:
+    row: list[tuple[str, str]] = []
+    for key, what in pairs:
+        row += [("   " if row else "", ""), (f"{key} ", "accent bold"), (what, "muted")]
+    return tuple(row)

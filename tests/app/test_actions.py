@@ -1,0 +1,245 @@
+"""What a key may do to the run: the plan first, Cancel by default, then every step and the proof, on one screen."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from play import Clock, MemoryFeed, screen_text, session, settle
+
+from hangtop.app import HangtopApp
+from hangtop.records.ask import Ask
+from hangtop.records.plan import Plan
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.reading import Reading
+from hangtop.screens.confirm import ActionScreen
+from hangtop.sources.processes import open_table
+
+WILLING = "import time; print(flush=True); time.sleep(600)"
+
+
+@pytest.fixture(autouse=True)
+def _own_action_log(monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+@contextmanager
+def running(count: int = 1) -> Iterator[list[Process]]:
+    """Real processes, as the process source would tell of them."""
+    children = [
+        subprocess.Popen([sys.executable, "-c", WILLING], stdout=subprocess.PIPE, start_new_session=True) for _ in range(count)
+    ]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            child.stdout.readline()
+        yield [described(child.pid, rank) for rank, child in enumerate(children)]
+    finally:
+        for child in children:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait(10)
+            assert child.stdout is not None
+            child.stdout.close()
+
+
+def described(pid: int, rank: int) -> Process:
+    table = open_table()
+    table.refresh((pid,))
+    stat = table.stats[pid]
+    command = " ".join(table.command(pid))
+    started_at = table.started_at(stat.start_ticks)
+    return Process(
+        pid, started_at, stat.start_ticks, os.getpid(), "python", command, "S", "rank", rank, uid=os.geteuid(), user="alice"
+    )
+
+
+class DeafFeed(MemoryFeed):
+    """Takes questions down and answers none."""
+
+    def ask(self, ask: Ask) -> None:
+        self.questions = [*getattr(self, "questions", []), ask]
+
+
+def app_over(processes: list[Process], name: str = "stalled", **options: object) -> HangtopApp:
+    spec, readings, at = session(name)
+    host = os.uname().nodename
+    feed = DeafFeed([*readings, Reading("procs", host, at, ProcessReading(processes=tuple(processes)))])
+    return HangtopApp(spec, feed, now=Clock(at), **options)  # type: ignore[arg-type]
+
+
+async def over(pilot, app: HangtopApp) -> ActionScreen:
+    """The action screen, once all is done."""
+    screen = app.screen
+    assert isinstance(screen, ActionScreen)
+    for _ in range(600):
+        if screen.phase == "over":
+            break
+        await asyncio.sleep(0.05)
+    assert screen.phase == "over"
+    await pilot.pause()
+    return screen
+
+
+def alive(process: Process) -> bool:
+    table = open_table()
+    table.refresh((process.pid,))
+    stat = table.stats.get(process.pid)
+    return stat is not None and stat.state not in "ZX"
+
+
+async def test_the_plan_is_shown_and_enter_twice_does_nothing():
+    with running(2) as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k")
+            text = screen_text(app)
+            assert "Stop the run: 2 processes" in text
+            for process in processes:
+                assert f"{process.pid}" in text
+            assert "Cancel" in text
+            assert "Stop 2 processes" in text
+            await pilot.press("enter", "enter")
+            await pilot.pause(0.2)
+            assert not isinstance(app.screen, ActionScreen)
+            assert all(map(alive, processes))
+
+
+async def test_escape_cancels_also_with_the_button_chosen():
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k", "right", "escape", "enter")
+            await pilot.pause(0.2)
+            assert all(map(alive, processes))
+
+
+async def test_right_and_enter_stop_the_run_and_prove_it():
+    with running(2) as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k", "right", "enter")
+            await over(pilot, app)
+            text = screen_text(app)
+            assert "SIGTERM to pid" in text
+            assert "all 2 processes of the plan are gone" in text
+            assert not any(map(alive, processes))
+            await pilot.press("escape")
+            assert app.screen is app.watch_screen
+
+
+async def test_a_chosen_rank_is_stopped_alone():
+    with running(2) as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            app.choose_rank(1)
+            await pilot.press("k")
+            assert "Stop rank 1: 1 process" in screen_text(app)
+            await pilot.press("right", "enter")
+            await over(pilot, app)
+            assert alive(processes[0])
+            assert not alive(processes[1])
+
+
+async def test_the_target_is_frozen_when_the_key_is_pressed():
+    with running(2) as processes:
+        app = app_over(processes[:1])
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k")
+            app.feed.put(Reading("procs", os.uname().nodename, app.now(), ProcessReading(processes=tuple(processes))))
+            await settle(pilot, app)
+            assert "1 process " in screen_text(app)
+            await pilot.press("right", "enter")
+            await over(pilot, app)
+            assert alive(processes[1])
+
+
+async def test_a_run_that_works_is_stopped_only_when_the_word_is_typed():
+    with running() as processes:
+        app = app_over(processes, "healthy")
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k")
+            assert "does not seem to hang" in screen_text(app)
+            assert "type stop" in screen_text(app)
+            await pilot.press("right", "enter")
+            await pilot.pause(0.2)
+            assert alive(processes[0])
+            assert app.screen is app.watch_screen
+            await pilot.press("k", *"sto", "enter")
+            await pilot.pause(0.2)
+            assert alive(processes[0])
+            await pilot.press("p", "enter")
+            await over(pilot, app)
+            assert not alive(processes[0])
+
+
+async def test_letters_of_the_word_do_nothing_else():
+    app = app_over([], "healthy")
+    plan = Plan("clean", "Clean", word="clean test")
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        theme = app.theme
+        app.push_screen(ActionScreen(lambda: plan, None, "Clean"))  # type: ignore[arg-type]
+        await pilot.pause()
+        await pilot.press(*"clean test".replace(" ", ""))
+        assert app.theme == theme
+        assert isinstance(app.screen, ActionScreen)
+        assert app.screen.typed == "cleantest"
+        assert not app.screen.armed
+
+
+async def test_read_only_and_replay_have_no_dangerous_key():
+    with running() as processes:
+        app = app_over(processes, read_only=True)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            assert "k stop" not in screen_text(app)
+            await pilot.press("k")
+            assert app.screen is app.watch_screen
+
+
+async def test_why_there_is_no_plan_is_said_in_one_line():
+    app = app_over([])
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("k")
+        assert "no process of this run is known on this machine" in screen_text(app)
+        await pilot.press("enter")
+        assert app.screen is app.watch_screen
+
+
+async def test_what_was_begun_goes_on_when_hangtop_ends():
+    """The screen is closed right after the first step; the stubborn process still gets its KILL."""
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    child = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None
+    try:
+        child.stdout.readline()
+        app = app_over([described(child.pid, 0)])
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k", "right", "enter")
+            screen = app.screen
+            assert isinstance(screen, ActionScreen)
+            while not screen.steps:
+                await asyncio.sleep(0.02)
+            await pilot.press("ctrl+c")
+        assert await asyncio.to_thread(child.wait, 40) == -signal.SIGKILL
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait(10)
+        child.stdout.close()
