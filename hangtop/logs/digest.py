@@ -35,8 +35,8 @@ from hangtop.records.log import LogLine
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 200  # hits in a block from which it pays to leave out literals that have no more to say
-_WALKS = 8  # times that this is done in a block
-_BETWEEN = 500  # lines that are read to see whether a silence was one
+_WALKS = 2  # times that this is done in a block
+_BETWEEN = 300  # lines that are read to see whether a silence was one
 
 
 class _Writer(Struct):
@@ -145,13 +145,17 @@ class Digest:
         self._clock.look_for_year(block.data)
         self._walks = 0
         self._messages.resume(lines, lines.first())
-        picked = pick(self._hits(block), lines, self._index, self._free.is_open)
+        hits = self._hits(block)
+        picked = pick(hits, lines, self._index, self._free.is_open)
         done = -1
         for index in picked.at:
             if index >= done:
                 span = lines.span(index)
                 self._line(lines, span, index)
                 done = span.end
+        if len(hits) > _CROWD:
+            said = {number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects)}
+            self._said |= said
         self._messages.skipped(picked.skipped, self._index.signatures)
         if not block.open:
             self._free.end_block(block.data)
@@ -164,9 +168,6 @@ class Digest:
         hits = find_folded(block.data, find) if folded else find(block.data)
         if block.seen:
             hits = [hit for hit in hits if hit[2] > block.seen]
-        if len(hits) > _CROWD:
-            said = {number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects)}
-            self._said = self._said | said
         return hits
 
     def _line(self, lines: Lines, span: Span, index: int) -> None:

@@ -83,22 +83,28 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
 
     There is no early end and no cap: the rank that lags, and so stands furthest back, is the one that matters.
     """
-    seen: set[tuple[int, bytes]] = set()
+    seen: dict[int, set[bytes]] = {number: set() for number in many}
     found: list[int] = []
-    data, name, bars = lines.block.data, lines.name, lines.has_bars
+    data, bars = lines.block.data, lines.has_bars
+    rfind = data.rfind  # this loop runs once for each hit of a flood: a million times a second
     line_start, row, pieces = len(data), len(data), 0
     for number, start, _ in reversed(hits):
         if start >= line_start or number not in many:
             continue
-        line_start = data.rfind(b"\n", 0, start) + 1
+        line_start = rfind(b"\n", 0, start) + 1
         if bars:
             pieces = pieces + 1 if line_start == row else 0
             row = line_start
             if pieces < PIECES:
                 line_start = lines.start(start)
-        sure = data.startswith(_SURE, line_start)
-        key = (number, data[line_start : line_start + _SURE_BYTES] if sure else name(line_start, start))
-        if key not in seen:
-            seen.add(key)
-            found.append(start)
+        name = data[line_start : line_start + _SURE_BYTES]
+        known = seen[number]
+        if name in known:
+            continue
+        if not name.startswith(_SURE):
+            name = b":" + lines.name(line_start, start)
+            if name in known:
+                continue
+        known.add(name)
+        found.append(start)
     return found
