@@ -38,6 +38,11 @@ def cell_of(row: RankRow | None) -> tuple[str, str]:
     """Sign and role of one rank."""
     if row is None:
         return "□", "stale"
+    sign, role = _distance(row)
+    return sign, "accent bold reverse" if row.chosen else role
+
+
+def _distance(row: RankRow) -> tuple[str, str]:
     if row.rank.state in ("Z", "X"):
         return "✗", "bad"
     if row.role == "bad" or (row.role and row.rank.lag):
@@ -101,8 +106,8 @@ def legend_row(rows: Sequence[Row]) -> Row:
 
 
 def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
-    """The odd ranks as a table; what does not fit is counted."""
-    odd = [row for row in rows if row.role]
+    """The odd ranks and the chosen one as a table; what does not fit is counted."""
+    odd = [row for row in rows if row.role or row.chosen]
     if not odd:
         return []
     table = table_rows(odd, width, hosts=any(row.rank.host for row in odd))

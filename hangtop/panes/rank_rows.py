@@ -11,7 +11,7 @@ from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, dotted
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
-from hangtop.ranks import Rank, join
+from hangtop.ranks import Rank
 from hangtop.records.verdict import Verdict
 
 QUIET_BAR = 6
@@ -50,7 +50,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
             chosen=rank.rank == chosen,
             silent=bool(verdict and verdict.word in ("stalled", "hung", "crashed")),
         )
-        for rank in join(view.state)
+        for rank in view.ranks
     ]
     return tuple(sorted(rows, key=lambda row: (odd.get(row.rank.rank, len(odd)), row.rank.rank)))
 
@@ -59,7 +59,7 @@ def world_of(view: View) -> int:
     """How many ranks the run has, as far as the log says."""
     log = view.state.log
     named = log.world if log is not None and log.world is not None else 0
-    return max(named, len(view.state.ranks), max(view.state.ranks, default=-1) + 1)
+    return max(named, max((rank.rank for rank in view.ranks), default=-1) + 1)
 
 
 def odd_role(verdict: Verdict | None) -> str:
@@ -193,12 +193,12 @@ def _doing(row: RankRow) -> Row:
     return ((row.doing or "", f"{row.role} bold" if row.role else "muted"),)
 
 
-def table_rows(rows: Sequence[RankRow], width: int, *, hosts: bool = False) -> list[Row]:
-    """Column titles and one row a rank."""
+def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
+    """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
     columns = fitting(snugged(columns_for(rows, hosts=hosts), rows), width)
     if BAR in columns:
         columns = [replace(column, title="") if column is QUIET else column for column in columns]
-    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows)]
+    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown])]
 
 
 def summary(view: View, rows: Sequence[RankRow]) -> Row:

@@ -42,13 +42,13 @@ class RanksPane(Pane):
         self._lines: tuple[int | None, ...] = ()
 
     def want(self, view: View, width: int) -> Want:
-        ranks = len(view.state.ranks)
+        ranks = len(view.ranks)
         if not ranks:
             return Want(1)
         if ranks <= MOST_ROWS:
             return Want(HEAD_LINES + ranks)
         lines = max(LEAST_GRID, self.app.size.height // 2 - 6)
-        return Want(len(self._grid(view, rank_rows(view), width, lines + HEAD_LINES)), wide=True)
+        return Want(len(self._grid(view, rank_rows(view, self.chosen), width, lines + HEAD_LINES)), wide=True)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)
@@ -67,14 +67,11 @@ class RanksPane(Pane):
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         room = max(1, height - HEAD_LINES)
         self.top = _kept_in_sight(self.top, self._chosen_line(), room, len(rows))
-        shown = rows[self.top : self.top + room]
-        titles, *table = table_rows(rows, width) if len(rows) <= MOST_ROWS else _window(rows, self.top, room, width)
-        if len(rows) <= MOST_ROWS:
-            table = table[self.top : self.top + room]
-        self._lines = (None, None, *(row.rank.rank for row in shown))
-        hidden = len(rows) - len(shown)
-        right: Row = ((f"{self.top + 1}-{self.top + len(shown)} of {len(rows)}", "muted"),) if hidden else BLANK
-        return [self.head(summary(view, rows), width, right), titles, *table]
+        shown = slice(self.top, self.top + room)
+        self._lines = (None, None, *(row.rank.rank for row in rows[shown]))
+        last = min(shown.stop, len(rows))
+        right: Row = ((f"{self.top + 1}-{last} of {len(rows):,}", "muted"),) if len(rows) > room else BLANK
+        return [self.head(summary(view, rows), width, right), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         world = world_of(view)
@@ -85,7 +82,7 @@ class RanksPane(Pane):
         grid = [*grid, BLANK, legend_row(grid)]
         odd = odd_rows(rows, right if beside else width, max(3, height - 8))
         side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
-        top = self.head(dotted((summary(view, rows), ((f"{world} ranks", "muted"),))), width)
+        top = self.head(dotted((summary(view, rows), ((f"{world:,} ranks", "muted"),))), width)
         if not beside:
             return [top, *odd, *([BLANK] if odd else []), *grid]
         lines = max(len(grid), len(side))
@@ -138,11 +135,6 @@ def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
 
 def _nothing(view: View) -> Row:
     return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)
-
-
-def _window(rows: tuple[RankRow, ...], top: int, room: int, width: int) -> list[Row]:
-    """Only the rows in sight are made: there may be a thousand."""
-    return table_rows(rows[top : top + room], width)
 
 
 def _kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from hangtop.diagnosis.history import Entry
 from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
+from hangtop.ranks import Rank, join
 from hangtop.records.verdict import Verdict
 from hangtop.spec import WatchSpec
 
 
 @dataclass(frozen=True)
 class View:
-    """`verdict` is `None` before the first log reading. `title` names the run: its log. `history`: what was said, oldest first."""
+    """`verdict` is `None` before the first log reading. `title` names the run. `history`: what was said, oldest first."""
 
     state: RunState
     verdict: Verdict | None
@@ -23,6 +25,11 @@ class View:
     alarm: Alarm = CALM
     calm: bool = False
     history: tuple[Entry, ...] = ()
+
+    @cached_property
+    def ranks(self) -> tuple[Rank, ...]:
+        """All that is known of each rank, joined once a paint."""
+        return join(self.state)
 
     @property
     def reading_yet(self) -> bool:

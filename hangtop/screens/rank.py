@@ -16,7 +16,7 @@ from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.log_rows import line_row
 from hangtop.panes.rank_rows import odd_role, world_of
 from hangtop.panes.view import View
-from hangtop.ranks import Rank, join
+from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
@@ -132,7 +132,7 @@ class RankScreen(PageScreen):
         return ((view.title, "ink bold"), ("   ", ""), (f"rank {self.rank} of {world_of(view)}", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
-        ranks = join(view.state)
+        ranks = view.ranks
         rank = next((rank for rank in ranks if rank.rank == self.rank), None)
         if rank is None:
             return [((f"Nothing is known of rank {self.rank} any more.", "muted"),)]

@@ -17,7 +17,7 @@ from hangtop.panes.alarm import CALM, Alarm
 from hangtop.panes.arrange import Want, arrange
 from hangtop.panes.columns import Column, fitting
 from hangtop.panes.footer import footer_row, source_sign
-from hangtop.panes.heat import blocks_of, grid_rows
+from hangtop.panes.heat import blocks_of, grid_rows, odd_rows
 from hangtop.panes.keys import Key, all_keys
 from hangtop.panes.line import between, cut, head, pad, width_of
 from hangtop.panes.log_rows import line_row, silence_row
@@ -250,6 +250,13 @@ class TestHeat:
         assert cells.count(("◆", "bad")) == 2
         assert cells.count(("□", "stale")) == 8
         assert [block.label for block in blocks if block.odd] == ["n19"]
+
+    def test_the_chosen_rank_is_marked_and_stands_beside_the_odd_ones(self):
+        rows = rank_rows(view_of("many"), chosen=100)
+        cells = [cell for block in blocks_of(rows, 256) for cell in block.cells]
+        assert cells[100] == ("■", "accent bold reverse")
+        assert [plain(row).split()[-1] for row in odd_rows(rows, 80, 9)[1:]].count("?") == 0
+        assert "100" in plain(odd_rows(rows, 80, 9)[-1])
 
     @pytest.mark.parametrize(("width", "lines"), [(118, 14), (98, 14), (78, 12), (58, 6), (40, 3)])
     def test_it_fits_wherever_it_must(self, width, lines):
