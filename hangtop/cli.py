@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import reduce
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 
 from hangtop import __version__
-from hangtop.config import Config, ConfigError, config_dir
-from hangtop.config import load as load_config
+from hangtop.config import config_dir
+from hangtop.options import (
+    LOOK,
+    WATCH,
+    bad_data_said,
+    options,
+    read_config,
+    recorder,
+    system_language,
+    watch_look,
+    watch_spec,
+)
 from hangtop.spec import DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-WATCH = (
-    click.option("--log", "logs", multiple=True, metavar="PATH", help="Log to watch: file, glob, directory, or - for stdin."),
-    click.option(
-        "--pid", "pids", multiple=True, type=int, metavar="PID", help="A process of the run, where hangtop does not find it."
-    ),
-    click.option("--profile", metavar="NAME|FILE", help="Take this framework's stages instead of finding them from the log."),
-    click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that is too long.  [default: 120]"),
-    click.option("--sources", metavar="LIST", help="What to read: log,procs,gpu,ray,stacks,nccl,checkpoints."),
-    click.option("--ray", metavar="ADDRESS|auto|off", help="Ray cluster of the run.  [default: auto]"),
-    click.option("--ckpt", metavar="DIR", help="Directory in which checkpoints grow, where hangtop does not find it."),
-    click.option(
-        "--config", "config", type=click.Path(path_type=Path), metavar="FILE", help="Config file instead of the usual one."
-    ),
-)
-LOOK = (
-    click.option("--theme", metavar="NAME", help="Colours: dark, light, safe, ansi or one of yours."),
-    click.option(
-        "--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the session down, for `hangtop replay`."
-    ),
-    click.option("--read-only", is_flag=True, help="No key can change anything."),
-    click.option("--calm", is_flag=True, help="Nothing flashes, no bell."),
-    click.option("--plain", is_flag=True, help="One line per change instead of the screen."),
-)
-
-
-def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
-    """A decorator that gives a command these groups of options, in order."""
-    wanted = [option for group in groups for option in group]
-    return lambda command: reduce(lambda done, option: option(done), reversed(wanted), command)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -275,91 +251,6 @@ def probe() -> None:
     from hangtop.probe import main as probe_main
 
     probe_main()
-
-
-def read_config(path: Path | None) -> Config:
-    """The config, or exit 2 with one line."""
-    try:
-        return load_config(path)
-    except ConfigError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
-    """What to watch: the command line first, then the config file, then the defaults."""
-    sources = tuple(given["sources"].split(",")) if given["sources"] else config.sources or DEFAULT_SOURCES
-    unknown = sorted(set(sources) - set(DEFAULT_SOURCES))
-    if unknown:
-        raise click.UsageError(f"--sources: no source is named {', '.join(unknown)}; there are {', '.join(DEFAULT_SOURCES)}")
-    profile = given["profile"] or config.profile
-    if profile:
-        check_profile(profile)
-    return WatchSpec(
-        logs=given["logs"],
-        pids=given["pids"],
-        profile=profile,
-        stall_s=given["stall"] or config.stall or DEFAULT_STALL_S,
-        sources=(*sources, "pages"),
-        ray=given["ray"] or config.ray or "auto",
-        checkpoint_dir=given["ckpt"],
-        config_dir=str(config_dir()),
-    )
-
-
-@contextmanager
-def bad_data_said() -> Iterator[None]:
-    """A broken profile or signature of the person's ends with one line: file, line, key."""
-    from hangtop.logs.catalog import CatalogError
-
-    try:
-        yield
-    except (CatalogError, OSError) as error:
-        raise click.UsageError(str(error)) from error
-
-
-def system_language() -> str:
-    """zh where the locale says so, else en."""
-    spoken = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
-    return "zh" if spoken.startswith("zh") else "en"
-
-
-def check_profile(profile: str) -> None:
-    """A profile that is not there or is broken ends here, with file, key and line."""
-    from hangtop.logs.catalog import CatalogError
-    from hangtop.logs.catalog import load as load_catalog
-
-    is_file = "/" in profile or profile.endswith(".toml")
-    try:
-        known = load_catalog(config_dir(), Path(profile) if is_file else None).profiles
-    except (CatalogError, OSError) as error:
-        raise click.UsageError(f"--profile: {error}") from error
-    if not is_file and profile not in known:
-        raise click.UsageError(f"--profile: no profile is named {profile}; there are {', '.join(sorted(known))}")
-
-
-def watch_look(given: dict[str, Any], config: Config) -> Any:
-    """How to show it."""
-    from hangtop.commands.watch import Look
-
-    return Look(
-        as_lines=given["plain"],
-        calm=given["calm"] or config.calm,
-        read_only=given["read_only"] or config.read_only,
-        theme=given["theme"] or config.theme,
-    )
-
-
-def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
-    """What to put around a feed so that it is recorded: nothing without a path."""
-    if path is None:
-        return lambda feed: feed
-    from hangtop.recording import RecordedFeed, Recorder, RecordingError
-
-    try:
-        writer = Recorder(path, spec)
-    except RecordingError as error:
-        raise click.UsageError(str(error)) from error
-    return lambda feed: RecordedFeed(feed, writer)
 
 
 def main() -> None:

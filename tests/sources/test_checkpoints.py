@@ -105,9 +105,9 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
 @pytest.mark.parametrize(
     ("command", "directory"),
     [
-        ("python train.py --output_dir out", "/work/out"),
+        ("python train.py --output_dir out", "/runs/out"),
         ("python train.py --output-dir=/data/out", "/data/out"),
-        ("python -m verl.trainer.main_ppo trainer.default_local_dir=ckpt/run1 trainer.n_gpus=8", "/work/ckpt/run1"),
+        ("python -m verl.trainer.main_ppo trainer.default_local_dir=ckpt/run1 trainer.n_gpus=8", "/runs/ckpt/run1"),
         ("torchrun pretrain_gpt.py --save /ckpt --save-interval 100", "/ckpt"),
         ("python train.py --save --fp16", None),
         ("python train.py --learning-rate 1", None),
@@ -115,7 +115,7 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
     ],
 )
 def test_the_option_of_each_framework_is_read(command: str, directory: str | None) -> None:
-    assert in_command(command.split(), "/work") == directory
+    assert in_command(command.split(), "/runs") == directory
 
 
 def test_of_a_step_directory_the_one_above_is_meant() -> None:
