@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.model import RunState
 from hangtop.records.ray import PlacementGroup, RayActor, RayCluster, RayNode, RayPart
@@ -43,16 +44,29 @@ class OddActor(Struct, frozen=True):
 
 
 def clusters_of_run(state: RunState) -> tuple[RayCluster, ...]:
-    """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray."""
+    """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray.
+
+    Where the driver writes the log, only actors of its job count: a cluster may serve others too.
+    """
     live = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.ended_at is None]
     log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
     procs = state.procs
-    pids = {one.pid for one in procs.processes} | {one.pid for one in procs.writers} if procs else set()
-    linked = [cluster for cluster in live if _shares(cluster, pids, log_pids)]
+    writers = {one.pid for one in procs.writers} if procs else set()
+    pids = {one.pid for one in procs.processes} | writers if procs else set()
+    linked = [_of_jobs(cluster, writers) for cluster in live if _shares(cluster, pids, log_pids)]
     if linked:
         return tuple(linked)
     on_ray = state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
     return tuple(live) if on_ray and len(live) == 1 else ()
+
+
+def _of_jobs(cluster: RayCluster, writers: set[int]) -> RayCluster:
+    """The cluster with the actors of those jobs alone whose driver writes the log; with all, when none does."""
+    jobs = {driver.job for driver in cluster.drivers if driver.local and driver.pid in writers}
+    if not jobs:
+        return cluster
+    actors = tuple(actor for actor in cluster.actors if actor.job in jobs)
+    return replace(cluster, actors=actors, actors_total=len(actors))
 
 
 def _shares(cluster: RayCluster, pids: set[int], log_pids: set[int]) -> bool:

@@ -61,7 +61,8 @@ def _in_trouble(view: View) -> bool:
 def _clusters(view: View) -> tuple[RayCluster, ...]:
     """All clusters, those of the run first, then the living."""
     ours = clusters_of_run(view.state)
-    others = [c for reading in view.state.ray.values() for c in reading.clusters if not any(c is one for one in ours)]
+    named = {cluster.session for cluster in ours}
+    others = [c for reading in view.state.ray.values() for c in reading.clusters if c.session not in named]
     return (*ours, *sorted(others, key=lambda c: c.ended_at is not None))
 
 
