@@ -52,7 +52,11 @@ REPLAY: tuple[Key, ...] = (
 )
 """Only while a recording plays."""
 
-ACT: tuple[Key, ...] = (Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),)
+ACT: tuple[Key, ...] = (
+    Key("s", "s", "act('stacks')", "stacks", "stacks of all ranks, taken again"),
+    Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
+    Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),
+)
 """What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 
 NEVER_DROPPED = ("?", "q")

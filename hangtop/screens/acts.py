@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hangtop.actions import stop
 from hangtop.actions.perform import myself, perform
 from hangtop.records.plan import Plan, Refusal
 from hangtop.screens.confirm import ActionScreen
+from hangtop.screens.errand import errand
+from hangtop.screens.stacks import StacksScreen
+from hangtop.spec import WatchSpec
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -22,4 +27,27 @@ def open_stop(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}"))
 
 
-ACTS: Mapping[str, Callable[[HangtopApp], None]] = {"stop": open_stop}
+def open_stacks(app: HangtopApp) -> None:
+    app.push_screen(StacksScreen())
+
+
+def open_bundle(app: HangtopApp) -> None:
+    """The archive goes where hangtop was started."""
+    place = Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(app.now()))}.tar.gz"
+    words = ("bundle", *watched(app.spec), "-o", str(place))
+    made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
+    if "-" in app.spec.logs:
+        made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
+    app.push_screen(ActionScreen(lambda: made, lambda plan: errand(words), "Bundle", at_once=True))
+
+
+def watched(spec: WatchSpec) -> tuple[str, ...]:
+    """The options that make another hangtop watch the same run."""
+    words = [word for log in spec.logs for word in ("--log", log)]
+    words += [word for pid in spec.pids for word in ("--pid", str(pid))]
+    words += ["--profile", spec.profile] if spec.profile else []
+    words += ["--stall", str(spec.stall_s), "--ray", spec.ray]
+    return (*words, *(("--ckpt", spec.checkpoint_dir) if spec.checkpoint_dir else ()))
+
+
+ACTS: Mapping[str, Callable[[HangtopApp], None]] = {"stacks": open_stacks, "bundle": open_bundle, "stop": open_stop}

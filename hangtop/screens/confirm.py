@@ -43,7 +43,8 @@ class ActionBody(LineView):
         last = max(0, len(found) - room)
         screen.top = last if screen.follows else max(0, min(screen.top, last))
         shown = found[screen.top : screen.top + room]
-        self.paint([cut(row, width) for row in (title, BLANK, *shown)])
+        more = f"↑↓ lines {screen.top + 1}-{screen.top + len(shown)} of {len(found)}" if last else ""
+        self.paint([cut(row, width) for row in (between(title, ((more, "warn"),), width), BLANK, *shown)])
 
 
 class ActionFoot(LineView):
@@ -57,7 +58,7 @@ class ActionFoot(LineView):
 class ActionScreen(ModalScreen[None]):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
-    `run` carries a plan out. With `title` and no plan to confirm, `run` is begun at once: see `Errand`.
+    `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
     """
 
     CSS = """
@@ -67,9 +68,11 @@ class ActionScreen(ModalScreen[None]):
     ActionScreen.ascii #box { border: ascii $error; }
     """
 
-    def __init__(self, make: Callable[[], Made], run: Callable[[Plan], AsyncIterator[Step]], verb: str) -> None:
+    def __init__(
+        self, make: Callable[[], Made], run: Callable[[Plan], AsyncIterator[Step]], verb: str, *, at_once: bool = False
+    ) -> None:
         super().__init__()
-        self._make, self._run, self._verb = make, run, verb
+        self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
         self.phase: Phase = "looking"
         self.plan: Plan | None = None
         self.steps: list[Step] = []
@@ -90,6 +93,7 @@ class ActionScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         self.set_class(self.hangtop.ascii, "ascii")
+        self.set_class(self._at_once, "calm")
         with Vertical(id="box"):
             yield ActionBody()
             yield ActionFoot()
@@ -119,7 +123,7 @@ class ActionScreen(ModalScreen[None]):
         """The title, then what is to be read."""
         if self.plan is None:
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), ((self._why, "ink"),)]
-        title: Row = ((self.plan.title, "bad bold"),)
+        title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.phase == "asking":
             return [title, *rows(self.plan, width)]
         return [title, *step_rows(self.steps, width), *self._outlook()]
@@ -166,6 +170,8 @@ class ActionScreen(ModalScreen[None]):
         match made:
             case Plan() as plan:
                 self.plan, self.phase = plan, "asking"
+                if self._at_once:
+                    self._begin(plan)
             case Refusal(why=why):
                 self._why, self.phase = why, "refused"
 
@@ -187,10 +193,13 @@ class ActionScreen(ModalScreen[None]):
         if self.phase == "running":
             return
         if self.phase == "asking" and self.armed and self.plan is not None:
-            self.phase = "running"
-            self.hangtop.run_worker(self._carry_out(self.plan), name="action", exclusive=False)
+            self._begin(self.plan)
         elif not self.typed or self.phase != "asking":
             self.dismiss()
+
+    def _begin(self, plan: Plan) -> None:
+        self.phase = "running"
+        self.hangtop.run_worker(self._carry_out(plan), name="action", exclusive=False)
 
     async def _carry_out(self, plan: Plan) -> None:
         async for step in self._run(plan):
@@ -208,15 +217,15 @@ class ActionScreen(ModalScreen[None]):
 
     def _buttons(self) -> tuple[Row, Row]:
         word = self.plan.word if self.plan else ""
-        act = f"{self._verb}"
+        act, short = self._verb, self._verb.split()[0].lower()
         if word:
             typed: Row = ((f"type {word} ", "bad bold"), (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"))
-            return typed, _keys((("Enter", act if self.armed else "cancel" if not self.typed else "–"), ("Esc", "cancel")))
+            return typed, _keys((("Enter", short if self.armed else "–" if self.typed else "cancel"), ("Esc", "cancel")))
         cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
         buttons: Row = ((" Cancel ", cancel), ("   ", ""), (f" {act} ", do))
         if self.armed:
-            return buttons, _keys((("Enter", act), ("←", "back"), ("Esc", "cancel")))
-        return buttons, _keys((("Enter", "cancel"), ("→ Enter", act), ("Esc", "cancel")))
+            return buttons, _keys((("Enter", short), ("←", "back"), ("Esc", "cancel")))
+        return buttons, _keys((("Enter", "cancel"), ("→ Enter", short), ("Esc", "cancel")))
 
 
 def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:

@@ -12,15 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop.app import HangtopApp
-from hangtop.records.ask import Ask
+from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.plan import Plan
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
+from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.processes import open_table
+from hangtop.sources.stacks import look
+from hangtop.spec import DEFAULT_SOURCES, WatchSpec
 
 WILLING = "import time; print(flush=True); time.sleep(600)"
 
@@ -70,6 +74,7 @@ class DeafFeed(MemoryFeed):
 
 def app_over(processes: list[Process], name: str = "stalled", **options: object) -> HangtopApp:
     spec, readings, at = session(name)
+    spec = replace(spec, sources=DEFAULT_SOURCES)
     host = os.uname().nodename
     feed = DeafFeed([*readings, Reading("procs", host, at, ProcessReading(processes=tuple(processes)))])
     return HangtopApp(spec, feed, now=Clock(at), **options)  # type: ignore[arg-type]
@@ -243,3 +248,42 @@ async def test_what_was_begun_goes_on_when_hangtop_ends():
             os.killpg(child.pid, signal.SIGKILL)
             child.wait(10)
         child.stdout.close()
+
+
+async def test_s_takes_the_stacks_anew_and_shows_them():
+    with running(2) as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("s")
+            assert isinstance(app.screen, StacksScreen)
+            await pilot.pause()
+            assert "Taking the stacks" in screen_text(app)
+            ask = app.feed.questions[-1]
+            assert isinstance(ask, StacksAsk)
+            assert set(ask.pids) >= {process.pid for process in processes}
+            for part in look(ask, app.now()):
+                app.feed.put(Reading("stacks", "n1", app.now(), part))
+            await settle(pilot, app)
+            await pilot.pause(0.3)
+            text = screen_text(app)
+            assert "Taking the stacks" not in text
+            assert "ranks   0-1" in text
+            asked = len(app.feed.questions)
+            await pilot.press("s")
+            assert len(app.feed.questions) == asked + 1
+            await pilot.press("a", "y", "enter", "escape")
+            assert app.screen is app.watch_screen
+
+
+async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path: Path):
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    monkeypatch.chdir(tmp_path)
+    app = HangtopApp(WatchSpec(logs=(str(log),)), DeafFeed())
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("b")
+        await over(pilot, app)
+        (place,) = tmp_path.glob("hangtop-*.tar.gz")
+        assert place.name in screen_text(app)
