@@ -50,16 +50,23 @@ class Digest:
     """Everything known of one file of a run. `index` (or a catalog) is shared between files and only read.
 
     `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
-    `offset`: where in the file the first byte stands that is fed, a line start.
+    `offset`: where in the file the first byte stands that is fed, a line start. `year`: of dates that are written without one.
     """
 
     def __init__(
-        self, catalog: Catalog | Index, file: int, *, clock_shift_s: float | None = None, rank: int | None = None, offset: int = 0
+        self,
+        catalog: Catalog | Index,
+        file: int,
+        *,
+        clock_shift_s: float | None = None,
+        rank: int | None = None,
+        offset: int = 0,
+        year: int | None = None,
     ) -> None:
         self._index = catalog if isinstance(catalog, Index) else Index(catalog)
         self._file = file
         self._blocks = Blocks(offset)
-        self._clock = LogClock(clock_shift_s)
+        self._clock = LogClock(clock_shift_s, year)
         self._free = FreeTexts()
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()

@@ -41,13 +41,16 @@ class Marks:
         self._once: list[Mark] = []
         self._recurring: deque[Mark] = deque(maxlen=_KEPT_RECURRING)
         self._stage: tuple[str, bool, bool] = ("", False, False)
+        self._line, self._from = -1, ""
         self._profiles: set[tuple[str, bool]] = set()
         self._entered: dict[str, set[Writer]] = {}
         self.latest: dict[Writer, dict[str, Mark]] = {}
 
     def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> None:
         """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept."""
-        been = who in self._entered.get(self._stage[0], ())
+        if line.offset != self._line:  # several profiles may know the same line
+            self._line, self._from = line.offset, self._stage[0]
+        been = who in self._entered.get(self._from, ())
         mark = Mark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark

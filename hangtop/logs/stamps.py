@@ -23,14 +23,15 @@ _DATED = re.compile(
     r"[T _](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
 _YEAR = re.compile(rb"\b(20\d\d)[-/]\d\d[-/]\d\d[T _]\d\d:")
+_FULL_DATE = re.compile(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d")
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 
 class Stamps:
-    """Reads the times of one log. A date without a year gets the year of the log's other dates."""
+    """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen."""
 
-    def __init__(self) -> None:
-        self.year: int | None = None
+    def __init__(self, year: int | None = None) -> None:
+        self.year = year
 
     def read(self, text: str) -> float | None:
         """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` when it is no date. A zone is taken off."""
@@ -80,6 +81,12 @@ def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
     return int(found["m"] or found["m2"] or found["m3"]), int(found["d"] or found["d2"] or found["d3"])
 
 
+def year_in(start: bytes) -> int | None:
+    """The year of the first full date in the start of a log."""
+    found = _FULL_DATE.search(start)
+    return int(found[1]) if found else None
+
+
 def seconds(text: str) -> float | None:
     """Seconds of a duration as bars write it: `05:06`, `1:22:33`, `2 days, 01:02:03`, `12.5s`; `None` for `?` and others."""
     days, _, clock = text.rpartition(" day")
@@ -104,8 +111,8 @@ class LogClock(Stamps):
     BELIEVED_S = 5.0
     LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
 
-    def __init__(self, shift_s: float | None = None) -> None:
-        super().__init__()
+    def __init__(self, shift_s: float | None = None, year: int | None = None) -> None:
+        super().__init__(year)
         self._shift_s = shift_s or 0.0
         self._arrival: float | None = None
         self._heard: float | None = None

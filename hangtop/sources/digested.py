@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 
 from hangtop.logs.digest import Digest
 from hangtop.logs.facts import FileFacts
 from hangtop.logs.index import Index
 from hangtop.logs.lines import Writer
+from hangtop.logs.stamps import year_in
 from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.faults import binary, shown
@@ -17,7 +19,8 @@ from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
 
 MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
-HEAD_BYTES = 4 << 10
+HEAD_BYTES = 64 << 10
+ODD_BYTES = 4 << 10
 
 
 class LineCount:
@@ -47,6 +50,7 @@ class DigestedLog:
         self.last_output_at: float | None = None
         self._index = index
         self.shift_s: float | None = None
+        self._year: int | None = None
         self._digest = self._new_digest(0)
         self._begin = 0
         self._tail: list[bytes] = []
@@ -138,11 +142,14 @@ class DigestedLog:
         )
 
     def _new_digest(self, offset: int) -> Digest:
-        return Digest(self._index, self.number, clock_shift_s=self.shift_s, rank=self.found.rank, offset=offset)
+        return Digest(self._index, self.number, clock_shift_s=self.shift_s, rank=self.found.rank, offset=offset, year=self._year)
 
     def _start_over(self, why: Why, start: int) -> None:
         """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
         self.restarts += why != "first"
+        head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
+        self._odd = binary(self.followed.path, head[:ODD_BYTES])
+        self._year = year_in(head) or self._year_of_file()
         if why == "rotated" and start == 0:
             self._digest.reopened()
         else:
@@ -151,10 +158,14 @@ class DigestedLog:
         self._begin, self._tail, self._past, self._facts = start, [], None, None
         self._arrivals.clear()
         self._count = LineCount()
-        self._odd = binary(self.followed.path, self._read(0, min(HEAD_BYTES, self.followed.size_bytes)))
         self.last_output_at = self.followed.modified_at
         if start:
             self._begin_past()
+
+    def _year_of_file(self) -> int | None:
+        """Dates without a year are of the year in which the file was last written."""
+        modified_at = self.followed.modified_at
+        return None if modified_at is None else time.localtime(modified_at).tm_year
 
     def _begin_past(self) -> None:
         self._past = None

@@ -471,3 +471,21 @@ def test_bursts_of_many_lines_are_all_counted(tmp_path, watch):
     log = session.until(lambda log: log.bytes == path.stat().st_size)
     assert log.lines == 200_000
     assert session.state.ranks[0].step == 7
+
+
+def test_dates_without_a_year_are_of_the_year_that_the_log_names_at_its_start(
+    tmp_path: Path, watch: Callable[..., Session]
+) -> None:
+    """Else the end of a big log, read first, and its beginning would be years apart."""
+    log = tmp_path / "train.log"
+    log.write_text(
+        "2026-01-11 09:59:00,000 INFO train: config loaded\n"
+        "INFO 01-11 10:00:00 [core.py:69] Initializing a V1 LLM engine (v0.9.2) with config: model='x'\n"
+        + "INFO 01-11 10:01:00 [worker.py:7] waiting for weights\n"
+        * 12_000
+    )
+    reading = watch(log).until(settled)
+    written_at = log.stat().st_mtime
+    times = [stage.at for stage in reading.stages if stage.at is not None]
+    assert times
+    assert all(written_at - 600 < at <= written_at for at in times)

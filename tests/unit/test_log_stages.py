@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.logs.frameworks import active, leading
 from hangtop.logs.lines import Line
 from hangtop.logs.prefixes import Prefix
@@ -79,6 +81,18 @@ def test_evaluation_and_saving_come_and_go_inside_training() -> None:
 
 def test_a_rank_that_is_late_does_not_move_the_run_back() -> None:
     assert ids(course("dataset:a", "actor_init:a", "dataset:b")) == ["dataset", "actor_init"]
+
+
+def test_ranks_that_pass_one_after_another_do_not_move_the_run_back_and_forth() -> None:
+    """Also when two profiles know the same line: the second look at it must not take the first for an earlier visit."""
+    marks = Marks()
+    twin = replace(RUN, name="twin")
+    for number, (stage_id, rank) in enumerate((stage, rank) for rank in range(4) for stage in ("dataset", "actor_init")):
+        line = Line(number * 10, number * 10 + 9, Prefix(), "", at=float(number))
+        for profile in (RUN, twin):
+            stage = next(stage for stage in profile.stage if stage.id == stage_id)
+            marks.saw(profile, stage, line, (str(rank),))
+    assert ids(StageMachine((RUN, twin), 0).run(marks.all())) == ["dataset", "actor_init"]
 
 
 def test_a_writer_that_comes_from_the_stage_may_go_back() -> None:
