@@ -61,7 +61,7 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
 def notes(case: Case) -> list[str]:
     """What could not be seen, and what would show it: a line each."""
     procs = case.procs
-    said = [file.problem for file in case.log.files if file.problem]
+    said = [problem for problem in (case.log.problem, *(file.problem for file in case.log.files)) if problem]
     said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
     said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
     return [f"  ! {note}" for note in dict.fromkeys(said)]

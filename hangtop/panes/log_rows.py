@@ -78,7 +78,7 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
         return ("reading …", "muted")
     if book.sought.filtered:
         return (book.said or ("searching …" if book.waiting else "no line matches"), "muted")
-    problems = [file.problem for file in log.files if file.problem]
+    problems = [problem for problem in (log.problem, *(file.problem for file in log.files)) if problem]
     if problems:
         return (problems[0], "warn")
     waiting = [file.path for file in log.files if file.status == "waiting"]
