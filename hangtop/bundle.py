@@ -10,14 +10,15 @@ import os
 import re
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from hangtop import __version__
+from hangtop import __version__, wire
 from hangtop.diagnosis.case import Case
+from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.redact import Redactor
 from hangtop.report import report
@@ -30,29 +31,45 @@ ENVIRONMENT = re.compile(
 )
 
 
-def compose(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> dict[str, str]:
-    """File names and texts, redacted. `environ`: of the run where it is known, else of this shell."""
+def compose(
+    case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str], session: Sequence[Reading] = ()
+) -> dict[str, str]:
+    """File names and texts, redacted. `environ`: of the run if known, else of this shell. `session`: the last readings."""
     redactor = Redactor()
     chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
-    files = {
-        "verdict.json": msgspec.json.format(msgspec.json.encode(report(case, verdict))).decode(),
+    state = case.state
+    texts = {
         "processes.txt": "\n".join(_processes(case)),
-        "gpus.json": msgspec.json.format(
-            msgspec.json.encode({host: node.reading for host, node in case.state.gpus.items()})
-        ).decode(),
-        "ray.json": msgspec.json.format(msgspec.json.encode(dict(case.state.ray))).decode(),
-        "stacks.json": msgspec.json.format(msgspec.json.encode(case.state.looks)).decode(),
-        "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
+        "issue.md": issue(case, verdict, chosen, versions),
         **{f"log/{name}": text for name, text in _logs(case).items()},
     }
-    cleaned = {name: redactor.text(text) for name, text in files.items()}
-    cleaned["issue.md"] = redactor.text(issue(case, verdict, chosen, versions))
+    records: dict[str, object] = {
+        "verdict.json": report(case, verdict),
+        "gpus.json": {host: node.reading for host, node in state.gpus.items()},
+        "ray.json": dict(state.ray),
+        "stacks.json": state.looks,
+    }
+    files = {
+        **{name: redactor.text(text) for name, text in texts.items()},
+        **{name: _pretty(redactor.tree(msgspec.to_builtins(record))) for name, record in records.items()},
+        "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
+        "session.hangtop": "".join(_replayable(case, session, redactor)),
+    }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
-    cleaned["redacted.txt"] = (
-        "What was taken out, by kind; never what it was. Look through the files before you share them.\n" + "\n".join(taken)
-    )
-    return cleaned
+    told = "What was taken out, by kind; never what it was. Look through the files before you share them."
+    return {**files, "redacted.txt": "\n".join((told, *taken))}
+
+
+def _pretty(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value)).decode()
+
+
+def _replayable(case: Case, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
+    """The session as a recording: `hangtop replay session.hangtop` shows it."""
+    yield wire.encode(wire.Header(wire.SCHEMA, __version__, case.now, case.spec)).decode()
+    for reading in session:
+        yield msgspec.json.encode(redactor.tree(msgspec.to_builtins(reading))).decode() + "\n"
 
 
 def write(files: Mapping[str, str], place: Path, at: float) -> None:

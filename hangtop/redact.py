@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 MARK = "[redacted]"
 
@@ -62,6 +63,23 @@ class Redactor:
         text = self._replace(_IN_QUERY, "signed URL", rf"\1{MARK}", text)
         text = self._replace(_BESIDE_NAME, "value beside a telling name", rf"\g<name>\g<between>{MARK}", text)
         return self._replace(_OPTION, "value of a telling option", rf"\g<name>\g<between>{MARK}", text)
+
+    def tree(self, value: Any) -> Any:
+        """A JSON value with every string in it cleaned: it stays JSON. A whole value beside a telling key goes."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {key: self._beside(key, each) for key, each in value.items()}
+            case list() | tuple():
+                return [self.tree(each) for each in value]
+        return value
+
+    def _beside(self, key: str, value: Any) -> Any:
+        if isinstance(value, str) and value and _SECRET_NAME.search(key) and not re.fullmatch(rf"(?i){_HARMLESS}", value):
+            self.taken["value beside a telling name"] += 1
+            return MARK
+        return self.tree(value)
 
     def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
         """The environment: values of telling names as a whole, the others as text."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
@@ -15,15 +16,19 @@ from hangtop.commands.doctor import subject_of
 from hangtop.diagnosis.case import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds import Feed
+from hangtop.records.ask import Ask
+from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
 from hangtop.text import size
+
+MOST_READINGS = 2_000
 
 
 def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     """Write the bundle. Exit code 0, or 2 with one line when it cannot be written."""
-    case, verdict = asyncio.run(look_once(feed, spec, None))
-    environ = _environ(case)
-    files = bundle.compose(case, verdict, environ, _versions(case))
+    kept = KeptFeed(feed)
+    case, verdict = asyncio.run(look_once(kept, spec, None))
+    files = bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest))
     try:
         bundle.write(files, place, case.now)
     except OSError as error:
@@ -32,6 +37,25 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     out.write(f"{place}  {size(place.stat().st_size)}, {len(files)} files\n")
     out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
     return 0
+
+
+class KeptFeed:
+    """A feed whose latest readings are kept, for the recording in the bundle."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.latest: deque[Reading] = deque(maxlen=MOST_READINGS)
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        async for reading in self._feed.readings():
+            self.latest.append(reading)
+            yield reading
+
+    def ask(self, ask: Ask) -> None:
+        self._feed.ask(ask)
+
+    def close(self) -> None:
+        self._feed.close()
 
 
 def _environ(case: Case) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hangtop import bundle
 from hangtop.commands import bundle as command
 from hangtop.feeds import ProbeFeed
+from hangtop.recording import load
 from hangtop.spec import WatchSpec
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"
@@ -43,6 +45,15 @@ def test_the_bundle_holds_verdict_findings_log_and_issue_text_but_no_secret(tmp_
     assert "max_tokens" in files["log/00-train.log.head.txt"]
     assert all(SECRET not in text for text in files.values())
     assert "telling name" in files["redacted.txt"] or "Hugging Face token" in files["redacted.txt"]
+
+
+def test_the_session_in_it_can_be_played_and_its_json_is_json(tmp_path: Path) -> None:
+    files = packed(train_log(tmp_path), tmp_path / "out.tar.gz")
+    session = tmp_path / "session.hangtop"
+    session.write_text(files["session.hangtop"])
+    assert len(load(session).lines) > 2
+    assert json.loads(files["verdict.json"])["schema"] == 1
+    assert all(SECRET not in text for text in files.values())
 
 
 def test_a_big_log_is_packed_by_its_ends(tmp_path: Path) -> None:

@@ -82,6 +82,15 @@ def test_the_environment_is_cleaned_by_name_and_by_shape_and_told_by_name() -> N
     assert redactor.taken["environment variable HF_TOKEN"] == 1
 
 
+def test_json_stays_json() -> None:
+    tree = {"env": {"HF_TOKEN": "abc", "RANK": "3"}, "lines": ["password=hunter2x", 7, None], "max_tokens": 5}
+    assert Redactor().tree(tree) == {
+        "env": {"HF_TOKEN": MARK, "RANK": "3"},
+        "lines": [f"password={MARK}", 7, None],
+        "max_tokens": 5,
+    }
+
+
 def test_cleaning_twice_changes_nothing_more() -> None:
     once = Redactor().text("HF_TOKEN=hf_abcdefghijklmnopqrstuv url=https://u:p@h/?token=abc")
     assert Redactor().text(once) == once
