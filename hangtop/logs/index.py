@@ -52,6 +52,7 @@ class Wants(Struct, frozen=True):
     notice: bool = False
 
 
+MOST_FINDERS = 2
 _RANK = "rank"
 _NOTICE = "notice"
 _END = "end"
@@ -68,7 +69,7 @@ class Index:
                 wanted.setdefault(literal, []).append(owner)
         self.scanner = Scanner(wanted)
         self._wants: dict[frozenset[int], Wants] = {}
-        self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {frozenset(): self.scanner.hits}
+        self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {}
         each = [_wants([owners]) for owners in self.scanner.owners]
         self.is_progress = [bool(wants.progress) for wants in each]
         self.begins_text = [any(text.max_lines > 1 for _, text in wants.free_text) for wants in each]
@@ -88,8 +89,14 @@ class Index:
         return known
 
     def finder(self, seen: frozenset[int]) -> Callable[[bytes], list[Hit]]:
-        """A scan that leaves out these literals, which have no more to say."""
+        """A fast scan that leaves out these literals, which have no more to say.
+
+        Each is large. Few are kept, and who asks for one more gets the slower one that leaves out nothing.
+        """
         if seen not in self._finders:
+            self._finders = {left_out: find for left_out, find in self._finders.items() if not left_out < seen}
+            if len(self._finders) >= MOST_FINDERS:
+                return self.scanner.hits
             self._finders[seen] = self.scanner.without(seen)
         return self._finders[seen]
 

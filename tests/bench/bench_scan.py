@@ -37,9 +37,10 @@ def digest_s(index: Index, path: Path) -> float:
 
 def scan_s(index: Index, data: bytes) -> float:
     """CPU seconds of the scan for literals alone."""
+    hits = index.finder(frozenset())
     begun = time.process_time()
     for start in range(0, len(data), CHUNK):
-        index.scanner.hits(data[start : start + CHUNK])
+        hits(data[start : start + CHUNK])
     return time.process_time() - begun
 
 

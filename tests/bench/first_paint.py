@@ -1,0 +1,45 @@
+"""How soon the last line of a log is on the screen, whatever the log's size, over a Textual app that shows nothing of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from tests.bench.logs import LAST, in_words, scratch, write_log
+from tests.bench.options import Options
+from tests.bench.pty_meter import PtyMeter
+from tests.bench.row import Row
+
+RUNS = 9
+SMALL = 1_000_000
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """Runs are interleaved, so that a busy moment of the machine meets all three alike."""
+    with scratch() as folder:
+        small = write_log(folder / "small.log", SMALL)
+        big = write_log(folder / "big.log", options.size)
+        floors, smalls, bigs = [], [], []
+        for command in ((sys.executable, "-m", "tests.bench.floor_app"), _hangtop(small)):
+            _painted_s(command, LAST if "--log" in command else "floor-is-painted")  # compiled and in the page cache from here on
+        for _ in range(RUNS):
+            floors.append(_painted_s((sys.executable, "-m", "tests.bench.floor_app"), "floor-is-painted"))
+            smalls.append(_painted_s(_hangtop(small), LAST))
+            bigs.append(_painted_s(_hangtop(big), LAST))
+    floor, of_small, of_big = median(floors), median(smalls), median(bigs)
+    yield Row("bare Textual app: its text on the screen", floor, "s")
+    yield Row(f"last line of a {in_words(SMALL)} log on the screen", of_small, "s")
+    yield Row(f"last line of a {in_words(options.size)} log on the screen", of_big, "s")
+    yield Row(f"first paint over the bare app, {in_words(options.size)}", of_big - floor, "s", 0.35)
+    yield Row(f"{in_words(options.size)} over {in_words(SMALL)}, ratio", of_big / of_small, "x", 1.1)
+
+
+def _hangtop(log: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off")
+
+
+def _painted_s(command: tuple[str, ...], text: str) -> float:
+    with PtyMeter(command) as terminal:
+        return terminal.until(text)

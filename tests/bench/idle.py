@@ -1,0 +1,66 @@
+"""What hangtop costs when nothing happens: bytes to the terminal, CPU, memory; beside others on the same stand-in driver."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.bench.logs import LAST, scratch, write_log
+from tests.bench.options import Options
+from tests.bench.pty_meter import PtyMeter, Window
+from tests.bench.row import Row
+from tests.fakes.nvml.stand_in import StandInDriver
+from tests.fakes.processes import running
+
+GPUS = "gpus 8\nlatency_us 300\ngpu * jitter=5\nproc * self mem_mib=60300"
+SETTLED_S = 8.0
+LOG_BYTES = 2_000_000
+OTHERS = {"nvitop": (), "nvtop": ()}
+"""Other monitors, measured where they are installed."""
+
+
+def rows(options: Options) -> Iterator[Row]:
+    with scratch() as folder:
+        log = write_log(folder / "train.log", LOG_BYTES)
+        driver = StandInDriver(folder, GPUS)
+        with running("sh", "-c", f"exec 3>>{log}; exec sleep 600"):
+            yield from _rows("quiet log, no GPU", _watched(log, {}, options.seconds))
+            yield from _rows("quiet log, 8 GPUs", _watched(log, _own(driver), options.seconds), driver, folder)
+        for name, arguments in OTHERS.items():
+            if program := shutil.which(name) or shutil.which(name, path=os.environ.get("OTHER_MONITORS")):
+                yield from _other(name, (program, *arguments), driver, options.seconds)
+
+
+def _watched(log: Path, environment: Mapping[str, str], seconds: float) -> Window:
+    with PtyMeter((sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off"), environment=environment) as terminal:
+        terminal.until(LAST)
+        terminal.read(SETTLED_S)
+        os.utime(log)
+        return terminal.window(seconds)
+
+
+def _rows(what: str, window: Window, driver: StandInDriver | None = None, folder: Path | None = None) -> Iterator[Row]:
+    gpus = driver is not None
+    yield Row(f"{what}: to the terminal", window.bytes_s, "B/s", 600)
+    yield Row(f"{what}: CPU of screen and probe", window.ui.cpu_percent + window.probe.cpu_percent, "%", 1.5 if gpus else None)
+    yield Row(f"{what}: CPU of the screen", window.ui.cpu_percent, "%")
+    yield Row(f"{what}: CPU of the probe", window.probe.cpu_percent, "%")
+    yield Row(f"{what}: RSS of the screen", window.ui.rss_mib, "MiB", 60)
+    yield Row(f"{what}: RSS of the probe", window.probe.rss_mib, "MiB", 40)
+
+
+def _other(name: str, command: tuple[str, ...], driver: StandInDriver, seconds: float) -> Iterator[Row]:
+    with PtyMeter(command, environment=_own(driver)) as terminal:
+        terminal.read(SETTLED_S)
+        window = terminal.window(seconds)
+    yield Row(f"{name}, 8 GPUs: to the terminal", window.bytes_s, "B/s")
+    yield Row(f"{name}, 8 GPUs: CPU", window.ui.cpu_percent + window.probe.cpu_percent, "%")
+    yield Row(f"{name}, 8 GPUs: RSS", window.ui.rss_mib + window.probe.rss_mib, "MiB")
+
+
+def _own(driver: StandInDriver) -> dict[str, str]:
+    wanted = ("LD_LIBRARY_PATH", "FAKENVML_STATE", "FAKENVML_COUNTS")
+    return {name: value for name, value in driver.environment.items() if name in wanted}

@@ -1,0 +1,33 @@
+"""Big logs for the benchmarks: real bytes all through, no holes, written fast, deleted with their folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.fakes.genlog import generate
+
+BLOCK_BYTES = 16_000_000
+LAST = "the-last-line-of-the-log"
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="hangtop-bench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def write_log(path: Path, size: int, mix: str = "train", last: str = LAST) -> Path:
+    """At least `size` bytes of a generated run; the text of one block again and again, a last line that can be waited for."""
+    block = b"".join(generate(min(size, BLOCK_BYTES), mix=mix))
+    with path.open("wb") as file:
+        while file.tell() < size:
+            file.write(block)
+        file.write(f"[rank0]: step 40001/50000 {last}\n".encode())
+    return path
+
+
+def in_words(size: int) -> str:
+    return f"{size / 1e9:g} GB" if size >= 10**9 else f"{size / 1e6:g} MB"

@@ -1,0 +1,36 @@
+"""One line of the table that the benchmarks print: what, measured, budget, ok or over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Row:
+    """`budget` is the most that `measured` may be, or the least when `at_least`. Without one the row is there to compare."""
+
+    what: str
+    measured: float
+    unit: str
+    budget: float | None = None
+    at_least: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.budget is None:
+            return ""
+        kept = self.measured >= self.budget if self.at_least else self.measured <= self.budget
+        return "ok" if kept else "OVER"
+
+    def __str__(self) -> str:
+        limit = "" if self.budget is None else f"{'≥' if self.at_least else '≤'} {number(self.budget)}"
+        return f"{self.what:<58}{number(self.measured):>10} {self.unit:<8}{limit:>9}  {self.verdict}"
+
+
+def number(value: float) -> str:
+    """Three digits that matter: `0.31`, `46.2`, `1,234`."""
+    if value != value:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
