@@ -7,8 +7,8 @@ from typing import Literal
 from msgspec import Struct
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
-FileStatus = Literal["ok", "closed", "waiting", "gone", "denied", "directory", "failed"]
-"""`closed`: a pipe whose writer closed it, so that nothing more will come."""
+FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "directory", "failed"]
+"""`closed`: a pipe whose writer closed it, so that nothing more will come. `binary`: it holds no text."""
 Severity = Literal["fatal", "warning", "hint"]
 Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
 

@@ -130,7 +130,7 @@ class DigestedLog:
         followed = self.followed
         return LogFile(
             path=shown(followed.path),
-            status=followed.status,
+            status="binary" if self._says_nothing() and followed.status == "ok" else followed.status,
             size_bytes=followed.size_bytes,
             scanned_bytes=self.scanned_bytes,
             lines=self.lines,
@@ -140,6 +140,10 @@ class DigestedLog:
             network=self.where.network,
             slack_s=self.where.slack_s,
         )
+
+    def _says_nothing(self) -> bool:
+        """It looks like a binary file, and nothing that is known was found in it: some logs only begin with junk."""
+        return self._odd is not None and not (self.facts.marks or self.facts.findings or self.facts.paces)
 
     def _new_digest(self, offset: int) -> Digest:
         return Digest(self._index, self.number, clock_shift_s=self.shift_s, rank=self.found.rank, offset=offset, year=self._year)

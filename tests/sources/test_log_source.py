@@ -241,13 +241,19 @@ def test_a_deleted_log_says_so(tmp_path, watch):
     assert log.progress.step == 2
 
 
-def test_a_binary_file_does_no_harm(tmp_path, watch):
+def test_a_binary_file_does_no_harm_and_is_said_to_be_one(tmp_path, watch):
     path = tmp_path / "model.log"
     path.write_bytes(os.urandom(700_000))
     log = watch(path).until(settled)
     assert log.bytes == 700_000
-    assert log.files[0].status == "ok"
+    assert log.files[0].status == "binary"
     assert log.files[0].problem == f"{path}: looks like a binary file, not a log: file {path}"
+
+
+def test_a_log_that_only_begins_with_junk_is_a_log(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_bytes(os.urandom(3_000) + b"\n" + steps(1, 5).encode())
+    assert watch(path).until(settled).files[0].status == "ok"
 
 
 def test_a_packed_log_says_how_to_unpack_it(tmp_path, watch):
