@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from rich.color import Color
+from rich.color import Color, ColorParseError
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -116,7 +116,7 @@ def load_palette(path: Path) -> Palette:
         palette.theme()
     except OSError as error:
         raise ThemeError(f"cannot read theme {path}: {error.strerror}") from error
-    except (ValueError, msgspec.DecodeError) as error:
+    except (ValueError, msgspec.DecodeError, ColorParseError) as error:
         raise ThemeError(f"theme {path}: {error}") from error
     return palette
 
