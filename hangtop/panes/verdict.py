@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hangtop import text
 from hangtop.panes.keys import word_of
 from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
+from hangtop.panes.stages import LAST_STAGE
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS, KINDS, look_of
 from hangtop.records.log import Finding, LogReading
@@ -64,8 +65,6 @@ def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
 
 
 def _stages_done(log: LogReading) -> Row | None:
-    from hangtop.panes.stages import LAST_STAGE
-
     ids = [stage.id for stage in log.plan if not stage.id.startswith("engine_")]
     ids = ids[: ids.index(LAST_STAGE) + 1] if LAST_STAGE in ids else ids
     entered = {event.id for event in log.stages if event.attempt == log.attempt}
