@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from hangtop.crew import numbered
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.model import RunState
@@ -105,8 +106,11 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
 
 
 def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, else by the pid that the log names. The living hide the ended."""
-    number_of = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
+    """Host and process of each rank: by its environment, by the pid that the log names, else by the order of its start.
+
+    The living hide the ended.
+    """
+    number_of = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None} or _crew(state, readings)
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
@@ -115,6 +119,16 @@ def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple
             if number is not None and (number not in found or process.state not in "ZX"):
                 hosts[number], found[number] = host, process
     return hosts, found
+
+
+def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+    """Rank by pid of a run on this machine whose ranks are children of one program, and have no number there."""
+    if len(readings) != 1 or any(process.role == "rank" for reading in readings.values() for process in reading.processes):
+        return {}
+    stacks = [stack for look in state.looks for stack in look.stacks if stack.threads]
+    peers = {stack.pid for stack in stacks if (known := doing(stack)) is not None and known.waits_for_peers}
+    worlds = [log.world or log.rank + 1 for log in state.ranks.values()]
+    return numbered(next(iter(readings.values())).processes, max(worlds, default=None), peers)
 
 
 def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:

@@ -13,6 +13,10 @@ from hangtop.records.process import ProcessReading
 from hangtop.records.verdict import StageNow
 from hangtop.spec import WatchSpec
 
+LOOP_LIMITS = 2.0
+LOOP_AT_LEAST_S = 90.0
+"""A rank that burns a core in one place, and may as well compute, is given this many limits of silence, and no less than this."""
+
 
 class Case(Struct, frozen=True):
     """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet."""
@@ -31,9 +35,7 @@ class Case(Struct, frozen=True):
     @property
     def quiet_s(self) -> float:
         """The silence after which evidence is asked for. A stage's own ceiling explains silence only where there is none."""
-        if self.plan is None or self.plan.steady:
-            return self.limit.stalled_s
-        return self.spec.stall_s + max((file.slack_s for file in self.log.files), default=0.0)
+        return _quiet_s(self.spec, self.log, self.plan, self.limit)
 
     @property
     def is_quiet(self) -> bool:
@@ -74,5 +76,13 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     stage = current_stage(log)
     silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
     limit = limit_of(state, spec)
-    ranks = join(state)
-    return Case(state, spec, now, log, limit, silence_s, stage, stage_plan(log, stage), ranks, standings(state, ranks))
+    ranks, plan = join(state), stage_plan(log, stage)
+    patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
+    members = standings(state, ranks, patient=silence_s is None or silence_s <= patience_s)
+    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members)
+
+
+def _quiet_s(spec: WatchSpec, log: LogReading, plan: StagePlan | None, limit: Limit) -> float:
+    if plan is None or plan.steady:
+        return limit.stalled_s
+    return spec.stall_s + max((file.slack_s for file in log.files), default=0.0)

@@ -125,7 +125,8 @@ def _thread(thread: Thread) -> Doing:
     caller = next((frames[place] for place in owned if frames[place].name not in NAMELESS), frames[innermost])
     known = [(kind, frame) for frame in frames[: innermost + 1] if (kind := rule(frame))]
     kind, call = min(known, key=lambda one: STRENGTH[one[0]], default=(None, frames[innermost]))
-    if not thread.runs and kind in WEAK and (names := _by_name(thread, owned)):
+    plain = kind in WEAK or (kind in FOR_PEERS and owner(call.file) == "python")  # a Barrier serves any collective of the user's
+    if not thread.runs and plain and (names := _by_name(thread, owned)):
         kind, call, caller = names
     if kind is None:
         kind = _by_wait(thread)

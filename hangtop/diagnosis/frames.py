@@ -35,7 +35,7 @@ DoingKind = Literal[
     "waits",
 ]
 """What a thread does; down to `lock` the strongest explanation first. `user` works in its own code, `waits` in an unknown way."""
-Phase = Literal["checkpoint", "load", "eval", "compile", "generate", "data"]
+Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
 Owner = Literal["user", "package", "framework", "plumbing", "python", "native"]
 """Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library, C."""
 
@@ -87,6 +87,8 @@ _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
 _NATIVE = re.compile(r"\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$")
 
+NO_FILE = "<string>"
+
 
 @lru_cache(maxsize=4096)
 def owner(file: str) -> Owner:
@@ -103,8 +105,13 @@ def owner(file: str) -> Owner:
 
 
 def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:
-    """Places of the frames that are the user's own; where there are none those of packages not known, else of the framework."""
-    owners = [owner(frame.file) for frame in frames]
+    """Places of the frames that are the user's own; where there are none those of packages not known, else of the framework.
+
+    Code without a file counts only where there is no other: libraries make some (the shared values of multiprocessing), and
+    `python -c` runs the user's.
+    """
+    named = any(owner(frame.file) == "user" and frame.file != NO_FILE for frame in frames)
+    owners = ["python" if named and frame.file == NO_FILE else owner(frame.file) for frame in frames]
     for wanted in ("user", "package", "framework"):
         if wanted in owners:
             return tuple(place for place, whose in enumerate(owners) if whose == wanted)

@@ -37,10 +37,21 @@ def crashed(case: Case) -> Verdict | None:
         headline=f"{_who(first)}{_sentence(short(first.text))}",
         refute="the run writes further steps after this message",
         confidence="certain" if first.role == "cause" else "likely",
+        culprits=_who_failed(case, first),
         evidence=tuple(_found(finding) for finding in _distinct([first, *fatal])[:3]),
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
     )
+
+
+def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
+    """The rank whose message it is, unless it only suffered; where the line names none, the one rank that ended badly."""
+    if finding.rank is not None:
+        pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
+        return (Culprit(finding.rank, pid, None, "likely", (short(finding.text),)),) if finding.role == "cause" else ()
+    gone = [one for one in case.standings if one.how == "gone"]
+    failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
+    return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

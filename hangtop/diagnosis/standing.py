@@ -12,10 +12,12 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.frames import own
+from hangtop.diagnosis.loops import Looks, Sources, may_loop, surely_loops
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
-from hangtop.records.stack import Stack, StacksReading
+from hangtop.records.stack import StacksReading
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
@@ -28,14 +30,13 @@ IO_BYTES_S = 1_000_000.0
 BLOCKED_PART = 0.9
 BLOCKED_IO_BYTES_S = 1_000.0
 """Uninterruptible in 9 of 10 looks, and no byte moved. D alone is no sign: a healthy big read was in D in 8 of 8 looks."""
-LOOP_LOOKS = 2
-LOOP_LINES = 2
-LOOP_SPAN_S = 1.5
-"""One function, at most two lines of it, over looks this far apart: a loop, or work that cannot be told from one."""
 
 
 class Standing(Struct, frozen=True):
-    """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks."""
+    """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks.
+
+    `doubted`: it works, or loops for ever; nothing tells.
+    """
 
     how: How
     text: str
@@ -46,6 +47,7 @@ class Standing(Struct, frozen=True):
     doing: Doing | None = None
     process: Process | None = None
     moved: bool | None = None
+    doubted: bool = False
 
     @property
     def waits_for_peers(self) -> bool:
@@ -61,8 +63,11 @@ class Standing(Struct, frozen=True):
         return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
 
 
-def standings(state: RunState, ranks: tuple[Rank, ...]) -> tuple[Standing, ...]:
-    """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work."""
+def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True) -> tuple[Standing, ...]:
+    """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
+
+    `patient`: who may compute or loop for ever is taken to compute.
+    """
     if state.procs is None:
         return ()
     processes = {process.pid: process for process in state.procs.processes}
@@ -72,7 +77,10 @@ def standings(state: RunState, ranks: tuple[Rank, ...]) -> tuple[Standing, ...]:
     if not any(process for _, process in members):
         lone = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
         members += [(Rank(rank=-1, pid=process.pid), process) for process in lone if process.pid not in seen]
-    standing = [_stand(rank, process, _stacks_of(process, looks)) for rank, process in members if process is not None]
+    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+    standing = [
+        _stand(rank, process, _stacks_of(process, looks), sources, patient) for rank, process in members if process is not None
+    ]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *standing)
 
@@ -82,7 +90,7 @@ def _gone(process: Process) -> Standing:
     return Standing("gone", how, process.rank, process.pid, process=process)
 
 
-def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> tuple[tuple[float, Stack], ...]:
+def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Looks:
     """The looks at this process, oldest first, each with the time when it was taken."""
     if process is None:
         return ()
@@ -90,9 +98,13 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> tup
     return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
 
 
-def _stand(rank: Rank, process: Process, stacks: tuple[tuple[float, Stack], ...]) -> Standing:
+def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
     known = doing(stacks[-1][1]) if stacks else None
+    doubted = known is not None and may_loop(process, known, stacks)
+    sure = known is not None and surely_loops(process, known, stacks, sources)
     how = _how(process, known, stacks)
+    if how in ("works", "waits") and (sure or (doubted and not patient)):
+        how = "loops"
     text = known.text if known is not None and how not in ("gone", "stopped", "blocked") else process.doing
     if known is not None and how in ("waits", "works", "loops"):
         text = f"{text} ({known.where})"
@@ -106,10 +118,11 @@ def _stand(rank: Rank, process: Process, stacks: tuple[tuple[float, Stack], ...]
         doing=known,
         process=process,
         moved=_moved(stacks),
+        doubted=doubted,
     )
 
 
-def _how(process: Process, known: Doing | None, stacks: tuple[tuple[float, Stack], ...]) -> How:
+def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
     by_state: Mapping[str, How] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
     if process.state in by_state:
         return by_state[process.state]
@@ -119,8 +132,6 @@ def _how(process: Process, known: Doing | None, stacks: tuple[tuple[float, Stack
         return "works" if works(process) else "unknown"
     if known.kind in ("collective", "rendezvous", "dataloader"):
         return known.kind
-    if loops(process, known, stacks):
-        return "loops"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
     return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
 
@@ -144,38 +155,18 @@ def works(process: Process) -> bool:
     )
 
 
-def loops(process: Process, known: Doing, stacks: tuple[tuple[float, Stack], ...]) -> bool:
-    """Burns one core in a few lines of one Python function that no name explains.
+def _moved(stacks: Looks) -> bool | None:
+    """Whether its call path changed between the looks; `None` with one look.
 
-    More than a core, bytes moved, or a named phase (save, load, evaluate, compile …) is work. So is what only one look saw, and C
-    code that gave the GIL away: a loop in Python held it in 6 of 6 looks, zlib and hashlib in 0 of 6.
+    The user's own frames count, where there are any: who asks an empty queue with a limit, again and again, is in another line of
+    the library each time and does nothing.
     """
-    if known.phase is not None or known.kind != "user" or len(stacks) < LOOP_LOOKS:
-        return False
-    if stacks[-1][0] - stacks[0][0] < LOOP_SPAN_S:
-        return False
-    recent = process.recent
-    busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > (process.cpu_percent or 0.0) + CPU_PERCENT
-    moves_bytes = recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S
-    if busy_children or moves_bytes or (process.cpu_percent or 0.0) > 130.0:
-        return False
-    if not all((seen := doing(stack)) and seen.thread.owns_gil for _, stack in stacks):
-        return False
-    leaves = {frame for _, stack in stacks if (frame := _leaf(stack)) is not None}
-    functions = {(function, file) for function, file, _ in leaves}
-    return bool(leaves) and len(functions) == 1 and len(leaves) <= LOOP_LINES
-
-
-def _leaf(stack: Stack) -> tuple[str, str, int] | None:
-    known = doing(stack)
-    return None if known is None else (known.thread.frames[0].function, known.thread.frames[0].file, known.thread.frames[0].line)
-
-
-def _moved(stacks: tuple[tuple[float, Stack], ...]) -> bool | None:
-    """Whether its call path changed between the looks; `None` with one look."""
     if len(stacks) < 2:
         return None
-    paths = {
-        tuple((frame.function, frame.line) for frame in known.thread.frames) for _, stack in stacks if (known := doing(stack))
-    }
-    return len(paths) > 1
+    return len({_path(known) for _, stack in stacks if (known := doing(stack))}) > 1
+
+
+def _path(known: Doing) -> tuple[tuple[str, int], ...]:
+    frames = known.thread.frames
+    places = own(frames) if not known.thread.runs else ()
+    return tuple((frame.function, frame.line) for frame in ([frames[place] for place in places] or frames))

@@ -7,10 +7,12 @@ peers spin at 100 % GPU while it saves.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from hangtop.diagnosis import gpu_rules, nccl_rules
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.frames import Phase
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing, works
 from hangtop.records.process import Process
@@ -19,6 +21,9 @@ from hangtop.text import clock, duration, rank_ranges, size, some
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
+PAIRWISE = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"})
+"""Calls between two ranks: where as many wait in these as in a collective of all, these were left alone."""
+BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}
 BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}
 
 
@@ -32,15 +37,20 @@ def rendezvous(case: Case) -> Verdict | None:
         return None
     missing = _missing_ranks(case)
     place = _meeting_place(case)
+    apart = _unconnected(case, meeting)
     if astray:
         culprits = tuple(_culprit(case, one) for one in astray)
         headline = f"{_names(astray)} never joined the process group: {astray[0].text}; {_count(meeting)} wait{_s(meeting)}."
     elif missing:
         culprits = tuple(Culprit(rank, None, None, "likely", ("no such process here, and it never joined",)) for rank in missing)
         headline = f"{_rank_names(missing)} never came; {_count(meeting)} wait{_s(meeting)} for the process group{place}."
+    elif apart:
+        why = f"holds no connection to the meeting point{place}"
+        culprits = tuple(Culprit(one.rank, one.pid, one.host, "likely", (why, one.text)) for one in apart)
+        headline = f"{_names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
     else:
         culprits = ()
-        headline = f"{_count(meeting)} wait{_s(meeting)} for the process group and no peer comes{place}."
+        headline = f"{_count(meeting)} wait{_s(meeting)} for the process group and no peer comes{place}{_nobody(case)}."
     evidence = (_stack_evidence(meeting), *_meeting_evidence(case), _silence(case))
     return _hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
@@ -102,7 +112,9 @@ def desync(case: Case) -> Verdict | None:
         return None
     common, _ = calls.most_common(1)[0]
     odd = [one for one in waiting if one.call != common]
-    culprits = tuple(_culprit(case, one) for one in odd) if 2 * len(odd) < len(waiting) else ()
+    if 2 * len(odd) == len(waiting) and (pairwise := [one for one in waiting if one.call in PAIRWISE]):
+        odd = pairwise
+    culprits = tuple(_culprit(case, one) for one in odd) if 2 * len(odd) < len(waiting) or odd[0].call in PAIRWISE else ()
     groups = " but ".join(
         f"{_names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
     )
@@ -117,13 +129,15 @@ def straggler(case: Case) -> Verdict | None:
     if not case.is_quiet or not peers or not odd or len(odd) > len(peers):
         return None
     looping = all(one.how == "loops" for one in odd)
-    kind: Kind = "python_loop" if looping else _waiting_kind(case)
+    orphaned = [one for one in odd if _dead_workers(case, one)]
+    kind: Kind = "python_loop" if looping else "dataloader" if orphaned else _waiting_kind(case, odd)
     culprits = tuple(_culprit(case, one) for one in odd)
     headline = (
         f"{_names(odd)} never entered {peers[0].call}; {_count(peers)} wait{_s(peers)} for {'it' if len(odd) == 1 else 'them'}."
     )
     apart = "; ".join(f"{one.name} {one.text}{_still(one)}" for one in odd[:2])
-    evidence = (Evidence("stacks", f"{_count(peers)} in {peers[0].call}, {apart}"), _silence(case))
+    ended = tuple(Evidence("procs", f"{one.name}: its child {_dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
+    evidence = (Evidence("stacks", f"{_count(peers)} in {peers[0].call}, {apart}"), *ended, _silence(case))
     refute = f"{_names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return _hung(headline, kind, culprits, evidence, refute)
 
@@ -142,7 +156,7 @@ def all_wait(case: Case) -> Verdict | None:
     else:
         headline = f"All {len(case.standings)} ranks wait in {call} and none stands out."
     evidence = (_stack_evidence(list(case.standings)), _silence(case))
-    return _hung(headline, _waiting_kind(case), behind, evidence, "one of them leaves the collective")
+    return _hung(headline, _waiting_kind(case, case.standings), behind, evidence, "one of them leaves the collective")
 
 
 def standing_still(case: Case) -> Verdict | None:
@@ -197,10 +211,15 @@ def _culprit(case: Case, one: Standing) -> Culprit:
     return Culprit(one.rank, one.pid, one.host, "likely" if len(why) > 1 else "possible", tuple(why))
 
 
-def _waiting_kind(case: Case) -> Kind:
-    """What the peers wait in: a stage that says so, else NCCL where the run has GPUs, else a collective on the CPU."""
+def _waiting_kind(case: Case, members: Sequence[Standing]) -> Kind:
+    """What the peers wait in: a stage that says so, or the names of the functions these members are in.
+
+    Else NCCL where the run has GPUs, else a collective on the CPU.
+    """
     on_gpu = any(node.reading.gpus for node in case.state.gpus.values())
-    return _stage_kind(case) or ("nccl" if on_gpu else "cpu_collective")
+    phases = (one.doing.phase for one in members if one.doing is not None and one.doing.phase is not None)
+    by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
+    return _stage_kind(case) or by_name or ("nccl" if on_gpu else "cpu_collective")
 
 
 def _stage_kind(case: Case) -> Kind | None:
@@ -219,6 +238,19 @@ def _meeting_place(case: Case) -> str:
     return "" if where is None else f" at {where.address}:{where.port}"
 
 
+def _unconnected(case: Case, meeting: list[Standing]) -> list[Standing]:
+    """Those who wait to meet without a connection to the master's port, where others have one: a wrong address, a firewall."""
+    where = None if case.procs is None else case.procs.rendezvous
+    if where is None or not where.joined:
+        return []
+    return [one for one in meeting if one.rank in where.missing]
+
+
+def _nobody(case: Case) -> str:
+    where = None if case.procs is None else case.procs.rendezvous
+    return ", where nobody listens: rank 0 should" if where is not None and where.listening is False else ""
+
+
 def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
     where = None if case.procs is None else case.procs.rendezvous
     if where is None:
@@ -232,6 +264,13 @@ def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
 def _workers(case: Case, trainer: Standing) -> list[Process]:
     processes = () if case.procs is None else case.procs.processes
     return [one for one in processes if one.role == "data worker" and one.ppid == trainer.pid]
+
+
+def _dead_workers(case: Case, parent: Standing) -> list[Process]:
+    """Children of a member that waits for a batch, dead and not asked for: their exit was never noticed."""
+    if parent.doing is None or parent.doing.kind not in ("queue", "dataloader", "pipe") or case.procs is None:
+        return []
+    return [one for one in case.procs.processes if one.ppid == parent.pid and one.state in "ZX"]
 
 
 def _worker_place(case: Case, workers: list[Process]) -> str:

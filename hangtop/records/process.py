@@ -53,8 +53,9 @@ class Recent(Struct, frozen=True, omit_defaults=True):
 class Process(Struct, frozen=True, omit_defaults=True):
     """One process. `state` is the letter of proc(5). CPU in percent of one core, over the last look.
 
-    `state_since`: unix time since when every look saw this state (and wait channel). `subtree_…`: with all descendants; it is by
-    these that a launcher or the parent of a compiler is judged. `devices`: numbers of the `/dev/nvidia*` it holds open.
+    `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every look
+    saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by these that
+    a launcher or the parent of a compiler is judged. `devices`: numbers of the `/dev/nvidia*` it holds open.
     `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
     """
 
@@ -78,6 +79,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     threads: int = 0
     rss_bytes: int | None = None
     cpu_percent: float | None = None
+    reaped_percent: float | None = None
     read_b_s: float | None = None
     write_b_s: float | None = None
     recent: Recent | None = None

@@ -8,6 +8,8 @@ from msgspec import Struct
 
 Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
 """The kernel call a thread waits in. `file` is any wait for a file system or block device."""
+Loop = Literal["waits", "endless"]
+"""A `while` that does nothing until something changes, and one that nothing leaves."""
 
 
 class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -67,12 +69,17 @@ class Stack(Struct, frozen=True, omit_defaults=True):
 
 
 class Excerpt(Struct, frozen=True, omit_defaults=True):
-    """A few lines of a source file, from line number `first` on. `changed`: the file is newer than the process that runs it."""
+    """A few lines of a source file, from line number `first` on, around line `at`.
+
+    `changed`: the file is newer than the process that runs it. `loop`: the loop around that line, where its source tells.
+    """
 
     file: str
     first: int
     lines: tuple[str, ...]
     changed: bool = False
+    at: int = 0
+    loop: Loop | None = None
 
 
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):

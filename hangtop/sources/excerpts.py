@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from pathlib import Path
 
 import psutil
 
 from hangtop.diagnosis.frames import own
 from hangtop.logs.clean import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
+from hangtop.sources.loops import loop_at
 
 AROUND = 4
 MAX_FRAMES = 6
@@ -50,8 +51,12 @@ def read(frame: Frame, pid: int) -> Excerpt | None:
             return None
         changed = about.st_mtime > psutil.Process(pid).create_time() + BOOT_TIME_ERROR_S
         first = max(1, frame.line - AROUND)
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = tuple(clean_text(line.rstrip("\n"))[:LONGEST_LINE] for line in islice(file, first - 1, frame.line + AROUND))
+        source = Path(path).read_text(encoding="utf-8", errors="replace")
     except (OSError, psutil.Error):  # no such file here (a container's path), or no right: the stack is shown without it
         return None
-    return Excerpt(frame.file, first, lines, changed) if len(lines) > frame.line - first else None
+    lines = tuple(
+        clean_text(line)[:LONGEST_LINE] for line in source.removesuffix("\n").split("\n")[first - 1 : frame.line + AROUND]
+    )
+    if len(lines) <= frame.line - first:
+        return None
+    return Excerpt(frame.file, first, lines, changed, frame.line, None if changed else loop_at(source, frame.line))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -33,6 +34,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lives: bool = False
     again_s: float | None = None
     needs: str | None = None
+    log: str = "train.log"
+    tee: bool = False
+    stall_s: float = STALL_S
+    aged_s: float | None = None
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -83,18 +88,22 @@ def scenarios() -> tuple[Scenario, ...]:
 
 def play(scenario: Scenario, folder: Path) -> Result:
     """Start the run, wait until its log has been silent for the limit (or it trains, or has ended), ask hangtop, end the run."""
-    log = folder / "train.log"
-    argv = [sys.executable, str(HERE / "programs" / scenario.argv[0]), *scenario.argv[1:], "--folder", str(folder)]
-    with log.open("ab") as out:
+    log = folder / scenario.log
+    program = [sys.executable, str(HERE / "programs" / scenario.argv[0]), *scenario.argv[1:], "--folder", str(folder)]
+    argv = ["bash", "-c", f"{shlex.join(program)} 2>&1 | tee {log}"] if scenario.tee else program
+    with (folder / ("train.out" if scenario.tee else "train.log")).open("ab") as out:
         run = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
         )
     try:
         _wait_for_silence(log, trains="running" in scenario.verdict)
-        answers = [_check(log)]
+        if scenario.aged_s is not None:
+            then = time.time() - scenario.aged_s
+            os.utime(log, (then, then))
+        answers = [_check(log, scenario.stall_s)]
         if scenario.again_s is not None:
             time.sleep(scenario.again_s)
-            answers.append(_check(log))
+            answers.append(_check(log, scenario.stall_s))
         return Result(scenario, tuple(answers))
     finally:
         with suppress(ProcessLookupError):
@@ -106,18 +115,19 @@ def _wait_for_silence(log: Path, *, trains: bool) -> None:
     """Until the log is `STALL_S` old; or, of a run that goes on, until it trains."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends:
-        written = log.stat()
-        if written.st_size and time.time() - written.st_mtime > STALL_S + 0.2:
+        files = sorted(log.glob("*")) if log.is_dir() else [log] if log.exists() else []
+        written = [file.stat() for file in files]
+        if any(one.st_size for one in written) and time.time() - max(one.st_mtime for one in written) > STALL_S + 0.2:
             return
-        if trains and b"step 5/" in log.read_bytes():
+        if trains and any(b"step 5/" in file.read_bytes() for file in files):
             return
         time.sleep(0.1)
     raise TimeoutError(f"{log} never fell silent")
 
 
-def _check(log: Path) -> Answer:
+def _check(log: Path, stall_s: float) -> Answer:
     began = time.monotonic()
-    argv = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", str(STALL_S), "--json"]
+    argv = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", str(stall_s), "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=CHECK_LIMIT_S, check=False)
     if not done.stdout:
         raise RuntimeError(f"hangtop check said nothing: {done.stderr[-500:]}")

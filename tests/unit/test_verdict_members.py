@@ -17,7 +17,7 @@ from hangtop.records.host import HostReading
 from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
-from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
 from hangtop.spec import WatchSpec
 
 NOW = 10_000.0
@@ -98,11 +98,55 @@ def four(odd: Thread, odd_process: Process | None = None, peers: Thread = ALL_RE
     return run(threads, (process(0), process(1), odd_process or process(2), process(3)), **more)
 
 
+BELOW = thread(Frame("step", "/venv/lib/python3.11/site-packages/engine/core.py", 9), Frame("poll_flag", USER, 70), state="R")
+PAIR = thread(Frame("recv", C10D, 2200))
+SYNC = thread(Frame("receive_weights", USER, 64), wait="socket")
+GENERATE = thread(Frame("generate_sequences", USER, 66), wait="socket")
+BATCH = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("next_batch", USER, 68), wait="pipe")
+
+
+def looping(loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_children: bool = False) -> RunState:
+    """Rank 2 burns a core in one line, and its source tells this of the loop around it."""
+    more: dict[str, Any] = {"subtree_size": 3, "subtree_cpu_percent": 190.0} if busy_children else {}
+    state = four(replace(stack, owns_gil=True), process(2, BUSY, "R", **more), silence_s=silence_s)
+    excerpt = Excerpt(USER, 69, ("while True:", "    number += 1"), at=70, loop=loop)
+    return replace(state, looks=tuple(replace(one, excerpts=(excerpt,)) for one in state.looks))
+
+
+def p2p() -> RunState:
+    return run({0: ALL_REDUCE, 1: PAIR, 2: PAIR, 3: ALL_REDUCE}, tuple(process(rank) for rank in range(4)))
+
+
+def orphan() -> RunState:
+    state = four(BATCH)
+    assert state.procs is not None
+    dead = Process(500, 1.0, 9, 102, "python", "", "Z")
+    return replace(state, procs=replace(state.procs, processes=(*state.procs.processes, dead)))
+
+
+def wrong_port() -> RunState:
+    state = four(MEETING, peers=MEETING, stage="dist_init")
+    assert state.procs is not None
+    meeting = Rendezvous("127.0.0.1", 29500, 4, listening=True, established=3, joined=(0, 1, 3), missing=(2,))
+    return replace(state, procs=replace(state.procs, rendezvous=meeting))
+
+
 @pytest.mark.parametrize(
     ("state", "word", "kind", "culprits"),
     [
         pytest.param(four(LOCK), "hung", "cpu_collective", [2], id="a lock, its peers wait"),
-        pytest.param(four(SPIN, process(2, BUSY, "R")), "hung", "python_loop", [2], id="an endless loop"),
+        pytest.param(looping("endless"), "hung", "python_loop", [2], id="a loop that its source shows to be endless"),
+        pytest.param(looping("waits"), "hung", "python_loop", [2], id="a busy wait"),
+        pytest.param(looping(None), "slow", None, [], id="one line of C code, or a long loop: it may work"),
+        pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),
+        pytest.param(looping("endless", BELOW), "slow", None, [], id="the loop is endless, but calls a library that works"),
+        pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
+        pytest.param(four(PAIR), "hung", "desync", [2], id="a receive from one, where the others are in a collective of all"),
+        pytest.param(p2p(), "hung", "desync", [1, 2], id="two of four receive from each other"),
+        pytest.param(four(SYNC), "hung", "weight_sync", [2], id="its functions name the kind"),
+        pytest.param(four(GENERATE), "hung", "generation", [2], id="a rollout that never comes back"),
+        pytest.param(orphan(), "hung", "dataloader", [2], id="its loader process has died"),
+        pytest.param(wrong_port(), "hung", "rendezvous", [2], id="all wait to meet, one is not connected"),
         pytest.param(four(PACK, process(2, BUSY, "R")), "slow", None, [], id="C code works, without the GIL"),
         pytest.param(four(SAVE, process(2, BUSY, "R")), "slow", None, [], id="it saves: slow, do not kill"),
         pytest.param(

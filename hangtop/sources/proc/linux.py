@@ -30,6 +30,7 @@ def parse_stat(line: bytes) -> Stat:
         session=int(field[3]),
         kernel=bool(int(field[6]) & KERNEL_THREAD),
         cpu_ticks=int(field[11]) + int(field[12]),
+        reaped_ticks=int(field[13]) + int(field[14]),
         threads=int(field[17]),
         start_ticks=int(field[19]),
         rss_bytes=int(field[21]) * PAGE_BYTES,

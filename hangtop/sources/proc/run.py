@@ -127,7 +127,7 @@ class RunTree:
         return known is None or self._is_due(known, stat.state)
 
     def _is_due(self, known: Process, state: str) -> bool:
-        if known.role in WATCHED_ROLES or known.cpu_percent is None or state in "DTtZ":
+        if known.role in WATCHED_ROLES or known.recent is None or state in "DTtZ":
             return True
         return known.pid % SELDOM == self._looks % SELDOM
 
@@ -160,7 +160,8 @@ class RunTree:
             exit_code=self._exits.code(stat.identity) if stat.state in "ZX" else None,
             threads=stat.threads,
             rss_bytes=stat.rss_bytes,
-            cpu_percent=history.cpu_percent,
+            cpu_percent=history.cpu_percent_since(self._table.started_at(stat.start_ticks)),
+            reaped_percent=history.reaped_percent,
             read_b_s=history.rate(lambda details: details.read_bytes),
             write_b_s=history.rate(lambda details: details.write_bytes),
             recent=history.recent(),

@@ -15,6 +15,9 @@ WINDOW_S = 30.0
 """The window of the rules on blocked and slow processes (research on hangs: R2, R4)."""
 
 
+YOUNG_S = 5.0
+"""About the time between a few looks."""
+
 Counter = Callable[[Details], int | None]
 
 
@@ -52,6 +55,22 @@ class History:
     def cpu_percent(self) -> float | None:
         """Over the last two looks, of one core."""
         return self._cpu(self._samples[-2], self._samples[-1]) if len(self._samples) > 1 else None
+
+    def cpu_percent_since(self, started_at: float) -> float | None:
+        """The same; of a process that was seen only once, and is young, since its start: compilers live for seconds."""
+        if len(self._samples) != 1 or (age_s := self._samples[0].at - started_at) > YOUNG_S:
+            return self.cpu_percent
+        ticks = self._samples[0].stat.cpu_ticks
+        return round(100 * ticks / self._ticks_per_s / age_s, 1) if age_s > 0 else None
+
+    @property
+    def reaped_percent(self) -> float | None:
+        """CPU of the children that ended between the last two looks, at most one core: the rest may be of long ago."""
+        if len(self._samples) < 2:
+            return None
+        first, last = self._samples[-2], self._samples[-1]
+        ticks = last.stat.reaped_ticks - first.stat.reaped_ticks
+        return min(100.0, round(100 * ticks / self._ticks_per_s / (last.at - first.at), 1)) if last.at > first.at else None
 
     def rate(self, counter: Counter) -> float | None:
         """Units a second between the last two looks that saw this counter."""

@@ -21,7 +21,8 @@ class Sums(Struct):
     @classmethod
     def of(cls, process: Process) -> Sums:
         rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
-        return cls(1, process.cpu_percent, sum(rates) if rates else None, process.recent.running_part if process.recent else None)
+        cpu = _either(process.cpu_percent, process.reaped_percent, sum)
+        return cls(1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None)
 
     def add(self, below: Sums) -> None:
         self.size += below.size

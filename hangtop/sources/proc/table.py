@@ -18,7 +18,8 @@ class Identity(Struct, frozen=True, order=True):
 class Stat(Struct, frozen=True):
     """One line of the table. Reading it never waits for the process, whatever state that is in.
 
-    `cpu_ticks`: user and system time. `exit_status`: as `wait` gives it (code << 8, or the signal); `None` when not known.
+    `cpu_ticks`: user and system time; `reaped_ticks`: that of children that ended and were waited for. `exit_status`: as `wait`
+    gives it (code << 8, or the signal); `None` when not known.
     """
 
     pid: int
@@ -33,6 +34,7 @@ class Stat(Struct, frozen=True):
     rss_bytes: int = 0
     kernel: bool = False
     exit_status: int | None = None
+    reaped_ticks: int = 0
 
     @property
     def identity(self) -> Identity:

@@ -1,0 +1,72 @@
+"""Does a busy rank work, or loop for ever? Stacks often cannot tell: then it works, until it has been silent for long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.frames import NO_FILE, own, owner
+from hangtop.records.process import Process
+from hangtop.records.stack import Excerpt, Loop, Stack
+
+LOOKS = 2
+LINES = 2
+SPAN_S = 1.5
+"""One function, at most two lines of it, over looks this far apart: a loop, or work that cannot be told from one."""
+WORTH_A_CORE = 20.0
+MORE_THAN_A_CORE = 130.0
+IO_BYTES_S = 1_000_000.0
+
+Looks = Sequence[tuple[float, Stack]]
+Sources = Sequence[Excerpt]
+
+
+def surely_loops(process: Process, known: Doing, stacks: Looks, sources: Sources) -> bool:
+    """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `sources/loops.py`)."""
+    if known.waits_for_peers or not _far_apart(stacks):
+        return False
+    if (process.cpu_percent or 0.0) < WORTH_A_CORE and not known.thread.runs:
+        return False
+    loops = {_loop(seen, sources) for _, stack in stacks if (seen := doing(stack))}
+    return loops in ({"waits"}, {"endless"}) and not _does_more(process)
+
+
+def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
+    """Burns one core in a few lines of one Python function that no name explains; C code on one line does so too.
+
+    More than a core, bytes moved, or a named phase (save, load, evaluate, compile …) is work. So is what only one look saw, and C
+    code that gave the GIL away: a loop in Python held it in 6 of 6 looks, zlib and hashlib in 0 of 6.
+    """
+    if known.phase is not None or known.kind != "user" or not _far_apart(stacks) or _does_more(process):
+        return False
+    if not all((seen := doing(stack)) and seen.thread.owns_gil for _, stack in stacks):
+        return False
+    leaves = {seen.thread.frames[0] for _, stack in stacks if (seen := doing(stack))}
+    return (
+        bool(leaves)
+        and len({(leaf.function, leaf.file) for leaf in leaves}) == 1
+        and len({leaf.line for leaf in leaves}) <= LINES
+    )
+
+
+def _far_apart(stacks: Looks) -> bool:
+    return len(stacks) >= LOOKS and stacks[-1][0] - stacks[0][0] >= SPAN_S
+
+
+def _does_more(process: Process) -> bool:
+    """Children at work, bytes moved, several cores used."""
+    recent = process.recent
+    own_percent = process.cpu_percent or 0.0
+    busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > own_percent + WORTH_A_CORE
+    return busy_children or own_percent > MORE_THAN_A_CORE or (recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S)
+
+
+def _loop(known: Doing, sources: Sources) -> Loop | None:
+    """The loop around the user's innermost line. Only the standard library may be further in: anything else may be the work."""
+    frames = known.thread.frames
+    inner = next(iter(own(frames)), None)
+    if inner is None or any(owner(frame.file) != "python" and frame.file != NO_FILE for frame in frames[:inner]):
+        return None
+    place = frames[inner]
+    loop = next((one.loop for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    return None if loop == "endless" and inner > 0 else loop

@@ -1,0 +1,48 @@
+"""Ranks of multiprocessing, whose number only the order of their start tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hangtop.crew import numbered, siblings
+from hangtop.records.process import Process
+
+SPAWNED = (
+    "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle={}) --multiprocessing-fork"
+)
+LAUNCHER = Process(10, 1.0, 100, 1, "python", "python train.py", "S")
+
+
+def child(pid: int, start_ticks: int, **more: Any) -> Process:
+    return Process(pid, 1.0, start_ticks, 10, "python", more.pop("command", "python train.py"), more.pop("state", "S"), **more)
+
+
+FORKS = (child(40, 120), child(41, 110), child(42, 130))
+
+
+def test_forks_are_numbered_in_the_order_of_their_start_not_of_their_pid() -> None:
+    assert numbered((LAUNCHER, *FORKS), 3, ()) == {41: 0, 40: 1, 42: 2}
+
+
+def test_spawned_interpreters_are_ranks_and_the_tracker_of_multiprocessing_is_none() -> None:
+    tracker = child(39, 101, command="python -c from multiprocessing.resource_tracker import main;main(4)")
+    spawned = [child(40 + place, 110 + place, command=SPAWNED.format(place)) for place in range(2)]
+    assert numbered((LAUNCHER, tracker, *spawned), 2, ()) == {40: 0, 41: 1}
+
+
+def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
+    dead = child(41, 110, command="", state="Z")
+    assert [one.pid for one in siblings((LAUNCHER, FORKS[0], dead, FORKS[2]))] == [41, 40, 42]
+
+
+def test_where_the_log_counts_other_ranks_nothing_is_guessed() -> None:
+    assert numbered((LAUNCHER, *FORKS), 4, ()) == {}
+
+
+def test_without_ranks_in_the_log_those_who_wait_for_each_other_are_ranks_and_a_pool_is_not() -> None:
+    assert numbered((LAUNCHER, *FORKS), None, {40, 41}) == {41: 0, 40: 1, 42: 2}
+    assert numbered((LAUNCHER, *FORKS), None, ()) == {}
+
+
+def test_processes_with_a_number_of_their_own_are_no_siblings() -> None:
+    assert siblings((LAUNCHER, child(40, 110, rank=0), child(41, 111, rank=1))) == ()
