@@ -25,6 +25,12 @@ GIVE_UP_S = 30.0
 REAP_S = 0.1
 """A killed probe is gone in milliseconds, or stuck in the kernel: then nobody waits for it."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
+"""glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty."""
+
+
+Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
+"""A probe, its stdin and its stdout."""
 
 
 class Feed(Protocol):
@@ -60,12 +66,18 @@ class ProbeFeed:
         self._command = command or (sys.executable, "-m", "hangtop.probe")
         self._host = host
         self._process: subprocess.Popen[bytes] | None = None
+        self._begun: Started | None = None
         self._closed = False
         self._restarts = 0
 
+    def begin(self) -> None:
+        """Start the first probe now: it looks at the log while the screen is still loading."""
+        self._begun = self._start()
+
     async def readings(self) -> AsyncIterator[Reading]:
         while True:
-            process, asked, output = self._start()
+            process, asked, output = self._begun or self._start()
+            self._begun = None
             with asked, output:
                 yield self._say(ProbeState(alive=True, restarts=self._restarts))
                 async with contextlib.aclosing(self._follow(process, output)) as followed:
@@ -85,11 +97,13 @@ class ProbeFeed:
         self._closed = True
         if self._process is not None:
             _kill(self._process)
+        if self._begun is not None:
+            self._begun[2].close()
 
     def _ended(self) -> bool:
         return self._closed
 
-    def _start(self) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
+    def _start(self) -> Started:
         passed = () if self._spec.stdin_fd is None else (self._spec.stdin_fd,)
         with _debug_file() as stderr:
             self._process = subprocess.Popen(
@@ -97,6 +111,7 @@ class ProbeFeed:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
+                env={**os.environ, **ONE_ARENA},
                 start_new_session=True,
                 pass_fds=passed,
             )

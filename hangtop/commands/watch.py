@@ -38,7 +38,10 @@ def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
     spec, has_keys = keep_stdin(spec)
     on_screen = has_keys and not look.as_lines and sys.stdout.isatty()
-    return show(wrap(ProbeFeed(spec)), spec, look, clock.now, on_screen=on_screen)
+    feed = ProbeFeed(spec)
+    if on_screen:
+        feed.begin()
+    return show(wrap(feed), spec, look, clock.now, on_screen=on_screen)
 
 
 def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:

@@ -5,15 +5,18 @@ Why not the `ray` package: importing it costs 66 MB, and its own calls wait up t
 
 from __future__ import annotations
 
-import http.client
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hangtop.sources.raycluster.token import Token
+
+if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray
+    from http.client import HTTPConnection, HTTPResponse
 
 DEADLINE_S = 1.5
 CONNECTIONS = 4
@@ -54,7 +57,7 @@ class Dashboard:
         self._deadline_s = deadline_s
         self._find_token = find_token
         self._token: Token | None = None
-        self._free: deque[http.client.HTTPConnection] = deque()
+        self._free: deque[HTTPConnection] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -109,21 +112,25 @@ class Dashboard:
         finally:
             self._give_back(connection)
 
-    def _take(self) -> http.client.HTTPConnection:
-        with self._lock:
-            return self._free.popleft() if self._free else http.client.HTTPConnection(self._host, self._port)
+    def _take(self) -> HTTPConnection:
+        from http.client import HTTPConnection
 
-    def _give_back(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            return self._free.popleft() if self._free else HTTPConnection(self._host, self._port)
+
+    def _give_back(self, connection: HTTPConnection) -> None:
         with self._lock:
             self._free.append(connection)
 
-    def _ask(self, connection: http.client.HTTPConnection, path: str, until: float) -> Answer:
+    def _ask(self, connection: HTTPConnection, path: str, until: float) -> Answer:
+        from http.client import HTTPException
+
         began = time.monotonic()
         reused = connection.sock is not None
         try:
             try:
                 answer = self._exchange(connection, path, until)
-            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            except (BrokenPipeError, ConnectionResetError):
                 if not reused:  # the server hung up on a fresh connection: that is its answer
                     raise
                 connection.close()
@@ -132,13 +139,13 @@ class Dashboard:
             answer = Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)
         except ConnectionRefusedError:
             answer = Answer(0, error="connection refused")
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, HTTPException) as error:
             answer = Answer(0, error=f"{type(error).__name__}: {error}".rstrip(": "))
         if not answer.status:
             connection.close()
         return Answer(answer.status, answer.body, answer.error, answer.late, time.monotonic() - began)
 
-    def _exchange(self, connection: http.client.HTTPConnection, path: str, until: float) -> Answer:
+    def _exchange(self, connection: HTTPConnection, path: str, until: float) -> Answer:
         connection.timeout = _left(until)
         if connection.sock is not None:
             connection.sock.settimeout(connection.timeout)
@@ -154,8 +161,10 @@ class Dashboard:
         return Answer(response.status, body)
 
 
-def _body(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, until: float) -> bytes:
+def _body(connection: HTTPConnection, response: HTTPResponse, until: float) -> bytes:
     """The whole body, within the deadline even when it comes in drops."""
+    from http.client import HTTPException, IncompleteRead
+
     parts, size = [], 0
     while not response.isclosed():
         if connection.sock is not None:
@@ -166,9 +175,9 @@ def _body(connection: http.client.HTTPConnection, response: http.client.HTTPResp
         parts.append(part)
         size += len(part)
         if size > LARGEST:
-            raise http.client.HTTPException(f"an answer of more than {LARGEST >> 20} MiB")
+            raise HTTPException(f"an answer of more than {LARGEST >> 20} MiB")
     if response.length:
-        raise http.client.IncompleteRead(b"", response.length)
+        raise IncompleteRead(b"", response.length)
     response.close()  # the socket stays open: read1 does not notice the end by itself
     return b"".join(parts)
 
