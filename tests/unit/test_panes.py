@@ -204,7 +204,7 @@ class TestRanks:
 
     def test_only_columns_that_tell_ranks_apart(self):
         titles = plain(table_rows(rank_rows(view_of("healthy")), 118)[0]).split()
-        assert titles == ["rank", "pid", "step", "lag", "quiet"]
+        assert titles == ["rank", "pid", "step", "lag", "quiet", "cpu", "s", "doing"]
 
     def test_what_goes_when_narrow_and_what_never_does(self):
         rows = rank_rows(view_of("stalled"))
