@@ -25,6 +25,7 @@ from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
+from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
 from hangtop.records.health import Heartbeat, ProbeState
@@ -34,6 +35,7 @@ from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.driver import QuickDriver, driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.page import PageScreen
+from hangtop.screens.process import ProcessScreen
 from hangtop.screens.rank import RankScreen
 from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
@@ -274,6 +276,15 @@ class HangtopApp(App[None]):
 
     def choose_rank(self, rank: int) -> None:
         self.watch_screen.ranks_pane.chosen = rank
+
+    def show_rank(self, rank: int) -> None:
+        """The page of this rank, in place of the one that asks."""
+        self.pop_screen()
+        self.choose_rank(rank)
+        self.push_screen(RankScreen(rank))
+
+    def show_process(self, key: ProcessKey) -> None:
+        self.push_screen(ProcessScreen(key))
 
     def show_line(self, file: int, offset: int) -> None:
         """Close the page and show this line of the log."""

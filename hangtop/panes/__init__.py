@@ -5,9 +5,9 @@ from __future__ import annotations
 from hangtop.panes.gpus import GpusPane
 from hangtop.panes.log import LogPane
 from hangtop.panes.pane import Pane
+from hangtop.panes.processes import ProcessesPane
 from hangtop.panes.ranks import RanksPane
 from hangtop.panes.ray import RayPane
-from hangtop.panes.sources import ProcessesPane
 
 PANES: tuple[type[Pane], ...] = (RanksPane, GpusPane, ProcessesPane, RayPane, LogPane)
 """Each is made once, without arguments. The log is last: it takes what the others leave."""

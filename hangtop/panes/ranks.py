@@ -66,7 +66,7 @@ class RanksPane(Pane):
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         room = max(1, height - HEAD_LINES)
-        self.top = _kept_in_sight(self.top, self._chosen_line(), room, len(rows))
+        self.top = kept_in_sight(self.top, self._chosen_line(), room, len(rows))
         shown = slice(self.top, self.top + room)
         self._lines = (None, None, *(row.rank.rank for row in rows[shown]))
         last = min(shown.stop, len(rows))
@@ -137,7 +137,8 @@ def _nothing(view: View) -> Row:
     return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)
 
 
-def _kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
+def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
+    """The first line to show, moved as little as the chosen one asks for."""
     if chosen is not None:
         top = min(chosen, max(top, chosen - room + 1))
     return max(0, min(top, total - room))

@@ -1,14 +1,9 @@
-"""Panes 4 and 5 while their sources have nothing to show: one line each, which says why."""
+"""What a pane says while its source has nothing to show: one line, which says why."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from hangtop import text
-from hangtop.panes.arrange import Want
 from hangtop.panes.line import Row
-from hangtop.panes.pane import Pane
-from hangtop.panes.ranks import one_line
 from hangtop.panes.view import View
 from hangtop.records.process import Writer
 
@@ -53,25 +48,3 @@ def _gone(writer: Writer) -> str:
     code = "" if writer.exit_code is None else f", exit code {writer.exit_code}"
     when = "" if writer.gone_at is None else f" at {text.clock(writer.gone_at)}"
     return f"{writer.name} pid {writer.pid}{when}{code}"
-
-
-class SourcePane(Pane):
-    """A pane whose source has no table yet."""
-
-    source: ClassVar[str] = ""
-
-    def want(self, view: View, width: int) -> Want:
-        return Want(1)
-
-    def said(self, view: View) -> Row:
-        return source_line(view, self.source)
-
-    def body(self, view: View, width: int, height: int) -> list[Row]:
-        return one_line(self, self.said(view), width)
-
-
-class ProcessesPane(SourcePane):
-    id_, key, title, source = "procs", "4", "Processes", "procs"
-
-    def said(self, view: View) -> Row:
-        return writers_line(view)

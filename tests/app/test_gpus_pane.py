@@ -36,7 +36,7 @@ def health(at: float, **said: str) -> Reading:
 @contextmanager
 def app_with_gpus(*readings: Reading) -> Iterator[tuple[HangtopApp, MemoryFeed, Clock, float]]:
     """The healthy recording, and these readings after it."""
-    spec, recorded, at = session("healthy")
+    spec, recorded, at = session("healthy", without="procs")
     feed, clock = MemoryFeed([*recorded, *readings]), Clock(at)
     yield HangtopApp(spec, feed, now=clock), feed, clock, at
 

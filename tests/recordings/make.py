@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hangtop import wire
 from hangtop.records.health import Heartbeat, SourceHealth
+from hangtop.records.host import HostReading
 from hangtop.records.log import (
     Finding,
     LineKind,
@@ -21,8 +22,9 @@ from hangtop.records.log import (
     StageEvent,
     StagePlan,
 )
-from hangtop.records.process import ProcessReading, Writer
+from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.reading import Reading
+from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.spec import WatchSpec
 
 HERE = Path(__file__).parent
@@ -157,7 +159,7 @@ def beat(at: float, *, problem: str | None = None) -> Reading:
     )
 
 
-def writer(at: float, *, alive: bool = True, exit_code: int | None = None) -> Reading:
+def writer(at: float, *, alive: bool = True, exit_code: int | None = None, behind: int | None = None) -> Reading:
     gone_at = None if alive else at - 60
     who = Writer(
         pid=133_701,
@@ -169,19 +171,77 @@ def writer(at: float, *, alive: bool = True, exit_code: int | None = None) -> Re
         gone_at=gone_at,
         exit_code=exit_code,
     )
-    return Reading("procs", HOST, at, ProcessReading((who,)))
+    return Reading("procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind) if alive else ()))
+
+
+def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **more: object) -> Process:
+    """A process of the run; its subtree's sums are added by `tree`."""
+    known: dict[str, object] = {
+        "started_at": START - 6_290, "start_ticks": pid, "name": command.split(maxsplit=1)[0], "state": "R" if cpu > 50 else "S",
+        "user": "ada", "threads": 4, "read_b_s": 0.0, "write_b_s": 0.0,
+    }  # fmt: skip
+    known.update(more)
+    return Process(pid=pid, ppid=ppid, command=command, cpu_percent=cpu, rss_bytes=int(rss_g * 2**30), **known)  # type: ignore[arg-type]
+
+
+def tree(at: float, *, behind: int | None = None) -> tuple[Process, ...]:
+    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, the others spin."""
+    found = [
+        process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
+        process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
+    ]
+    for rank in range(8):
+        method, cpu = ("update_actor", 2.0) if rank == behind else ("generate", 99.0) if behind is None else ("sync_weights", 3.0)
+        waits = {"state": "S", "wchan": "futex_wait_queue"} if rank == behind else {}
+        found.append(
+            process(
+                133_950 + rank,
+                133_701,
+                f"ray::WorkerDict.{method}",
+                cpu=cpu,
+                rss_g=38.0,
+                threads=141,
+                role="rank",
+                rank=rank,
+                local_rank=rank,
+                world=8,
+                state_since=at - 150,
+                **waits,
+            )
+        )
+        found += [
+            process(
+                134_022 + 10 * rank + n,
+                133_950 + rank,
+                f"ray::WorkerDict.{method}",
+                cpu=0.0,
+                rss_g=0.3,
+                role="data worker",
+                rank=rank,
+            )
+            for n in range(4)
+        ]
+    found += [process(134_200 + n, 133_701, "VLLM::EngineCore", cpu=0.5, rss_g=5.9, role="engine core") for n in range(2)]
+    return with_subtrees(found)
+
+
+def machine(at: float) -> Reading:
+    host = HostReading(cores=128, load_1m=9.4, memory_bytes=1_945 * 2**30, available_bytes=1_560 * 2**30, oom_kills=0)
+    return Reading("procs", HOST, at, host)
 
 
 def healthy() -> Iterable[Reading]:
     yield Reading("log", HOST, START, verl_log(START))
     yield writer(START)
+    yield machine(START)
     yield beat(START)
 
 
 def stalled() -> Iterable[Reading]:
     """Rank 3 stays behind in the weight sync; silent for 151 s."""
     yield Reading("log", HOST, START, verl_log(START, last="weight_sync", behind=3, silent_s=151.0))
-    yield writer(START)
+    yield writer(START, behind=3)
+    yield machine(START)
     yield beat(START)
 
 
@@ -190,6 +250,7 @@ def slow() -> Iterable[Reading]:
     log = verl_log(START, last="rollout_init", silent_s=95.0)
     yield Reading("log", HOST, START, _before_training(log, stages_until("rollout_init", START - 97)))
     yield writer(START)
+    yield machine(START)
     yield beat(START)
 
 
@@ -198,6 +259,7 @@ def startup() -> Iterable[Reading]:
     stages = stages_until("rollout_init", START - 13)
     yield Reading("log", HOST, START, _before_training(log, stages))
     yield writer(START)
+    yield machine(START)
     yield beat(START)
 
 
@@ -240,6 +302,7 @@ def crashed() -> Iterable[Reading]:
         "log", HOST, START, replace(log, findings=(finding, victim), tail=(*log.tail, *lines), last_line=lines[-1].text)
     )
     yield writer(START, alive=False, exit_code=1)
+    yield machine(START)
     yield beat(START)
 
 
@@ -251,6 +314,7 @@ def finished() -> Iterable[Reading]:
         "log", HOST, START, replace(log, stages=stages, ranks=ranks, progress=replace(log.progress, step=400, eta_s=0.0))
     )
     yield writer(START, alive=False, exit_code=0)
+    yield machine(START)
     yield beat(START)
 
 

@@ -1,0 +1,190 @@
+"""What of all processes is shown, and what the pane's head says of them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hangtop import text
+from hangtop.diagnosis.gpu_join import memory_of
+from hangtop.panes.line import Row, dotted
+from hangtop.panes.process_rows import old_row
+from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
+from hangtop.panes.rank_rows import world_of
+from hangtop.panes.sources import source_line, writers_line
+from hangtop.panes.view import View
+from hangtop.records.process import Process, ProcessReading
+
+LATE_S, STUCK_S = 3.0, 10.0
+LOOK_S = 1.0
+"""A reading a second is as fresh as they come."""
+WIDE_HEAD = 90
+UNFOLDED = Folds()
+Readings = Mapping[str, ProcessReading]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a person wants to see them. `everything`: also what is not of this run any more, or never was."""
+
+    order: Order = "tree"
+    pattern: str = ""
+    everything: bool = False
+    folds: Folds = UNFOLDED
+
+    @property
+    def single(self) -> bool:
+        """Each line is one process alone."""
+        return self.order != "tree" or bool(self.pattern)
+
+
+PLAIN = Shape()
+
+
+def readings_of(view: View) -> Readings:
+    """The processes by host."""
+    state = view.state
+    return state.processes or ({"": state.procs} if state.procs is not None else {})
+
+
+def outline(readings: Readings) -> tuple[object, ...]:
+    """What shows at once when it changes; numbers may wait."""
+    return tuple(
+        (
+            (host, len(reading.orphans), len(reading.zombies), len(reading.ended), reading.missing_right),
+            *((one.pid, one.start_ticks, state_of(one), one.cpu_percent is None) for one in reading.processes),
+        )
+        for host, reading in readings.items()
+    )
+
+
+def lines(view: View, readings: Readings, shape: Shape) -> list[Node]:
+    """All lines, those out of sight among them: culprits that are gone, the run's tree, and below it what else there is."""
+    run = members(view, {host: reading.processes for host, reading in readings.items()})
+    ended = members(view, {host: reading.ended for host, reading in readings.items()})
+    odd = odd_places(view, (*ended, *run))
+    gone = sorted((member for member in ended if member.key in odd), key=lambda member: odd[member.key])
+    shown = _section([*gone, *run], odd, shape, "run")
+    if shape.everything:
+        others = {
+            "orphans": members(view, {host: reading.orphans for host, reading in readings.items()}),
+            "zombies": members(view, {host: reading.zombies for host, reading in readings.items()}),
+            "ended": [member for member in ended if member.key not in odd],
+        }
+        for title, found in others.items():
+            if found:
+                shown += [Node(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, shape, title)]
+    return shown
+
+
+def _section(found: Sequence[Member], odd: Mapping[Key, int], shape: Shape, root: str) -> list[Node]:
+    if not shape.single:
+        return tree(found, odd, shape.folds, (root,))
+    return flat([member for member in found if fits(member, shape.pattern)], shape.order, odd, (root,))
+
+
+def fits(member: Member, pattern: str) -> bool:
+    """Whether the text is in anything that names it: its pid, rank, part, name, command, user or host."""
+    process = member.process
+    rank = "" if member.number is None else f"rank {member.number}"
+    named = (str(process.pid), rank, kind_of(member), process.name, process.command, process.user or "", member.host)
+    return pattern.casefold() in "\n".join((*named, process.doing)).casefold()
+
+
+def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[Member]:
+    """With the rank that each is, and the memory that it holds on GPUs."""
+    ranks = {(rank.process.pid, rank.process.start_ticks): rank for rank in view.ranks if rank.process is not None}
+    found: list[Member] = []
+    for host, there in processes.items():
+        node = view.state.gpus.get(host)
+        held = memory_of(node.reading.gpus) if node is not None else {}
+        for process in there:
+            sizes = [size for size in held.get(process.pid, {}).values() if size is not None]
+            rank = ranks.get((process.pid, process.start_ticks))
+            found.append(Member(host, process, rank, sum(sizes) if sizes else None))
+    return found
+
+
+def odd_places(view: View, found: Iterable[Member]) -> dict[Key, int]:
+    """The culprits of the verdict, by their order in it."""
+    culprits = view.verdict.culprits if view.verdict is not None else ()
+    by_rank = {culprit.rank: place for place, culprit in enumerate(culprits) if culprit.rank is not None}
+    by_pid = {culprit.pid: place for place, culprit in enumerate(culprits) if culprit.rank is None and culprit.pid is not None}
+    odd: dict[Key, int] = {}
+    for member in found if culprits else ():
+        place = by_pid.get(member.process.pid) if member.number is None else by_rank.get(member.number)
+        if place is not None:
+            odd[member.key] = place
+    return odd
+
+
+def age_of(view: View) -> float:
+    """Seconds since the processes were last looked at; 0 while that is as it should be."""
+    health = view.state.health.get("procs")
+    return 0.0 if health is None or health.read_at is None else max(0.0, view.now - health.read_at - LOOK_S)
+
+
+def summary(view: View, readings: Readings, width: int) -> Row:
+    """`44 of this run · 1 zombie · 343 G of 1.9 T`; what is missing, old or left over is said in colour."""
+    processes = [process for reading in readings.values() for process in reading.processes]
+    hidden = sum(process.missing_right is not None for process in processes)
+    health = view.state.health.get("procs")
+    calm = view.verdict is not None and view.verdict.word == "finished"
+    counts = {
+        "ended": sum(len(reading.ended) for reading in readings.values()),
+        "zombies": sum(len(reading.zombies) for reading in readings.values()),
+        "orphans": sum(len(reading.orphans) for reading in readings.values()),
+    }
+    parts: list[Row] = [
+        old_row(age_of(view), LATE_S, STUCK_S),
+        ((health.problem, "warn"),) if health is not None and health.problem else (),
+        *_counted(view, readings, processes),
+        *(((f"{n:,} {_one(word, n)}", "muted" if calm else "warn"),) for word, n in counts.items() if n),
+        ((f"{hidden:,} of another user", "warn"),) if hidden else (),
+        *(_memory(view, processes, width) if len(readings) == 1 else ()),
+    ]
+    return dotted(parts)
+
+
+def _one(word: str, count: int) -> str:
+    return word if word == "ended" or count > 1 else word[:-1]
+
+
+def _counted(view: View, readings: Readings, processes: Sequence[Process]) -> list[Row]:
+    if len(readings) == 1:
+        return [((f"{len(processes):,} of this run", "muted"),)]
+    roles = Counter(process.role for process in processes if process.state not in "ZX")
+    seen: Row = ((f"{roles['rank']:,} of {world_of(view):,} ranks seen", "muted"),)
+    more = ((roles["data worker"], "loader"), (roles["launcher"], "launcher"))
+    return [seen, *(((text.some(count, noun), "muted"),) for count, noun in more if count)]
+
+
+def _memory(view: View, processes: Sequence[Process], width: int) -> Iterable[Row]:
+    machine = view.state.machine
+    known = [process.rss_bytes for process in processes if process.rss_bytes is not None]
+    limit = machine and (machine.cgroup_limit_bytes or machine.memory_bytes)
+    if known:
+        yield ((text.size(sum(known)) + (f" of {text.size(limit)}" if limit else ""), "muted"),)
+    if machine is not None and width >= WIDE_HEAD:
+        load = "" if machine.load_1m is None else f", load {machine.load_1m:.1f}"
+        yield ((text.some(machine.cores, "core") + load, "muted"),)
+
+
+def missing_right(readings: Readings) -> str | None:
+    """The command that would show what is `?`."""
+    return next((reading.missing_right for reading in readings.values() if reading.missing_right), None)
+
+
+def nothing(view: View) -> Row:
+    """Why there is no table."""
+    reading = view.state.procs
+    if reading is None:
+        return source_line(view, "procs")
+    others = {"orphan": len(reading.orphans), "zombie": len(reading.zombies)}
+    found = ", ".join(text.some(count, noun) for noun, count in others.items() if count)
+    more: Row = ((f" · {found}: a shows them", "warn"),) if found else ()
+    if reading.writers or reading.note:
+        return (*writers_line(view), *more)
+    hosts = " or ".join(host for host in readings_of(view) if host)
+    return ((f"no process of this run found{' on ' + hosts if hosts else ''}", "muted"), *more)

@@ -1,0 +1,243 @@
+"""The table of processes, row by row: what stands out apart, cells that may not be seen as `?`. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hangtop import text
+from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.line import BLANK, Row, cut
+from hangtop.panes.process_tree import Key, Member, Node, kind_of, short_command, state_of
+from hangtop.ranks import RAY_TITLE
+from hangtop.records.process import Process, exit_words
+
+G = 2**30
+M = 1_000_000
+BUSY_IO_B_S = 1_000_000.0
+ENDED = "–"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the nodes are to be painted. `role`: of what stands out. `single`: each line stands for one process alone.
+
+    `stale`: the values are old. `hosts`: on how many machines the run is.
+    """
+
+    now: float
+    role: str = "bad"
+    chosen: Key | None = None
+    single: bool = False
+    stale: bool = False
+    hosts: int = 1
+
+
+@dataclass(frozen=True)
+class ProcessRow:
+    """A node and how it is to be painted."""
+
+    node: Node
+    look: Look
+
+    @property
+    def first(self) -> Process:
+        return self.node.first
+
+    @property
+    def all(self) -> tuple[Member, ...]:
+        """Those that the row stands for, what is folded away below it among them."""
+        return (*self.node.members, *self.node.hidden)
+
+    @property
+    def gone(self) -> bool:
+        return self.first.state == "X"
+
+    def role(self, plain: str, *, bold: bool = False) -> str:
+        """The role of a cell of this row."""
+        if self.node.odd:
+            return f"{self.look.role} bold" if bold else self.look.role
+        return "stale" if self.look.stale else plain
+
+
+def table_rows(nodes: Sequence[Node], look: Look, width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
+    """Column titles, and one row for each of the nodes in `shown`. `full`: with what there is no room for beside other panes."""
+    columns = fitting(_columns(nodes, look, full=full), width)
+    return [title_row(columns, width), *(_row(node, look, columns, width) for node in nodes[shown])]
+
+
+def _row(node: Node, look: Look, columns: Sequence[Column[ProcessRow]], width: int) -> Row:
+    if node.heading:
+        return cut(((node.heading, "ink bold"),), width)
+    return table_row(columns, ProcessRow(node, look), width)
+
+
+def _columns(nodes: Sequence[Node], look: Look, *, full: bool) -> list[Column[ProcessRow]]:
+    on_gpu = any(member.gpu_bytes is not None for node in nodes for member in node.members)
+    columns: list[tuple[bool, Column[ProcessRow]]] = [
+        (True, Column("", 1, 0, _sign)),
+        (look.hosts > 1, Column("node", 9, 5, _node, gap=1)),
+        (True, Column("pid", 8, 0, _pid, right=True, gap=0)),
+        (True, Column("s", 1, 0, _state)),
+        (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
+        (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
+        (True, Column("rss G", 6, 0, _memory, right=True, gap=1)),
+        (full and on_gpu, Column("gpu G", 5, 4, _gpu_memory, right=True)),
+        (full, Column("threads", 7, 2, _threads, right=True)),
+        (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
+        (full, Column("age", 6, 3, _age, right=True)),
+        (True, Column("what", 0, 0, _what, least=30 if full else 12)),
+    ]
+    return [column for there, column in columns if there]
+
+
+def _sign(row: ProcessRow) -> Row:
+    sign = "✗" if row.gone else "▸"
+    return ((sign, row.look.role),) if row.node.odd else ()
+
+
+def _node(row: ProcessRow) -> Row:
+    hosts = {member.host for member in row.node.members}
+    return ((min(hosts) if len(hosts) == 1 else text.some(len(hosts), "node"), row.role("muted")),)
+
+
+def _pid(row: ProcessRow) -> Row:
+    alike = len(row.node.members)
+    shown = str(row.first.pid) if alike == 1 else f"{alike:,} pids"
+    if row.look.chosen in [member.key for member in row.node.members]:
+        return ((shown, "accent bold reverse"),)
+    return ((shown, row.role("muted")),)
+
+
+def _state(row: ProcessRow) -> Row:
+    if row.gone:
+        return ((ENDED, row.role("stale")),)
+    letter = Counter(member.process.state for member in row.node.members).most_common(1)[0][0]
+    return ((letter, "bad" if state_of(row.first) and not row.look.stale else row.role("ink")),)
+
+
+def _cpu(row: ProcessRow) -> Row:
+    """Of all below too, for by that a launcher or the parent of a compiler is judged."""
+    members = row.node.members
+    return _percent(row, [m.process.cpu_percent if row.look.single else m.process.subtree_cpu_percent for m in members])
+
+
+def _own_cpu(row: ProcessRow) -> Row:
+    return _percent(row, [member.process.cpu_percent for member in row.node.members], "muted")
+
+
+def _percent(row: ProcessRow, values: Sequence[float | None], plain: str = "ink") -> Row:
+    return _sum(row, values, lambda total: f"{total:,.0f}", plain)
+
+
+def _sum(row: ProcessRow, values: Iterable[float | None], shown: Callable[[float], str], plain: str = "ink") -> Row:
+    """Their sum, `?` when none is known: a sum of some is told as it is, for the rest is said to be hidden in the head."""
+    if row.gone:
+        return ((ENDED, "stale"),)
+    known = [value for value in values if value is not None]
+    return ((shown(sum(known)), row.role(plain)),) if known else ((text.UNKNOWN, "stale"),)
+
+
+def _memory(row: ProcessRow) -> Row:
+    return _sum(row, [member.process.rss_bytes for member in row.all], _gib)
+
+
+def _gpu_memory(row: ProcessRow) -> Row:
+    known = [member.gpu_bytes for member in row.all if member.gpu_bytes is not None]
+    return ((_gib(sum(known)), row.role("ink")),) if known else ((text.NOT_APPLICABLE, "stale"),)
+
+
+def _gib(size: float) -> str:
+    return f"{size / G:.1f}" if size < 100 * G else f"{size / G:,.0f}"
+
+
+def _threads(row: ProcessRow) -> Row:
+    return _sum(row, [member.process.threads for member in row.all], lambda total: f"{total:,.0f}", "muted")
+
+
+def _rates(row: ProcessRow) -> Row:
+    """Bytes from and to storage, a second."""
+    if row.gone:
+        return ((ENDED, "stale"),)
+    read, written = (
+        [member.process.read_b_s for member in row.all],
+        [member.process.write_b_s for member in row.all],
+    )
+    both = "/".join(_mega(values) for values in (read, written))
+    return ((both, "stale" if both == "?/?" else row.role("muted")),)
+
+
+def _mega(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return text.UNKNOWN
+    total = sum(known) / M
+    return f"{total:.1f}" if 0.05 <= total < 10 else f"{total:.0f}"
+
+
+def _age(row: ProcessRow) -> Row:
+    """Of the oldest of them."""
+    started = min(member.process.started_at for member in row.node.members)
+    return ((text.age(row.look.now - started), row.role("muted")),)
+
+
+def _what(row: ProcessRow) -> Row:
+    name, note = named(row.node), noted(row)
+    count = len(row.node.members)
+    folded = f"  + {len(row.node.hidden):,} below" if row.node.hidden else ""
+    return (
+        (row.node.lines, "faint"),
+        (name, row.role("ink", bold=True)),
+        (f" ×{count:,}" if count > 1 else "", row.role("muted")),
+        (folded, "accent"),
+        (f"  {note}" if note else "", row.role("muted")),
+    )
+
+
+def named(node: Node) -> str:
+    """`WorkerDict ranks 0-2 4-7`, `data loader workers`, `torchrun --nnodes 32 …`."""
+    kind = kind_of(node.members[0])
+    numbers = [member.number for member in node.members if member.number is not None]
+    if numbers:
+        ranks = f"{'rank' if len(numbers) == 1 else 'ranks'} {text.rank_ranges(numbers)}"
+        return ranks if kind == "rank" else f"{kind} {ranks}"
+    if node.first.role in ("data worker", "compiler", "engine core", "ray daemon"):
+        plural = kind.replace("compiler", "compilers") if kind.startswith("compiler") else f"{kind}s"
+        return plural if len(node.members) > 1 else kind
+    methods = {found["method"] for member in node.members if (found := RAY_TITLE.match(member.process.command))}
+    method = next(iter(methods)) if len(methods) == 1 else None
+    return f"{kind}.{method}" if method else kind
+
+
+def noted(row: ProcessRow) -> str:
+    """Beside the name: how it ended, what holds it, what one that stands out does, or how a rank was started."""
+    process = row.first
+    if row.gone:
+        at = f" at {text.clock(process.state_since)}" if process.state_since else ""
+        return f"gone{at}" + (f", {exit_words(process.exit_code)}" if process.exit_code is not None else "")
+    if state_of(process):
+        return process.doing
+    if row.node.odd:
+        return busy_io(row.node) or (row.node.members[0].rank.doing if row.node.members[0].rank else None) or ""
+    if process.role == "rank" and not RAY_TITLE.match(process.command):
+        return short_command(process)
+    return ""
+
+
+def busy_io(node: Node) -> str:
+    """`412 MB/s out`: a rank that reads or writes much is at work."""
+    sums = [
+        (sum(member.process.write_b_s or 0.0 for member in node.members), "out"),
+        (sum(member.process.read_b_s or 0.0 for member in node.members), "in"),
+    ]
+    return ", ".join(f"{rate / M:,.0f} MB/s {way}" for rate, way in sums if rate >= BUSY_IO_B_S)
+
+
+def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
+    """How old the values are, where they are old."""
+    if age_s < late_s:
+        return BLANK
+    if age_s < stuck_s:
+        return ((f"late: {text.age(age_s)} old", "warn"),)
+    return ((f"no answer for {text.age(age_s)}", "bad bold"),)

@@ -1,0 +1,181 @@
+"""The processes of a run as a tree in which those that are alike share a line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hangtop.diagnosis.standing import is_blocked
+from hangtop.ranks import RAY_TITLE, Rank
+from hangtop.records.process import Process
+
+Order = Literal["tree", "cpu", "memory", "io"]
+ORDERS: tuple[Order, ...] = ("tree", "cpu", "memory", "io")
+Key = tuple[str, int, int]
+"""Host, pid and start ticks: this process and no other, for pids are reused."""
+Path = tuple[object, ...]
+DEEPEST = 16
+"""Cells of tree lines; a longer chain of shells would push what it starts out of sight."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A process where it runs, with the rank that it is, if it is one. `gpu_bytes`: what it holds on the GPUs of its host."""
+
+    host: str
+    process: Process
+    rank: Rank | None = None
+    gpu_bytes: int | None = None
+
+    @property
+    def key(self) -> Key:
+        return (self.host, self.process.pid, self.process.start_ticks)
+
+    @property
+    def number(self) -> int | None:
+        """Of the rank that it is; a data worker is part of a rank, but is none."""
+        return self.rank.rank if self.rank else self.process.rank if self.process.role == "rank" else None
+
+
+@dataclass(frozen=True)
+class Node:
+    """One line: `members` are alike. `hidden`: what is folded away below them. `lines`: the tree's own, before the name.
+
+    `path` stands for the same line after an update. `parent`: path of the line above in the tree. A `heading` has no members.
+    """
+
+    members: tuple[Member, ...] = ()
+    path: Path = ()
+    parent: Path = ()
+    lines: str = ""
+    hidden: tuple[Member, ...] = ()
+    children: bool = False
+    odd: bool = False
+    heading: str = ""
+    alone: bool = False
+
+    @property
+    def first(self) -> Process:
+        return self.members[0].process
+
+
+@dataclass(frozen=True)
+class Folds:
+    """What a person has unfolded (lines of alike processes) and folded (what is below a line)."""
+
+    opened: frozenset[Path] = frozenset()
+    closed: frozenset[Path] = frozenset()
+
+
+def state_of(process: Process) -> str:
+    """Its letter when that says something is wrong: ended, stopped, or in state D for good; else empty."""
+    return process.state if process.state in "ZXTt" or (process.state == "D" and is_blocked(process)) else ""
+
+
+def kind_of(member: Member) -> str:
+    """What it is, in the words that its fellows share: no rank, no number."""
+    process = member.process
+    match process.role:
+        case "ray daemon":
+            return "Ray daemon"
+        case "data worker":
+            return "data loader worker"
+        case "compiler":
+            return f"compiler {process.name}"
+        case "engine core":
+            return f"{_engine(process.command)}engine core"
+    if (title := RAY_TITLE.match(process.command)) is not None:
+        return title["actor"]
+    return "rank" if member.number is not None else short_command(process)
+
+
+def short_command(process: Process) -> str:
+    """The command line without the folder of its program."""
+    program, blank, rest = (process.command or process.name).partition(" ")
+    return program.rpartition("/")[2] + blank + rest
+
+
+def _engine(command: str) -> str:
+    low = command.lower()
+    return "vLLM " if "vllm" in low else "SGLang " if "sglang" in low else ""
+
+
+def tree(members: Sequence[Member], odd: Mapping[Key, int], folds: Folds, root: Path = ()) -> list[Node]:
+    """The lines from top to bottom. `odd`: those that stand apart from their likes, by their place: they come first."""
+    here = {(member.host, member.process.pid) for member in members}
+    children: dict[tuple[str, int], list[Member]] = {}
+    roots: list[Member] = []
+    for member in members:
+        above = (member.host, member.process.ppid)
+        (children.setdefault(above, []) if above in here and above[1] != member.process.pid else roots).append(member)
+
+    def below(group: Sequence[Member]) -> list[Member]:
+        return [child for member in group for child in children.get((member.host, member.process.pid), ())]
+
+    nodes: list[Node] = []
+    pending = [(*group, root, "", True) for group in reversed(_groups(roots, root, odd, folds))]
+    while pending:
+        group, path, parent, indent, top = pending.pop()
+        under = below(group)
+        last = not (pending and pending[-1][2] == parent)
+        folded = path in folds.closed
+        lines = "" if top else indent + ("└ " if last else "├ ")
+        hidden = tuple(_all_below(under, below)) if folded else ()
+        stands_out = any(member.key in odd for member in group)
+        alone = len(path) > 1 and path[:-1] in folds.opened
+        nodes.append(Node(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
+        if not folded:
+            inner = "" if top else _shortened(indent + ("  " if last else "│ "))
+            pending += [(*one, path, inner, False) for one in reversed(_groups(under, path, odd, folds))]
+    return nodes
+
+
+def flat(members: Iterable[Member], order: Order, odd: Collection[Key], root: Path = ()) -> list[Node]:
+    """One line a process, the greatest first; in the order of the tree where that is asked for."""
+    known = [Node((member,), (*root, member.key), odd=member.key in odd) for member in members]
+    read = VALUES.get(order)
+    return known if read is None else sorted(known, key=lambda node: -(read(node.first) or 0.0))
+
+
+def _io(process: Process) -> float:
+    return (process.read_b_s or 0.0) + (process.write_b_s or 0.0)
+
+
+VALUES: Mapping[Order, Callable[[Process], float | None]] = {
+    "cpu": lambda process: process.cpu_percent,
+    "memory": lambda process: process.rss_bytes,
+    "io": _io,
+}
+
+
+def _groups(
+    siblings: Sequence[Member], path: Path, odd: Mapping[Key, int], folds: Folds
+) -> list[tuple[tuple[Member, ...], Path]]:
+    alike: dict[Path, list[Member]] = {}
+    for member in siblings:
+        alike.setdefault((*path, _alike(member, odd)), []).append(member)
+    groups: list[tuple[tuple[Member, ...], Path]] = []
+    for here, group in alike.items():
+        if len(group) > 1 and here in folds.opened:
+            groups += [((member,), (*here, member.key)) for member in group]
+        else:
+            groups.append((tuple(group), here))
+    return sorted(groups, key=lambda group: min(odd.get(member.key, len(odd)) for member in group[0]))
+
+
+def _alike(member: Member, odd: Mapping[Key, int]) -> object:
+    process = member.process
+    if member.key in odd:
+        return member.key
+    return (process.role, kind_of(member), state_of(process), process.exit_code, process.missing_right)
+
+
+def _all_below(members: Sequence[Member], below: Callable[[Sequence[Member]], list[Member]]) -> Iterable[Member]:
+    while members:
+        yield from members
+        members = below(members)
+
+
+def _shortened(indent: str) -> str:
+    return indent if len(indent) <= DEEPEST else "⋯ " + indent[4 - DEEPEST :]

@@ -1,0 +1,266 @@
+"""Pane 4: the processes of the run as a tree, alike ones folded, what stands out apart; below it other signs of life."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+
+from hangtop.panes.arrange import Want
+from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.pane import Pane
+from hangtop.panes.process_lines import (
+    PLAIN,
+    STUCK_S,
+    Readings,
+    Shape,
+    age_of,
+    lines,
+    missing_right,
+    nothing,
+    outline,
+    readings_of,
+    summary,
+)
+from hangtop.panes.process_rows import Look, table_rows
+from hangtop.panes.process_signs import signs
+from hangtop.panes.process_tree import ORDERS, Folds, Key, Node, Path, state_of
+from hangtop.panes.rank_rows import odd_role
+from hangtop.panes.ranks import kept_in_sight, one_line
+from hangtop.panes.view import View
+from hangtop.panes.words import CALM_WORDS
+
+MOST_ROWS = 10
+REPAINT_S = 5.0
+"""Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
+FULL_WIDTH = 76
+HEAD_CELLS = 70
+"""What the head's own words may take."""
+
+
+class ProcessesPane(Pane):
+    """The choice is a process, by host, pid and start: it stays with it when the order changes."""
+
+    id_, key, title = "procs", "4", "Processes"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "choose(-1)", "choose"),
+        ("down", "choose(1)", "choose"),
+        ("pageup", "choose(-10)", "choose"),
+        ("pagedown", "choose(10)", "choose"),
+        ("home", "choose(-100000)", "choose"),
+        ("end", "choose(100000)", "choose"),
+        ("right", "unfold", "unfold"),
+        ("left", "fold", "fold"),
+        ("space", "fold_or_unfold", "fold or unfold"),
+        ("enter", "open", "detail"),
+        ("o", "order", "order"),
+        ("a", "everything", "all training processes"),
+        ("escape", "leave", "back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape = PLAIN
+        self.chosen: Key | None = None
+        self.top = 0
+        self._all: list[Node] = []
+        self._lines: tuple[int | None, ...] = ()
+        self._made_for: tuple[View | None, Shape] = (None, PLAIN)
+        self._steady: tuple[float, Readings] = (0.0, {})
+        self._most = 0
+
+    def want(self, view: View, width: int) -> Want:
+        """Never less than before: processes come and go, the panes stay where they are."""
+        nodes = self._look(view)
+        if not nodes and self.shape == PLAIN:
+            return Want(1)
+        if self.shape == PLAIN or not self._most:
+            self._most = max(self._most, min(len(nodes), MOST_ROWS))
+        return Want(2 + self._most + len(self._above(width)) + len(self._below(view, width)))
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        nodes, readings = self._look(view), self._steady[1]
+        self._lines = ()
+        if not nodes and self.shape == PLAIN:
+            return one_line(self, nothing(view), width)
+        above, below = self._above(width), self._below(view, width)
+        room = max(1, height - 2 - len(above) - len(below))
+        self.top = kept_in_sight(self.top, self._line(), room, len(nodes))
+        shown = slice(self.top, min(self.top + room, len(nodes)))
+        look = Look(
+            now=view.now,
+            role=odd_role(view.verdict),
+            chosen=self.chosen,
+            single=self.shape.single,
+            stale=age_of(view) >= STUCK_S,
+            hosts=len(readings),
+        )
+        table = table_rows(nodes, look, width, full=width >= FULL_WIDTH, shown=shown)
+        self._lines = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
+        said = summary(view, readings, width)
+        if not above and (command := missing_right(readings)):
+            said = (*said, ("  ", ""), (command, "ink"))
+        return [self.head(said, width, self._how(shown)), *above, *table, *below]
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        """How many there are; in their place how many are ended, stopped or blocked in the kernel."""
+        processes = [process for reading in readings_of(view).values() for process in reading.processes]
+        bad = sum(bool(state_of(process)) for process in processes)
+        if bad:
+            return f"{bad:,} stopped or blocked", "bad"
+        return (f"{len(processes):,}", "muted") if processes else None
+
+    def chosen_node(self) -> Node | None:
+        """The line that holds the chosen process, when it is there."""
+        line = self._line()
+        return None if line is None else self._all[line]
+
+    def _look(self, view: View) -> list[Node]:
+        """All lines, made once for each view."""
+        if self._made_for[0] is not view or self._made_for[1] != self.shape:
+            fresh, (at, held) = readings_of(view), self._steady
+            if not 0 <= view.now - at < REPAINT_S or outline(fresh) != outline(held):
+                self._steady = (view.now, fresh)
+            self._all = lines(view, self._steady[1], self.shape)
+            self._made_for = (view, self.shape)
+        return self._all
+
+    def _above(self, width: int) -> list[Row]:
+        """The command that grants what is missing, where the head has no room for it."""
+        command = missing_right(self._steady[1])
+        if command is None or len(command) < width - HEAD_CELLS:
+            return []
+        return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
+
+    def _below(self, view: View, width: int) -> list[Row]:
+        """Signs of life: enlarged, each on its own line."""
+        trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
+        found = signs(view.state, view.now, trouble=trouble)
+        if self.hangtop.enlarged == self.id_:
+            return [cut((("  ", ""), *sign), width) for sign in found]
+        return [cut((("  ", ""), *dotted(found)), width)] if found else []
+
+    def _how(self, shown: slice) -> Row:
+        """At the right edge of the head: what a person asked for, and what part of it is in sight."""
+        hidden = shown.stop - shown.start < len(self._all)
+        return dotted(
+            [
+                ((f"with “{self.shape.pattern}”", "accent"),) if self.shape.pattern else (),
+                ((f"by {self.shape.order}", "accent"),) if self.shape.order != "tree" else (),
+                (("all training processes", "accent"),) if self.shape.everything else (),
+                ((f"{shown.start + 1}-{shown.stop} of {len(self._all):,}", "muted"),) if hidden else (),
+            ]
+        )
+
+    def _line(self) -> int | None:
+        """Where the chosen process is, by itself or among its likes."""
+        if self.chosen is None:
+            return None
+        keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
+        return next((line for line, there in enumerate(keys) if self.chosen in there), None)
+
+    def action_choose(self, by: int) -> None:
+        """Moves the choice; the first key press chooses the first line."""
+        selectable = [line for line, node in enumerate(self._all) if node.members]
+        if not selectable:
+            return
+        now = self._line()
+        place = 0 if now is None else max(0, min(selectable.index(now) + by, len(selectable) - 1))
+        self._choose(selectable[place])
+
+    def _choose(self, line: int) -> None:
+        self.chosen = self._all[line].members[0].key
+        self.hangtop.repaint()
+
+    def action_unfold(self) -> None:
+        node = self.chosen_node()
+        if node is not None:
+            self._fold(opened=node.path if len(node.members) > 1 else None, reopened=node.path)
+
+    def action_fold(self) -> None:
+        """What is below the line; a line without anything below goes back among its likes, or up to its parent."""
+        node = self.chosen_node()
+        if node is None:
+            return
+        if node.children and node.path not in self.shape.folds.closed:
+            self._fold(closed=node.path)
+        elif node.alone:
+            self._fold(together=node.path[:-1])
+        elif above := [line for line, other in enumerate(self._all) if other.members and other.path == node.parent]:
+            self._choose(above[0])
+
+    def action_fold_or_unfold(self) -> None:
+        node = self.chosen_node()
+        if node is not None and (len(node.members) > 1 or node.path in self.shape.folds.closed):
+            self.action_unfold()
+        else:
+            self.action_fold()
+
+    def _fold(
+        self,
+        *,
+        opened: Path | None = None,
+        reopened: Path | None = None,
+        closed: Path | None = None,
+        together: Path | None = None,
+    ) -> None:
+        if self.shape.single:
+            return
+        folds = self.shape.folds
+        open_now = (folds.opened | ({opened} if opened else set())) - ({together} if together else set())
+        closed_now = (folds.closed | ({closed} if closed else set())) - ({reopened} if reopened else set())
+        self._reshape(replace(self.shape, folds=Folds(frozenset(open_now), frozenset(closed_now))))
+
+    def action_open(self) -> None:
+        """Everything of the chosen process; alike ones are unfolded first."""
+        node = self.chosen_node()
+        if node is None:
+            self.hangtop.action_detail()
+        elif len(node.members) > 1 and not self.shape.single:
+            self.action_unfold()
+        else:
+            self.hangtop.show_process(node.members[0].key)
+
+    def action_order(self) -> None:
+        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
+
+    def action_everything(self) -> None:
+        self._reshape(replace(self.shape, everything=not self.shape.everything))
+
+    def look_for(self, pattern: str) -> None:
+        """Only processes that say this text, in whatever names them."""
+        self._reshape(replace(self.shape, pattern=pattern))
+
+    def _reshape(self, shape: Shape) -> None:
+        self.shape = shape
+        self.hangtop.repaint()
+
+    def action_leave(self) -> None:
+        """One step back: filter, order and the like, choice; then as everywhere."""
+        if replace(self.shape, folds=PLAIN.folds) != PLAIN:
+            self._reshape(replace(PLAIN, folds=self.shape.folds))
+        elif self.chosen is not None:
+            self.chosen = None
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)
+
+    def on_click(self, event: Click) -> None:
+        place = event.y + (1 if self.headless else 0)
+        line = self._lines[place] if place < len(self._lines) else None
+        if line is None or not self._all[line].members:
+            return
+        again = self._line() == line
+        self._choose(line)
+        if again:
+            self.action_open()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.action_choose(3)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.action_choose(-3)
