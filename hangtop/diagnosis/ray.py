@@ -43,12 +43,13 @@ class OddActor(Struct, frozen=True):
     sure: bool = True
 
 
-def clusters_of_run(state: RunState) -> tuple[RayCluster, ...]:
+def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster, ...]:
     """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray.
 
-    Where the driver writes the log, only actors of its job count: a cluster may serve others too.
+    Where the driver writes the log, only actors of its job count: a cluster may serve others too. `ended`: those it lived in.
     """
-    live = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.ended_at is None]
+    known = [cluster for reading in state.ray.values() for cluster in reading.clusters]
+    live = [cluster for cluster in known if (cluster.ended_at is not None) == ended]
     log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
     procs = state.procs
     writers = {one.pid for one in procs.writers} if procs else set()
@@ -56,8 +57,12 @@ def clusters_of_run(state: RunState) -> tuple[RayCluster, ...]:
     linked = [_of_jobs(cluster, writers) for cluster in live if _shares(cluster, pids, log_pids)]
     if linked:
         return tuple(linked)
-    on_ray = state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
-    return tuple(live) if on_ray and len(live) == 1 else ()
+    return tuple(live) if uses_ray(state) and len(live) == 1 else ()
+
+
+def uses_ray(state: RunState) -> bool:
+    """Whether the log is one of a framework that runs on Ray."""
+    return state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
 
 
 def _of_jobs(cluster: RayCluster, writers: set[int]) -> RayCluster:
