@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len, set_cell_size
@@ -22,6 +23,7 @@ Span = tuple[str, str]
 """Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
 Row = tuple[Span, ...]
 BLANK: Row = ()
+GAP_CELLS = 8
 
 
 def width_of(row: Row) -> int:
@@ -89,7 +91,7 @@ def head(key: str, title: str, summary: Row, width: int, *, focused: bool = Fals
 
 
 class LineView(Widget):
-    """A widget of plain rows. `paint` repaints a row from its first to its last changed cell."""
+    """A widget of plain rows. `paint` repaints the cells of a row that have changed."""
 
     DEFAULT_CSS = "LineView { height: 1; width: 1fr; }"
     ALLOW_SELECT = False
@@ -145,10 +147,10 @@ class LineView(Widget):
         while len(self._strips) <= y:
             self._strips.append(Strip.blank(0))
         strip = self._strip(row)
-        first, last = _changed(self._strips[y], strip)
+        stretches = _changed(self._strips[y], strip)
         self._strips[y] = strip
-        if last > first:
-            self.refresh(Region(first, y, last - first, 1))
+        if stretches:
+            self.refresh(*(Region(first, y, end - first, 1) for first, end in stretches))
 
     def _strip(self, row: Row) -> Strip:
         style = self.hangtop.palette.style
@@ -171,16 +173,18 @@ def _filled(role: str) -> bool:
     return "reverse" in role or "underline" in role
 
 
-def _changed(before: Strip, after: Strip) -> tuple[int, int]:
-    """First and past-the-last cell that differ."""
-    old, new = _cells(before), _cells(after)
-    longest, shortest = max(len(old), len(new)), min(len(old), len(new))
-    blank = (" ", None)
-    old += [blank] * (longest - len(old))
-    new += [blank] * (longest - len(new))
-    first = next((i for i in range(longest) if old[i] != new[i]), longest)
-    last = next((i + 1 for i in range(longest - 1, -1, -1) if old[i] != new[i]), 0)
-    return (first, last) if shortest or longest else (0, 0)
+def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
+    """First and past-the-last cell of each stretch that differs. Few cells between two stretches are rewritten with them:
+    to move the cursor over them costs as much."""
+    stretches: list[tuple[int, int]] = []
+    for at, (old, new) in enumerate(zip_longest(_cells(before), _cells(after), fillvalue=(" ", None))):
+        if old == new:
+            continue
+        if stretches and at - stretches[-1][1] < GAP_CELLS:
+            stretches[-1] = (stretches[-1][0], at + 1)
+        else:
+            stretches.append((at, at + 1))
+    return stretches
 
 
 def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
