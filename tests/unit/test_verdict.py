@@ -105,7 +105,9 @@ def test_the_earliest_cause_is_named_before_its_victims() -> None:
     verdict = diagnose(run(5, findings=(victim, OOM)), SPEC, NOW)
     assert verdict.headline == "Rank 4: CUDA out of memory."
     assert verdict.confidence == "certain"
-    assert diagnose(run(5, findings=(victim,)), SPEC, NOW).confidence == "likely"
+    assert [one.rank for one in verdict.culprits] == [4]
+    only_victim = diagnose(run(5, findings=(victim,)), SPEC, NOW)
+    assert (only_victim.confidence, only_victim.culprits) == ("likely", ())
 
 
 def laggard_run(silence_s: float) -> RunState:
