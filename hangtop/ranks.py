@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from hangtop.crew import numbered
+from hangtop.crew import dead, numbered
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.model import RunState
@@ -122,13 +122,17 @@ def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple
 
 
 def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
-    """Rank by pid of a run on this machine whose ranks are children of one program, and have no number there."""
-    if len(readings) != 1 or any(process.role == "rank" for reading in readings.values() for process in reading.processes):
+    """Rank by pid of those on this machine that have no number there: all, or the dead among the ranks."""
+    if len(readings) != 1:
         return {}
+    processes = next(iter(readings.values())).processes
+    world = max((log.world or log.rank + 1 for log in state.ranks.values()), default=None)
+    ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
+    if ranks:
+        return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or world)
     stacks = [stack for look in state.looks for stack in look.stacks if stack.threads]
     peers = {stack.pid for stack in stacks if (known := doing(stack)) is not None and known.waits_for_peers}
-    worlds = [log.world or log.rank + 1 for log in state.ranks.values()]
-    return numbered(next(iter(readings.values())).processes, max(worlds, default=None), peers)
+    return numbered(processes, world, peers)
 
 
 def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hangtop.crew import missing_here
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
@@ -23,6 +24,34 @@ def dead(case: Case) -> Verdict | None:
         evidence.append(Evidence("host", f"the kernel's out-of-memory killer struck at {clock(oom)}"))
     why = "killed for want of memory" if oom is not None else gone[0].text
     return _verdict(case, gone, "dead_process", f"{_names(gone)} died ({why}); {some(len(left), 'rank')} left alone.", evidence)
+
+
+def vanished(case: Case) -> Verdict | None:
+    """A rank of this machine has no process any more, while the others wait for it in a collective: its exit was not seen.
+
+    In a rendezvous it may not have come yet: that is another rule.
+    """
+    waiting = [one for one in case.standings if one.how == "collective"]
+    here = {one.rank for one in case.standings if one.rank is not None}
+    worlds = [one.process.world or 0 for one in case.standings if one.process is not None]
+    worlds += [rank.world or rank.rank + 1 for rank in case.ranks]
+    missing = missing_here(here, max(worlds, default=None))
+    if not case.is_quiet or not waiting or not missing:
+        return None
+    logs = {rank.rank: rank for rank in case.ranks}
+    pids = {rank: logs[rank].pid if rank in logs else None for rank in missing}
+    why = "has no process here any more"
+    culprits = tuple(Culprit(rank, pids[rank], None, "likely", (why, "its peers wait in a collective")) for rank in missing)
+    name = f"Rank{'s' if len(missing) > 1 else ''} {rank_ranges(missing)}"
+    return Verdict(
+        word="hung",
+        headline=f"{name} {'is' if len(missing) == 1 else 'are'} gone; {some(len(waiting), 'rank')} wait in {waiting[0].call}.",
+        refute=f"a process of {name.lower()} is found",
+        kind="dead_process",
+        confidence="likely",
+        culprits=culprits,
+        evidence=(Evidence("procs", f"{name.lower()}: no process, {rank_ranges(here)} live"),),
+    )
 
 
 def stopped(case: Case) -> Verdict | None:

@@ -15,6 +15,8 @@ SPAN_S = 1.5
 """One function, at most two lines of it, over looks this far apart: a loop, or work that cannot be told from one."""
 WORTH_A_CORE = 20.0
 MORE_THAN_A_CORE = 130.0
+WAKES_S = 0.4
+"""Times a second; two in a look of five seconds."""
 IO_BYTES_S = 1_000_000.0
 
 Looks = Sequence[tuple[float, Stack]]
@@ -47,6 +49,17 @@ def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
         and len({(leaf.function, leaf.file) for leaf in leaves}) == 1
         and len({leaf.line for leaf in leaves}) <= LINES
     )
+
+
+def may_trade(process: Process, known: Doing) -> bool:
+    """Waits for the network, and wakes up: answers come slowly, or it asks in vain again and again.
+
+    Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not).
+    """
+    recent = process.recent
+    if known.kind not in ("network", "remote") or recent is None or recent.seconds < SPAN_S:
+        return False
+    return (recent.switches_s or 0.0) >= WAKES_S
 
 
 def _far_apart(stacks: Looks) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, may_loop, surely_loops
+from hangtop.diagnosis.loops import Looks, Sources, may_loop, may_trade, surely_loops
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
@@ -100,10 +100,13 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
 
 def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
     known = doing(stacks[-1][1]) if stacks else None
-    doubted = known is not None and may_loop(process, known, stacks)
+    trades = known is not None and may_trade(process, known)
+    doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
     how = _how(process, known, stacks)
-    if how in ("works", "waits") and (sure or (doubted and not patient)):
+    if how == "waits" and trades and patient:
+        how = "works"
+    elif how in ("works", "waits") and not trades and (sure or (doubted and not patient)):
         how = "loops"
     text = known.text if known is not None and how not in ("gone", "stopped", "blocked") else process.doing
     if known is not None and how in ("waits", "works", "loops"):

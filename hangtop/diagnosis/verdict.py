@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     waiting.rendezvous,
     waiting.dataloader,
     waiting.alive,
+    gone.vanished,
     ray_rules.straggler,
     waiting.desync,
     waiting.straggler,

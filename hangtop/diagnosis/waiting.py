@@ -99,7 +99,9 @@ def alive(case: Case) -> Verdict | None:
     else:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
     waiting = f"; {_count(peers)} wait{_s(peers)} for it" if peers else ""
-    return _slow(case, f"{who}{waiting}. Do not kill it.", None, tuple(evidence))
+    sure = growing is not None or computing or any(not one.doubted for one in working)
+    advice = "Do not kill it." if sure else "It works, or does the same for ever: that shows if it goes on."
+    return _slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence))
 
 
 def desync(case: Case) -> Verdict | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hangtop.crew import numbered, siblings
+import pytest
+
+from hangtop.crew import dead, missing_here, numbered, siblings
 from hangtop.records.process import Process
 
 SPAWNED = (
@@ -46,3 +48,40 @@ def test_without_ranks_in_the_log_those_who_wait_for_each_other_are_ranks_and_a_
 
 def test_processes_with_a_number_of_their_own_are_no_siblings() -> None:
     assert siblings((LAUNCHER, child(40, 110, rank=0), child(41, 111, rank=1))) == ()
+
+
+def test_ranks_numbered_in_their_command_line_only() -> None:
+    ranks = [child(40 + place, 110, command=f"python worker.py --rank {2 - place} --lr 1e-4") for place in range(3)]
+    assert numbered(ranks, None, ()) == {40: 2, 41: 1, 42: 0}
+
+
+def test_an_option_that_all_share_is_nobodys_number() -> None:
+    forks = [child(40 + place, 110 + place, command="python train.py --rank 3") for place in range(2)]
+    launcher = Process(10, 1.0, 100, 1, "python", "python train.py --rank 3", "S")
+    assert numbered((launcher, *forks), 2, ()) == {40: 0, 41: 1}
+
+
+@pytest.mark.parametrize(
+    ("here", "world", "missing"),
+    [
+        ({0, 1, 3}, 4, (2,)),
+        ({0, 1, 2}, 4, (3,)),
+        ({1, 2, 3}, 4, (0,)),
+        ({0, 1, 2, 3}, 8, ()),
+        ({4, 5, 7}, 8, (6,)),
+        ({8, 9, 10, 11}, 16, ()),
+        ({0}, 4, ()),
+        ({0, 1, 2, 3}, None, ()),
+    ],
+)
+def test_a_missing_rank_was_here_only_where_it_cannot_be_elsewhere(
+    here: set[int], world: int | None, missing: tuple[int, ...]
+) -> None:
+    assert missing_here(here, world) == missing
+
+
+def test_a_zombie_among_ranks_takes_the_number_that_is_missing() -> None:
+    ranks = {rank: child(50 + rank, 110 + rank, rank=rank, role="rank", world=4) for rank in (0, 1, 3)}
+    zombie = child(52, 112, state="Z", command="")
+    assert dead((LAUNCHER, *ranks.values(), zombie), ranks, 4) == {52: 2}
+    assert dead((LAUNCHER, *ranks.values(), zombie, child(60, 200, state="Z")), ranks, 4) == {}

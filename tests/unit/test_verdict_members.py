@@ -102,6 +102,7 @@ BELOW = thread(Frame("step", "/venv/lib/python3.11/site-packages/engine/core.py"
 PAIR = thread(Frame("recv", C10D, 2200))
 SYNC = thread(Frame("receive_weights", USER, 64), wait="socket")
 GENERATE = thread(Frame("generate_sequences", USER, 66), wait="socket")
+ASKS = thread(Frame("ask_rewards", USER, 67), wait="socket")
 BATCH = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("next_batch", USER, 68), wait="pipe")
 
 
@@ -115,6 +116,15 @@ def looping(loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_childr
 
 def p2p() -> RunState:
     return run({0: ALL_REDUCE, 1: PAIR, 2: PAIR, 3: ALL_REDUCE}, tuple(process(rank) for rank in range(4)))
+
+
+def left_over(*ranks: int) -> RunState:
+    return run(dict.fromkeys(ranks, ALL_REDUCE), tuple(process(rank) for rank in ranks))
+
+
+def asks(switches_s: float, silence_s: float = 200) -> RunState:
+    """Rank 2 waits for the network, and its main thread wakes up so often."""
+    return four(ASKS, process(2, replace(IDLE, switches_s=switches_s)), silence_s=silence_s)
 
 
 def orphan() -> RunState:
@@ -141,6 +151,11 @@ def wrong_port() -> RunState:
         pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),
         pytest.param(looping("endless", BELOW), "slow", None, [], id="the loop is endless, but calls a library that works"),
         pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
+        pytest.param(left_over(0, 1, 3), "hung", "dead_process", [2], id="a rank between two others has no process"),
+        pytest.param(left_over(0, 1), "hung", "cpu_collective", [], id="two of four are elsewhere, or gone: nobody is blamed"),
+        pytest.param(asks(0.0), "hung", "cpu_collective", [2], id="a server that is silent"),
+        pytest.param(asks(3.0), "slow", None, [], id="answers that come slowly"),
+        pytest.param(asks(3.0, silence_s=400), "hung", "cpu_collective", [2], id="answers that come slowly for three limits"),
         pytest.param(four(PAIR), "hung", "desync", [2], id="a receive from one, where the others are in a collective of all"),
         pytest.param(p2p(), "hung", "desync", [1, 2], id="two of four receive from each other"),
         pytest.param(four(SYNC), "hung", "weight_sync", [2], id="its functions name the kind"),
