@@ -23,7 +23,7 @@ from hangtop.options import (
     watch_look,
     watch_spec,
 )
-from hangtop.spec import DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -101,6 +101,28 @@ def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, 
 
 
 @hangtop.command()
+@options(WATCH)
+@click.option("--older", type=click.FloatRange(min=0), default=10.0, metavar="MINUTES", help="Only what is older.  [default: 10]")
+@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
+@click.option("--yes", is_flag=True, help="Carry the plan out.")
+@click.pass_context
+def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **given: Any) -> None:
+    """Leftovers of dead runs: processes without a parent, shared memory, Ray sessions, dataset locks.
+
+    Only what is yours, not in use and older than --older. Never a cache of models or compiled code. Exit code 1: something
+    stayed.
+    """
+    from hangtop.commands import clean as command
+    from hangtop.feeds import ProbeFeed
+
+    config = read_config(given["config"])
+    if config.read_only and yes:
+        raise click.UsageError("read_only is set in the config: nothing may be removed")
+    spec = command.narrowed(watch_spec(given, config))
+    context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes and not dry_run, out=sys.stdout))
+
+
+@hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option("--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="Times as fast as it was.")
 @options(LOOK)
@@ -130,7 +152,7 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
         click.echo(command.listing())
         return
     config = read_config(None)
-    spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S, sources=(*DEFAULT_SOURCES, "pages"))
+    spec = WatchSpec(stall_s=stall or DEFAULT_STALL_S, sources=(*DEFAULT_SOURCES, *ASKED_SOURCES))
     context.exit(command.show(scenario, spec, watch_look(given, config), lambda watched: recorder(given["record"], watched)))
 
 
@@ -258,6 +280,7 @@ def main() -> None:
     from hangtop.commands.watch import StdinError
 
     code: int | str | None = 0
+    _fill_closed_outputs()
     try:
         hangtop.main(prog_name="hangtop")
     except SystemExit as end:
@@ -267,7 +290,17 @@ def main() -> None:
     except StdinError as error:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
+    except OSError as error:
+        sys.stderr.write(f"hangtop: {error}\n")
+        code = 2
     _leave(code)
+
+
+def _fill_closed_outputs() -> None:
+    """A closed stdout or stderr becomes the null device: there is nobody to tell, but an exit code is still wanted."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))
 
 
 def _leave(code: int | str | None) -> NoReturn:

@@ -13,6 +13,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
+from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.nccl import LOOKS_KEPT, NcclReading
 from hangtop.records.process import ProcessReading
@@ -47,6 +48,7 @@ class RunState(Struct, frozen=True):
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     page: PageReading | None = None
+    leftovers: LeftoversReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
     heard_at: float | None = None
@@ -78,6 +80,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, nccl=(*state.nccl, nccl)[-LOOKS_KEPT:])
         case PageReading() as page:
             state = replace(state, page=page)
+        case LeftoversReading() as leftovers:
+            state = replace(state, leftovers=leftovers)
         case Heartbeat() as beat:
             known = {**state.health, **{health.name: health for health in beat.sources}}
             state = replace(state, health=MappingProxyType(known))

@@ -13,7 +13,7 @@ import click
 
 from hangtop.config import Config, ConfigError, config_dir
 from hangtop.config import load as load_config
-from hangtop.spec import DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,7 +70,7 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         pids=given["pids"],
         profile=profile,
         stall_s=given["stall"] or config.stall or DEFAULT_STALL_S,
-        sources=(*sources, "pages"),
+        sources=(*sources, *ASKED_SOURCES),
         ray=given["ray"] or config.ray or "auto",
         checkpoint_dir=given["ckpt"],
         config_dir=str(config_dir()),

@@ -7,6 +7,8 @@ from msgspec import Struct
 DEFAULT_STALL_S = 120.0
 DEFAULT_SOURCES = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 """What `--sources` may name. The probe runs those that this hangtop has."""
+ASKED_SOURCES = ("pages", "leftovers", "launch")
+"""Sources that only answer questions: always there, never named."""
 
 
 class WatchSpec(Struct, frozen=True, omit_defaults=True):

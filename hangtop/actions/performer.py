@@ -14,6 +14,7 @@ import msgspec
 from hangtop.actions.ending import end
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
+from hangtop.actions.removing import remove
 from hangtop.actions.steps import step
 from hangtop.records.plan import Plan, Step
 from hangtop.sources.proc.table import ProcessTable
@@ -22,8 +23,11 @@ from hangtop.sources.processes import open_table
 
 def perform(plan: Plan, table: ProcessTable) -> Iterator[Step]:
     """The parts of the plan, one after the other; the next only when the one before did what it should."""
-    if plan.targets and not (yield from end(plan, table)):
+    if plan.targets and not (yield from end(plan, table)) and plan.start is not None:
+        yield step("failed", "nothing was started, for something of the old run is left")
         return
+    if plan.removals:
+        yield from remove(plan, table)
 
 
 class Told:

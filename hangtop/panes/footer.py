@@ -7,10 +7,10 @@ from hangtop.panes.keys import NEVER_DROPPED, Key
 from hangtop.panes.line import LineView, Row, between, width_of
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
+from hangtop.spec import ASKED_SOURCES
 
 STUCK_S = 10.0
-HIDDEN = frozenset({"pages"})
-"""Sources that only answer questions."""
+HIDDEN = frozenset(ASKED_SOURCES)
 ORDER = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 
 

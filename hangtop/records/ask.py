@@ -36,4 +36,12 @@ class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     locals: bool = False
 
 
-Ask = PageAsk | StacksAsk
+class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
+    """What did dead runs leave behind that nobody has used for `older_s`? `pids`: processes that might; do they still write?"""
+
+    ask: int
+    older_s: float = 600.0
+    pids: tuple[int, ...] = ()
+
+
+Ask = PageAsk | StacksAsk | LeftoversAsk

@@ -8,6 +8,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
+from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
@@ -27,6 +28,7 @@ Value = (
     | NcclReading
     | RayReading
     | RayDaemons
+    | LeftoversReading
     | Heartbeat
     | ProbeState
     | Rewind

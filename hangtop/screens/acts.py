@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hangtop.actions import stop
+from hangtop.actions import clean, stop
 from hangtop.actions.perform import myself, perform
+from hangtop.records.ask import LeftoversAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.errand import errand
@@ -41,6 +42,19 @@ def open_bundle(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(lambda: made, lambda plan: errand(words), "Bundle", at_once=True))
 
 
+def open_clean(app: HangtopApp) -> None:
+    """The probe looks first; the plan is made of what it finds, once."""
+    orphans = () if app.state.procs is None else app.state.procs.orphans
+    ask = LeftoversAsk(int(app.now() * 1000), clean.OLDER_S, tuple(orphan.pid for orphan in orphans))
+    app.feed.ask(ask)
+
+    def make() -> Plan | Refusal | None:
+        found = app.state.leftovers
+        return clean.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
+
+    app.push_screen(ActionScreen(make, perform, "Clean up"))
+
+
 def watched(spec: WatchSpec) -> tuple[str, ...]:
     """The options that make another hangtop watch the same run."""
     words = [word for log in spec.logs for word in ("--log", log)]
@@ -50,4 +64,9 @@ def watched(spec: WatchSpec) -> tuple[str, ...]:
     return (*words, *(("--ckpt", spec.checkpoint_dir) if spec.checkpoint_dir else ()))
 
 
-ACTS: Mapping[str, Callable[[HangtopApp], None]] = {"stacks": open_stacks, "bundle": open_bundle, "stop": open_stop}
+ACTS: Mapping[str, Callable[[HangtopApp], None]] = {
+    "stacks": open_stacks,
+    "bundle": open_bundle,
+    "clean": open_clean,
+    "stop": open_stop,
+}

@@ -44,6 +44,7 @@ SOURCES: dict[str, str] = {
     "gpu": "hangtop.sources.gpu:GpuSource",
     "ray": "hangtop.sources.ray:RaySource",
     "stacks": "hangtop.sources.stacks:StackSource",
+    "leftovers": "hangtop.sources.leftovers:LeftoverSource",
     "nccl": "hangtop.sources.nccl:NcclSource",
 }
 """Every source: its name and where its class is. Imported only in the probe, and only those that are asked for."""

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop.app import HangtopApp
-from hangtop.records.ask import Ask, StacksAsk
-from hangtop.records.plan import Plan
+from hangtop.records.ask import Ask, LeftoversAsk, StacksAsk
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import Plan, Removal, Spared
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
@@ -287,3 +288,30 @@ async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path
         await over(pilot, app)
         (place,) = tmp_path.glob("hangtop-*.tar.gz")
         assert place.name in screen_text(app)
+
+
+async def test_c_waits_for_the_look_and_wants_its_word_typed(tmp_path: Path):
+    app = app_over([])
+    segment = tmp_path / "nccl-1"
+    segment.write_text("x")
+    found = os.lstat(segment)
+    removal = Removal(
+        str(segment), "shared memory", found.st_dev, found.st_ino, found.st_uid, found.st_mtime_ns, found.st_mtime, 4096
+    )
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("c")
+        assert "Looking" in screen_text(app)
+        ask = app.feed.questions[-1]
+        assert isinstance(ask, LeftoversAsk)
+        app.feed.put(Reading("leftovers", "n1", app.now(), LeftoversReading(ask.ask - 1, kept=(Spared("old", "old"),))))
+        await settle(pilot, app)
+        await pilot.pause(0.4)
+        assert "Looking" in screen_text(app)
+        app.feed.put(Reading("leftovers", "n1", app.now(), LeftoversReading(ask.ask, (removal,))))
+        await settle(pilot, app)
+        await pilot.pause(0.4)
+        assert str(segment) in screen_text(app)
+        await pilot.press("right", "enter")
+        assert segment.exists()
+        assert app.screen is app.watch_screen

@@ -1,0 +1,155 @@
+"""Remove the leftovers of a plan: each is judged again, moved aside, looked at once more, and only then deleted.
+
+Moved within its own folder, so within its file system; by open folders and names, so that no link is ever followed.
+Killed at any moment, a thing is in its place, or aside with the action log saying so, or gone; never half there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+
+from hangtop import clock, text
+from hangtop.actions.steps import step
+from hangtop.records.plan import Plan, Removal, Spared, Step
+from hangtop.sources.inuse import Holds, InUse, look
+from hangtop.sources.leftovers import TRASH, Candidate, Judge
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.table import ProcessTable
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+@dataclass
+class Aside:
+    """A thing that was moved: from `removal.path` to `name` in the open folder `trash`."""
+
+    removal: Removal
+    parent: int
+    trash: int
+    name: str
+    path: str
+
+
+class Trash:
+    """Folders beside the things that go, one in each parent; removed at the end."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[int, int, str]] = {}
+
+    def beside(self, path: str) -> tuple[int, int, str]:
+        """(parent, trash, path of the trash), opened; both real folders. Raises `OSError`."""
+        folder = os.path.dirname(path)
+        if folder not in self._open:
+            parent = os.open(folder, FOLDER_FLAGS)
+            name = f"{TRASH}{os.getpid()}-{secrets.token_hex(4)}"
+            os.mkdir(name, 0o700, dir_fd=parent)
+            self._open[folder] = (parent, os.open(name, FOLDER_FLAGS, dir_fd=parent), os.path.join(folder, name))
+        return self._open[folder]
+
+    def close(self) -> None:
+        """A trash that is not empty stays: what it holds could not be deleted."""
+        for parent, trash, path in self._open.values():
+            os.close(trash)
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.basename(path), dir_fd=parent)
+            os.close(parent)
+
+
+def remove(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
+    """Remove what the plan names, and nothing else. Gives whether all of it went."""
+    folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
+    uid, guard = os.geteuid(), Guard[int, Holds]()
+    trash = Trash()
+    freed = gone = 0
+    try:
+        judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
+        moved = yield from _move_all(plan.removals, judge, trash)
+        in_use = look(table, folders, uid, guard)
+        for aside in moved:
+            if (why := _used(aside, in_use)) is not None:
+                yield from _put_back(aside, why)
+            elif (yield from _delete(aside)):
+                freed, gone = freed + aside.removal.allocated_bytes, gone + 1
+    finally:
+        trash.close()
+    number = len(plan.removals)
+    if gone:
+        yield step("proof", f"{gone} of {text.some(number, 'path')} removed, {text.size(freed)} had back")
+    return gone == number
+
+
+def _move_all(removals: Iterable[Removal], judge: Judge, trash: Trash) -> Generator[Step, None, list[Aside]]:
+    moved = []
+    for removal in removals:
+        if (why := _changed(removal, judge.judge(Candidate(removal.path, removal.kind)))) is not None:
+            yield step("skipped", f"{removal.path}: {why}")
+            continue
+        try:
+            parent, place, path = trash.beside(removal.path)
+            name = os.path.basename(removal.path)
+            yield step("doing", f"{removal.path} is moved to {path}, and then deleted")
+            os.rename(name, name, src_dir_fd=parent, dst_dir_fd=place)
+            moved.append(Aside(removal, parent, place, name, os.path.join(path, name)))
+        except OSError as error:
+            yield step("skipped", f"{removal.path}: {error.strerror}")
+    return moved
+
+
+def _changed(removal: Removal, judged: Removal | Spared | None) -> str | None:
+    """Why it is not what the plan showed any more."""
+    match judged:
+        case None:
+            return "it is gone, or belongs to another user now"
+        case Spared(why=why):
+            return why
+        case Removal():
+            same = (judged.device, judged.inode, judged.uid, judged.modified_ns, judged.folder)
+            shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
+            return None if same == shown else "it is another one than was shown"
+
+
+def _used(aside: Aside, in_use: InUse) -> str | None:
+    """Whether somebody took it while it was being moved, or another thing was put in its place before."""
+    found = os.stat(aside.name, dir_fd=aside.trash, follow_symlinks=False)
+    if (found.st_dev, found.st_ino, found.st_uid) != (aside.removal.device, aside.removal.inode, aside.removal.uid):
+        return "it was exchanged for another one"
+    if in_use.unseen:
+        return f"pid {in_use.unseen[0]} of ours cannot be looked into"
+    for path in (aside.path, aside.removal.path):
+        if (pid := in_use.holder(path, found.st_dev, found.st_ino)) is not None:
+            return f"pid {pid} has taken it into use"
+    if aside.removal.folder and (user := in_use.named_by(aside.name)) is not None:
+        return f"pid {user} has taken it into use"
+    return None
+
+
+def _put_back(aside: Aside, why: str) -> Iterator[Step]:
+    """Never over something new of the same name."""
+    try:
+        if aside.removal.folder:
+            os.mkdir(aside.name, 0o700, dir_fd=aside.parent)
+            os.rename(aside.name, aside.name, src_dir_fd=aside.trash, dst_dir_fd=aside.parent)
+        else:
+            os.link(aside.name, aside.name, src_dir_fd=aside.trash, dst_dir_fd=aside.parent, follow_symlinks=False)
+            os.unlink(aside.name, dir_fd=aside.trash)
+        yield step("survived", f"{aside.removal.path}: {why}; it was put back")
+    except OSError as error:
+        yield step("survived", f"{aside.removal.path}: {why}; it is at {aside.path}, for its place is taken ({error.strerror})")
+
+
+def _delete(aside: Aside) -> Generator[Step, None, bool]:
+    try:
+        if aside.removal.folder:
+            shutil.rmtree(aside.name, dir_fd=aside.trash)
+        else:
+            os.unlink(aside.name, dir_fd=aside.trash)
+    except OSError as error:
+        yield step("survived", f"{aside.removal.path}: {error.strerror}; what is left of it is at {aside.path}")
+        return False
+    yield step("done", f"{aside.removal.path} is gone, {text.size(aside.removal.allocated_bytes)}")
+    return True

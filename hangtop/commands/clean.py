@@ -1,0 +1,58 @@
+"""`hangtop clean`: what dead runs left behind, and its removal, for scripts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TextIO
+
+from msgspec.structs import replace
+
+from hangtop import clock
+from hangtop.actions import clean
+from hangtop.actions.perform import myself
+from hangtop.commands.stop import show
+from hangtop.feeds import Feed
+from hangtop.model import RunState
+from hangtop.records.ask import LeftoversAsk
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import Plan, Refusal
+from hangtop.session import states
+from hangtop.spec import WatchSpec
+
+PATIENCE_S = 60.0
+PROCESSES_WITHIN_S = 5.0
+LOOK_EVERY_S = 0.1
+
+
+def narrowed(spec: WatchSpec) -> WatchSpec:
+    """Only the sources that this needs."""
+    return replace(spec, sources=("procs", "leftovers"))
+
+
+def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 something stayed, 2 cannot look."""
+    state, found = asyncio.run(_look(feed, older_s))
+    if found is None:
+        out.write(
+            "hangtop clean: the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more\n"
+        )
+        return 2
+    plan: Plan | Refusal = clean.plan(state, found, myself(), clock.now(), older_s)
+    if isinstance(plan, Refusal) and found.problem is None:
+        out.write(f"hangtop clean: {plan.why}\n")
+        return 0
+    return show(plan, "clean", yes=yes, out=out)
+
+
+async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading | None]:
+    """First the processes, then the files, and which of the processes still write."""
+    state, asked, looks = RunState(), False, 0
+    async for state in states(feed, LOOK_EVERY_S):
+        looks += 1
+        if not asked and (state.procs is not None or looks * LOOK_EVERY_S > PROCESSES_WITHIN_S):
+            asked = True
+            orphans = () if state.procs is None else state.procs.orphans
+            feed.ask(LeftoversAsk(1, older_s, tuple(orphan.pid for orphan in orphans)))
+        if state.leftovers is not None or looks * LOOK_EVERY_S > PATIENCE_S:
+            break
+    return state, state.leftovers

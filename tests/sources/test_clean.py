@@ -1,0 +1,314 @@
+"""Leftovers of dead runs go; what is in use, young, somebody else's or merely alike stays. Real files and real processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hangtop.actions import removing
+from hangtop.actions.performer import perform
+from hangtop.actions.removing import _move_all
+from hangtop.records.ask import LeftoversAsk
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import Plan, Step
+from hangtop.sources.leftovers import LeftoverSource, Places, candidates
+from hangtop.sources.processes import open_table
+from hangtop.spec import WatchSpec
+from tests.fakes.processes import python
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
+
+OLD_S = 3600.0
+SESSION = "session_2026-01-10_08-00-00_123456_4242"
+HOLD = "import sys, time; held = open(sys.argv[1]); print(flush=True); time.sleep(600)"
+MAP = """
+import mmap, os, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+held = mmap.mmap(fd, 0)
+os.close(fd)
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    for name in ("shm", "ray", "datasets"):
+        (tmp_path / name).mkdir()
+    return Places((str(tmp_path / "shm"),), (str(tmp_path / "ray"),), (str(tmp_path / "datasets"),))
+
+
+def file(path: Path, *, age_s: float = OLD_S, data: bytes = b"x" * 4096) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(0o600)
+    os.utime(path, (time.time() - age_s,) * 2)
+    return path
+
+
+def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Path:
+    folder = Path(places.ray[0]) / name
+    file(folder / "logs" / "raylet.out", age_s=age_s)
+    file(folder / f"ray_spilled_objects_{'ab' * 14}" / "object-1", age_s=age_s, data=b"y" * 100_000)
+    for one in (folder / "logs", *folder.glob("ray_*"), folder):
+        os.utime(one, (time.time() - age_s,) * 2)
+    return folder
+
+
+def look(places: Places, *, later_s: float = OLD_S, older_s: float = 600.0, pids: tuple[int, ...] = ()) -> LeftoversReading:
+    """As if `later_s` had passed: a change time cannot be set back, so the clock is set on."""
+    (reading,) = LeftoverSource(WatchSpec(), places).answer(LeftoversAsk(1, older_s, pids), time.time() + later_s)
+    assert isinstance(reading, LeftoversReading)
+    return reading
+
+
+def names(reading: LeftoversReading) -> set[str]:
+    return {os.path.basename(removal.path) for removal in reading.found}
+
+
+def reasons(reading: LeftoversReading) -> dict[str, str]:
+    return {os.path.basename(spared.what): spared.why for spared in reading.kept}
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The performer, too, looks an hour from now."""
+    monkeypatch.setattr(removing.clock, "now", lambda: time.time() + OLD_S)
+
+
+def carry_out(reading: LeftoversReading, older_s: float = 600.0) -> list[Step]:
+    return list(perform(Plan("clean", "Clean", removals=reading.found, older_s=older_s), open_table()))
+
+
+def test_everything_that_nobody_holds_goes_and_its_size_is_told(places: Places, later: None) -> None:
+    shm = Path(places.shm[0])
+    for name in ("nccl-AbC123", "torch_999999_1_0", "psm_deadbeef", "sem.mp-x1", "plasma-old"):
+        file(shm / name)
+    folder = session(places)
+    lock = file(Path(places.datasets[0]) / "_home_data.lock", data=b"")
+    found = look(places)
+    assert len(found.found) == 7
+    size = next(removal.allocated_bytes for removal in found.found if removal.path == str(folder))
+    assert size >= 100_000
+    steps = carry_out(found)
+    assert steps[-1].text.startswith("7 of 7 paths removed")
+    assert not folder.exists()
+    assert not lock.exists()
+    assert list(shm.iterdir()) == []
+    assert Path(places.ray[0]).exists()
+
+
+def test_what_is_mapped_or_open_stays(places: Places) -> None:
+    mapped, opened = file(Path(places.shm[0]) / "nccl-mapped"), file(Path(places.shm[0]) / "psm_open")
+    logs = session(places) / "logs" / "raylet.out"
+    with (
+        python(MAP, str(mapped), stdout=subprocess.PIPE) as a,
+        python(HOLD, str(opened), stdout=subprocess.PIPE) as b,
+        python(HOLD, str(logs), stdout=subprocess.PIPE) as c,
+    ):
+        for process in (a, b, c):
+            assert process.stdout is not None
+            process.stdout.readline()
+        found = look(places)
+    assert names(found) == set()
+    assert reasons(found) == {
+        "nccl-mapped": f"in use by pid {a.pid}",
+        "psm_open": f"in use by pid {b.pid}",
+        SESSION: f"in use by pid {c.pid}",
+    }
+
+
+def test_a_ray_session_stays_while_a_process_names_it(places: Places) -> None:
+    folder = session(places)
+    with python("import time; print(flush=True); time.sleep(600)", f"--session-name={SESSION}", stdout=subprocess.PIPE) as raylet:
+        assert raylet.stdout is not None
+        raylet.stdout.readline()
+        assert reasons(look(places)) == {folder.name: f"in use by pid {raylet.pid}"}
+    assert names(look(places)) == {SESSION}
+
+
+def test_a_ray_session_stays_while_a_socket_in_it_is_open() -> None:
+    with tempfile.TemporaryDirectory(prefix="ht") as short:  # the path of a socket has room for 107 bytes
+        places = Places(ray=(short,))
+        folder = session(places)
+        with socket.socket(socket.AF_UNIX) as raylet:
+            raylet.bind(str(folder / "logs" / "raylet.sock"))
+            raylet.listen()
+            assert reasons(look(places)) == {SESSION: "a socket in it is open"}
+        assert names(look(places)) == {SESSION}
+
+
+def test_what_is_young_stays(places: Places) -> None:
+    file(Path(places.shm[0]) / "nccl-young")
+    session(places)
+    found = look(places, later_s=60.0)
+    assert names(found) == set()
+    assert all(why.startswith("used ") for why in reasons(found).values())
+
+
+def test_a_segment_whose_maker_lives_or_whose_name_may_be_known_stays(places: Places) -> None:
+    file(Path(places.shm[0]) / f"torch_{os.getppid()}_1_0")
+    file(Path(places.shm[0]) / "nccl-free")
+    made = file(Path(places.shm[0]) / "psm_known")
+    tracker = "import multiprocessing.resource_tracker, time; print(flush=True); time.sleep(600)"
+    with python(tracker, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.05)
+        made.write_bytes(b"made while the tracker lived")
+        found = look(places)
+        assert names(found) == {"nccl-free"}
+        assert "lives" in reasons(found)[f"torch_{os.getppid()}_1_0"]
+        assert "may still know its name" in reasons(found)["psm_known"]
+
+
+def test_links_second_names_and_other_names_are_no_leftovers(places: Places, tmp_path: Path) -> None:
+    shm, precious = Path(places.shm[0]), file(tmp_path / "precious")
+    (shm / "nccl-link").symlink_to(precious)
+    os.link(precious, shm / "psm_second")
+    file(shm / "my_own_data")
+    (Path(places.ray[0]) / "session_latest").symlink_to(session(places))
+    (Path(places.ray[0]) / "session_2026-01-10_08-00-00_111111_1").symlink_to(tmp_path)
+    assert {os.path.basename(one.path) for one in candidates(places)} == {"psm_second", SESSION}
+    found = look(places)
+    assert names(found) == {SESSION}
+    assert "second name" in reasons(found)["psm_second"]
+
+
+def test_a_link_inside_a_session_is_removed_and_not_followed(places: Places, tmp_path: Path, later: None) -> None:
+    precious = file(tmp_path / "outside" / "model.safetensors")
+    folder = session(places)
+    (folder / "runtime_resources").symlink_to(tmp_path / "outside")
+    carry_out(look(places))
+    assert not folder.exists()
+    assert precious.exists()
+
+
+def test_a_locked_dataset_lock_stays_and_a_free_one_goes(places: Places) -> None:
+    held, free = file(Path(places.datasets[0]) / "a.lock"), file(Path(places.datasets[0]) / "x" / "b.lock")
+    file(Path(places.datasets[0]) / "x" / "data.arrow")
+    lock = "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); time.sleep(600)"
+    with python(lock, str(held), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = look(places)
+    assert names(found) == {free.name}
+    assert reasons(found)["a.lock"] == f"in use by pid {process.pid}"
+
+
+@needs_root
+def test_what_belongs_to_somebody_else_is_not_even_named(places: Places) -> None:
+    os.chown(file(Path(places.shm[0]) / "nccl-theirs"), 12345, 12345)
+    folder = session(places)
+    os.chown(folder / "logs" / "raylet.out", 12345, 12345)
+    found = look(places)
+    assert names(found) == set()
+    assert reasons(found) == {SESSION: "it holds files of another user"}
+
+
+def test_what_was_exchanged_or_changed_since_it_was_shown_stays(places: Places, later: None) -> None:
+    exchanged, touched = file(Path(places.shm[0]) / "nccl-1"), file(Path(places.shm[0]) / "nccl-2")
+    found = look(places)
+    assert len(found.found) == 2
+    with open(exchanged):  # so that the new file cannot get the inode of the old one
+        exchanged.unlink()
+        file(exchanged)
+    os.utime(touched, (time.time() - 1800,) * 2)
+    steps = carry_out(found)
+    assert [step.kind for step in steps] == ["skipped", "skipped"]
+    assert exchanged.exists()
+    assert touched.exists()
+
+
+def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
+    places: Places, later: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment, folder = file(Path(places.shm[0]) / "nccl-1"), session(places)
+    found = look(places)
+    holders = []
+
+    def move_and_take(*arguments: object) -> object:
+        moved = yield from _move_all(*arguments)  # type: ignore[arg-type]
+        for aside in moved:
+            place = aside.path + ("/logs/raylet.out" if aside.removal.folder else "")
+            taken = subprocess.Popen([sys.executable, "-c", HOLD, place], stdout=subprocess.PIPE)
+            holders.append(taken)
+            assert taken.stdout is not None
+            taken.stdout.readline()
+        return moved
+
+    monkeypatch.setattr(removing, "_move_all", move_and_take)
+    try:
+        steps = carry_out(found)
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.wait(10)
+            holder.stdout.close()
+    assert [step.kind for step in steps] == ["doing", "doing", "survived", "survived"]
+    assert all("it was put back" in step.text for step in steps[2:])
+    assert segment.exists()
+    assert (folder / "logs" / "raylet.out").exists()
+
+
+def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, later: None) -> None:
+    """Killed between the move and the end: the thing is aside, whole, and a leftover itself."""
+    folder = session(places)
+    program = (
+        "import msgspec, os, sys; from hangtop.actions import removing; from hangtop.records.plan import Plan;"
+        "from hangtop.sources.processes import open_table; import time;"
+        "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
+        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table()))"
+    )
+    plan = Plan("clean", "Clean", removals=look(places).found)
+    done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=60)
+    assert done.returncode == 9
+    assert not folder.exists()
+    (aside,) = Path(places.ray[0]).glob(".hangtop-clean-*")
+    assert (aside / SESSION / "logs" / "raylet.out").exists()
+    carry_out(look(places))
+    assert not aside.exists()
+
+
+def test_a_process_that_still_writes_is_named(places: Places, tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    writer = "import sys, time; f = open(sys.argv[1], 'w'); f.write('x'); f.flush(); print(flush=True); time.sleep(600)"
+    with python(writer, str(log), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert look(places, later_s=0.0, pids=(process.pid,)).writing == {process.pid: str(log)}
+        assert look(places, later_s=OLD_S, pids=(process.pid,)).writing == {}
+
+
+def test_the_command_shows_first_and_cleans_when_told_to(tmp_path: Path) -> None:
+    """From the shell, with an orphan rank and a planted lock; `--older` in seconds' worth of minutes."""
+    lock = file(tmp_path / "datasets" / "old.lock", data=b"")
+    orphan = (
+        "import os, subprocess, sys, time\n"
+        "env = dict(os.environ, RANK='0', WORLD_SIZE='2')\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], env=env)\n"
+        "print(child.pid, flush=True)\n"
+    )
+    environ = {**os.environ, "HF_DATASETS_CACHE": str(lock.parent), "RAY_TMPDIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    with python(orphan, stdout=subprocess.PIPE) as middleman:
+        assert middleman.stdout is not None
+        pid = int(middleman.stdout.readline())
+        middleman.wait(20)
+        time.sleep(1.2)
+        command = [sys.executable, "-m", "hangtop", "clean", "--older", "0.02"]
+        shown = subprocess.run([*command, "--dry-run"], env=environ, capture_output=True, text=True, check=False, timeout=60)
+        assert shown.returncode == 0, shown.stderr
+        assert str(pid) in shown.stdout
+        assert str(lock) in shown.stdout
+        assert "nothing was done" in shown.stdout
+        assert lock.exists()
+        assert os.path.exists(f"/proc/{pid}")

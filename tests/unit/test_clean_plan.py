@@ -1,0 +1,101 @@
+"""The plan to clean up never holds a process that may be a run of its own, is another user's, young, or still writes."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hangtop.actions.clean import PARTS, plan
+from hangtop.actions.stop import Myself
+from hangtop.model import RunState
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import Plan, Refusal, Removal, Spared
+from hangtop.records.process import Process, ProcessReading
+
+ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+NOW = 10_000.0
+SEGMENT = Removal("/dev/shm/nccl-1", "shared memory", 1, 2, 1000, 3, 4.0, 4096)
+
+
+def orphan(pid: int, ppid: int = 1, **more: object) -> Process:
+    given = {"started_at": 1.0, "name": "python", "uid": 1000, "command": "python x.py", "state": "S", "role": "rank", **more}
+    return Process(**{"pid": pid, "ppid": ppid, "start_ticks": pid, **given})  # type: ignore[arg-type]
+
+
+def state(*orphans: Process) -> RunState:
+    return RunState(procs=ProcessReading(orphans=orphans))
+
+
+def test_files_and_processes_are_one_plan_that_wants_its_word_typed() -> None:
+    made = plan(state(orphan(100), orphan(101, 100, role="data worker")), LeftoversReading(1, (SEGMENT,)), ME, NOW)
+    assert isinstance(made, Plan)
+    assert made.title == "Clean leftovers of dead runs: 2 processes, 1 path"
+    assert [target.pid for target in made.targets] == [101, 100]
+    assert made.removals == (SEGMENT,)
+    assert made.word == "clean"
+
+
+def test_one_that_may_be_a_run_of_its_own_stays_with_all_below_it() -> None:
+    family = (orphan(100, role="other"), orphan(101, 100, role="data worker"), orphan(102, 101))
+    made = plan(state(*family, orphan(200)), LeftoversReading(1), ME, NOW)
+    assert isinstance(made, Plan)
+    assert [target.pid for target in made.targets] == [200]
+    assert made.spared[0].why == "it may be a run of its own: hangtop stop --pid 100"
+    assert "stays" in made.spared[1].why
+
+
+def test_one_that_writes_or_is_young_or_is_anothers_stays() -> None:
+    orphans = (orphan(100), orphan(101, started_at=NOW - 30.0), orphan(102, uid=7, user="bob"), orphan(45))
+    made = plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing={100: "/runs/train.log"}), ME, NOW)
+    assert isinstance(made, Plan)
+    assert made.targets == ()
+    assert [spared.why for spared in made.spared] == [
+        "it lost its parent, but writes to /runs/train.log",
+        "started 30s ago",
+        "it belongs to bob",
+        "hangtop runs below it: your shell or session",
+    ]
+
+
+def test_nothing_to_clean_is_said_with_what_looked_like_it() -> None:
+    kept = (Spared("/dev/shm/psm_1", "in use by pid 7"),)
+    refused = plan(state(), LeftoversReading(1, kept=kept), ME, NOW)
+    assert isinstance(refused, Refusal)
+    assert refused.why.endswith("1 thing looked like it: /dev/shm/psm_1: in use by pid 7")
+    problem = plan(state(), LeftoversReading(1, problem="Linux only"), ME, NOW)
+    assert problem == Refusal("Linux only")
+
+
+@st.composite
+def families(draw: st.DrawFn) -> tuple[tuple[Process, ...], dict[int, str]]:
+    """Orphans, parents before children, with random users, roles, ages and states."""
+    pids = sorted(draw(st.lists(st.integers(0, 60), min_size=1, max_size=20, unique=True)))
+    orphans = tuple(
+        orphan(
+            pid,
+            draw(st.sampled_from([1, *pids[:place]])),
+            uid=draw(st.sampled_from([None, 0, 1000])),
+            state=draw(st.sampled_from("RSDZT")),
+            role=draw(st.sampled_from(["rank", "data worker", "ray daemon", "engine core", "launcher", "other"])),
+            started_at=draw(st.sampled_from([1.0, NOW - 5.0])),
+        )
+        for place, pid in enumerate(pids)
+    )
+    return orphans, dict.fromkeys(draw(st.lists(st.sampled_from(pids), max_size=3)), "/x.log")
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(families())
+def test_no_family_makes_a_plan_that_ends_what_may_live(family: tuple[tuple[Process, ...], dict[int, str]]) -> None:
+    orphans, writing = family
+    made = plan(state(*orphans), LeftoversReading(1, (SEGMENT,), writing=writing), ME, NOW)
+    assert isinstance(made, Plan)
+    known = {one.pid: one for one in orphans}
+    targets = {target.pid for target in made.targets}
+    assert targets.isdisjoint({0, 1, ME.pid, *ME.ancestors, *writing})
+    for pid in targets:
+        one = known[pid]
+        assert (one.uid, one.role == "ray daemon", one.state == "Z") == (1000, False, False)
+        assert NOW - one.started_at >= 600.0
+        assert one.ppid in targets or (one.ppid not in known and one.role in PARTS)
+    assert len(targets) + len(made.spared) == len(orphans)
