@@ -7,7 +7,7 @@ import math
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
 from hangtop.records.log import Finding
-from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, rank_ranges
 
 REPEATED = 3
@@ -38,7 +38,6 @@ def crashed(case: Case) -> Verdict | None:
         refute="the run writes further steps after this message",
         confidence="certain" if first.role == "cause" else "likely",
         culprits=_who_failed(case, first),
-        culprits=_who_failed(case, first),
         evidence=tuple(_found(finding) for finding in _distinct([first, *fatal])[:3]),
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
@@ -49,19 +48,11 @@ def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
     """The rank whose message it is, unless it only suffered; where the line names none, the one rank that ended badly."""
     if finding.rank is not None:
         pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
-        return (Culprit(finding.rank, pid, None, "likely", (short(finding.text),)),) if finding.role == "cause" else ()
+        sure: Confidence = "certain" if finding.role == "cause" else "likely"
+        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),) if finding.role != "victim" else ()
     gone = [one for one in case.standings if one.how == "gone"]
     failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
     return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
-
-
-def _who_failed(case: Case, first: Finding) -> tuple[Culprit, ...]:
-    """The rank that the cause names. Who only reports that a peer was late or gone is a victim."""
-    if first.rank is None or first.role == "victim":
-        return ()
-    known = next((rank for rank in case.ranks if rank.rank == first.rank), None)
-    pid, host = (None, None) if known is None else (known.pid, known.host)
-    return (Culprit(first.rank, pid, host, "certain" if first.role == "cause" else "likely", (short(first.text),)),)
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:
