@@ -45,6 +45,11 @@ class LogPane(Pane):
         self.book = LogBook(self._send)
         self.shift = 0
 
+    @property
+    def search(self) -> Sought:
+        """What was asked for last."""
+        return self.book.search
+
     def want(self, view: View, width: int) -> Want:
         return Want(1_000)
 
@@ -143,14 +148,17 @@ class FilterPrompt(Input):
     def __init__(self) -> None:
         super().__init__(id="prompt", compact=True, select_on_focus=False)
         self.cursor_blink = False
-        self.regex = False
+        self.regex = self._plain = False
 
-    def open(self, sought: Sought) -> None:
-        self.value, self.regex = sought.pattern or "", sought.regex
+    def open(self, sought: Sought, *, plain: bool = False) -> None:
+        """`plain`: for text alone."""
+        self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
         self.cursor_position = len(self.value)
         self._name_kind()
 
     def action_regex(self) -> None:
+        if self._plain:
+            return
         self.regex = not self.regex
         self._name_kind()
         self.post_message(self.Typed(None, regex=self.regex, problem="regex" if self.regex else "text"))
@@ -168,4 +176,4 @@ class FilterPrompt(Input):
         self.post_message(self.Typed(self.value, regex=self.regex, problem=problem))
 
     def _name_kind(self) -> None:
-        self.placeholder = "regex, Tab: text" if self.regex else "text, Tab: regex"
+        self.placeholder = "text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex"

@@ -130,25 +130,23 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     processes = [process for reading in readings.values() for process in reading.processes]
     hidden = sum(process.missing_right is not None for process in processes)
     health = view.state.health.get("procs")
-    calm = view.verdict is not None and view.verdict.word == "finished"
-    counts = {
-        "ended": sum(len(reading.ended) for reading in readings.values()),
-        "zombies": sum(len(reading.zombies) for reading in readings.values()),
-        "orphans": sum(len(reading.orphans) for reading in readings.values()),
-    }
+    role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     parts: list[Row] = [
         old_row(age_of(view), LATE_S, STUCK_S),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
         *_counted(view, readings, processes),
-        *(((f"{n:,} {_one(word, n)}", "muted" if calm else "warn"),) for word, n in counts.items() if n),
+        _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),
+        _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
+        _left(sum(len(reading.orphans) for reading in readings.values()), "orphans", role),
     ]
     return dotted(parts)
 
 
-def _one(word: str, count: int) -> str:
-    return word if word == "ended" or count > 1 else word[:-1]
+def _left(count: int, noun: str, role: str) -> Row:
+    """What is over, or left over; nothing is said of none."""
+    return ((f"{count:,} {noun[:-1] if count == 1 and noun.endswith('s') else noun}", role),) if count else ()
 
 
 def _counted(view: View, readings: Readings, processes: Sequence[Process]) -> list[Row]:

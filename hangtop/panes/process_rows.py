@@ -87,7 +87,7 @@ def _columns(nodes: Sequence[Node], look: Look, *, full: bool) -> list[Column[Pr
         (full, Column("threads", 7, 2, _threads, right=True)),
         (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
         (full, Column("age", 6, 3, _age, right=True)),
-        (True, Column("what", 0, 0, _what, least=30 if full else 12)),
+        (True, Column("what", 0, 0, _what, least=36 if full else 12)),
     ]
     return [column for there, column in columns if there]
 
@@ -149,7 +149,9 @@ def _gpu_memory(row: ProcessRow) -> Row:
 
 
 def _gib(size: float) -> str:
-    return f"{size / G:.1f}" if size < 100 * G else f"{size / G:,.0f}"
+    if size >= 100 * G:
+        return f"{size / G:,.0f}"
+    return f"{size / G:.1f}" if size >= G / 10 else f"{size / G:.2f}"
 
 
 def _threads(row: ProcessRow) -> Row:
@@ -215,7 +217,7 @@ def noted(row: ProcessRow) -> str:
     process = row.first
     if row.gone:
         at = f" at {text.clock(process.state_since)}" if process.state_since else ""
-        return f"gone{at}" + (f", {exit_words(process.exit_code)}" if process.exit_code is not None else "")
+        return ("" if process.exit_code is None else f"{exit_words(process.exit_code)}, ") + f"gone{at}"
     if state_of(process):
         return process.doing
     if row.node.odd:

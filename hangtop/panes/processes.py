@@ -10,6 +10,7 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.arrange import Want
 from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.log_book import Sought
 from hangtop.panes.pane import Pane
 from hangtop.panes.process_lines import (
     PLAIN,
@@ -228,6 +229,11 @@ class ProcessesPane(Pane):
 
     def action_everything(self) -> None:
         self._reshape(replace(self.shape, everything=not self.shape.everything))
+
+    @property
+    def search(self) -> Sought:
+        """The filter as it is now."""
+        return Sought(self.shape.pattern or None)
 
     def look_for(self, pattern: str) -> None:
         """Only processes that say this text, in whatever names them."""

@@ -101,14 +101,14 @@ def facts(member: Member, found: Iterable[Member], view: View) -> Iterable[tuple
     yield "state", f"{process.state}  {process.doing}{since}"
     yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
     yield "started by", _parents(member, found)
-    yield "part", process.role + ("" if member.number is None else f", rank {member.number}" + _of(process))
+    yield "part", process.role if member.number is None else f"rank {member.number}{_of(process)}"
     if member.rank is not None and member.rank.doing:
         yield "does", member.rank.doing
     yield "user", process.user or (text.UNKNOWN if process.uid is None else str(process.uid))
     yield "started", f"{text.clock(process.started_at)}, {text.age(view.now - process.started_at)} ago"
     yield "CPU", f"{_percent(process.cpu_percent)} itself, {_percent(process.subtree_cpu_percent)} with all below"
     yield "memory", text.size(process.rss_bytes)
-    if member.gpu_bytes is not None or member.rank is not None:
+    if view.state.gpus and (member.gpu_bytes is not None or member.rank is not None):
         on = "" if member.rank is None or member.rank.gpu is None else f" on GPU {member.rank.gpu}"
         yield "GPU memory", text.size(member.gpu_bytes) + on
     if process.devices:

@@ -17,6 +17,7 @@ from hangtop.panes.footer import Footer
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt, LogPane
 from hangtop.panes.pane import Pane
+from hangtop.panes.processes import ProcessesPane
 from hangtop.panes.ranks import RanksPane
 from hangtop.panes.stages import StageBar
 from hangtop.panes.status import StatusLine
@@ -79,6 +80,7 @@ class WatchScreen(Screen[None]):
         self.active = "ranks"
         self.enlarged = False
         self._asking = False
+        self._filtered: LogPane | ProcessesPane | None = None
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -105,6 +107,10 @@ class WatchScreen(Screen[None]):
     @property
     def ranks_pane(self) -> RanksPane:
         return self.query_one(RanksPane)
+
+    @property
+    def processes_pane(self) -> ProcessesPane:
+        return self.query_one(ProcessesPane)
 
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
@@ -139,13 +145,14 @@ class WatchScreen(Screen[None]):
         self.open_pane(ids[at] if first else ids[(at + by) % len(ids)])
 
     def ask_filter(self, *, opened: bool) -> None:
-        """Show or hide the line where a filter is typed."""
+        """Show or hide the line where a filter is typed: for the processes while they have the focus, else for the log."""
         self._asking = opened
         prompt = self.query_one(FilterPrompt)
         if opened:
-            prompt.open(self.log_pane.book.search)
+            self._filtered = self.processes_pane if self.processes_pane.has_focus else self.log_pane
+            prompt.open(self._filtered.search, plain=self._filtered is self.processes_pane)
         self.show(self.hangtop.view)
-        focus = prompt if opened else self.log_pane if self.active == "log" else None
+        focus = prompt if opened else self._filtered if self._filtered and self.active == self._filtered.id else None
         self.set_focus(focus, scroll_visible=False)
 
     def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
@@ -154,7 +161,9 @@ class WatchScreen(Screen[None]):
         if event.problem:
             self.hangtop.repaint()
             return
-        if event.pattern is not None:
+        if event.pattern is not None and isinstance(self._filtered, ProcessesPane):
+            self._filtered.look_for(event.pattern)
+        elif event.pattern is not None:
             self.active = "log"
             log.look_for(log.book.base_with(event.pattern, regex=event.regex))
         self.ask_filter(opened=False)
