@@ -28,8 +28,9 @@ from hangtop.panes.log_book import Sought
 from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
-from hangtop.records.health import Heartbeat, ProbeState
+from hangtop.records.health import ProbeState
 from hangtop.records.log import PageReading
+from hangtop.records.reading import Value
 from hangtop.screens.acts import ACTS
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.driver import QuickDriver, driver_class
@@ -39,7 +40,7 @@ from hangtop.screens.process import ProcessScreen
 from hangtop.screens.rank import RankScreen
 from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
-from hangtop.session import Curiosity
+from hangtop.session import REGULAR, Curiosity
 from hangtop.spec import WatchSpec
 from hangtop.text import ascii_only, printable
 from hangtop.themes import load_palettes, pick_palette
@@ -93,6 +94,7 @@ class HangtopApp(App[None]):
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
         self.watch_screen = WatchScreen()
         self._due = False
+        self._met: set[type[Value]] = set()
         self._told_title = ""
 
     @property
@@ -163,9 +165,10 @@ class HangtopApp(App[None]):
                     self.watch_screen.log_pane.book.forget_asks()
             if first and self.state.log is not None:
                 self.tick()
-            elif not self._due and not isinstance(reading.value, Heartbeat):  # the tick shows a heartbeat soon enough
+            elif not self._due and type(reading.value) not in REGULAR & self._met:
                 self._due = True
                 self.set_timer(PAINT_S, self._paint_due)
+            self._met.add(type(reading.value))
             await asyncio.sleep(0)  # a burst of readings must not hold up keys
 
     def _paint_due(self) -> None:

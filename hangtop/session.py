@@ -9,10 +9,18 @@ from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
+from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.gpu import GpuReading
+from hangtop.records.health import Heartbeat
+from hangtop.records.host import HostReading
+from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 
 SETTLED_SOURCES = ("log", "procs")
 """What a verdict needs to have looked once before it is worth anything."""
+
+REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
+"""These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
 
 
 async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
