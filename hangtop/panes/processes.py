@@ -163,12 +163,12 @@ class ProcessesPane(Pane):
         return next((line for line, there in enumerate(keys) if self.chosen in there), None)
 
     def action_choose(self, by: int) -> None:
-        """Moves the choice; the first key press chooses the first line."""
+        """Moves the choice; without one the first key comes in from above."""
         selectable = [line for line, node in enumerate(self._all) if node.members]
         if not selectable:
             return
         now = self._line()
-        place = 0 if now is None else max(0, min(selectable.index(now) + by, len(selectable) - 1))
+        place = max(0, min((-1 if now is None else selectable.index(now)) + by, len(selectable) - 1))
         self._choose(selectable[place])
 
     def _choose(self, line: int) -> None:
