@@ -54,7 +54,7 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     procs = state.procs
     writers = {one.pid for one in procs.writers} if procs else set()
     pids = {one.pid for one in procs.processes} | writers if procs else set()
-    linked = [_of_jobs(cluster, writers) for cluster in live if _shares(cluster, pids, log_pids)]
+    linked = [_of_jobs(cluster, writers, pids) for cluster in live if _shares(cluster, pids, log_pids)]
     if linked:
         return tuple(linked)
     return tuple(live) if uses_ray(state) and len(live) == 1 else ()
@@ -65,9 +65,11 @@ def uses_ray(state: RunState) -> bool:
     return state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
 
 
-def _of_jobs(cluster: RayCluster, writers: set[int]) -> RayCluster:
-    """The cluster with the actors of those jobs alone whose driver writes the log; with all, when none does."""
-    jobs = {driver.job for driver in cluster.drivers if driver.local and driver.pid in writers}
+def _of_jobs(cluster: RayCluster, writers: set[int], pids: set[int]) -> RayCluster:
+    """The cluster with the actors of those jobs alone whose driver writes the log, else is a process of the run (its output may
+    go through `tee`); with all, when there is none."""
+    local = [driver for driver in cluster.drivers if driver.local]
+    jobs = {one.job for one in local if one.pid in writers} or {one.job for one in local if one.pid in pids}
     if not jobs:
         return cluster
     actors = tuple(actor for actor in cluster.actors if actor.job in jobs)

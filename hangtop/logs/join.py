@@ -29,18 +29,21 @@ def join(
     known: Mapping[int, RankLog] | None = None,
     tail: tuple[LogLine, ...] = (),
     fresh: bool = False,
+    beside: Sequence[FileFacts] = (),
 ) -> LogReading:
-    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed."""
+    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed.
+    `beside`: files that tell of their own rank alone; how the run goes is not for them to say."""
     scores: dict[str, int] = {}
     for each in facts:
         for name, score in each.scores.items():
             scores[name] = max(score, scores.get(name, 0))
     profiles = active(catalog.profiles, scores, profile)
-    courses = {each.file: _course(each, profiles, catalog) for each in facts}
+    everything = (*facts, *beside)
+    courses = {each.file: _course(each, profiles, catalog) for each in everything}
     lead = max(facts, key=lambda each: _weight(each, courses), default=None)
     course = courses[lead.file] if lead else Course()
-    attempts = {each.file: courses[each.file].restarts for each in facts}
-    ranks = _ranks(facts, attempts, profiles)
+    attempts = {each.file: courses[each.file].restarts for each in everything}
+    ranks = _ranks(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
     paces = [each.paces[kind] for each in facts if kind in each.paces] if kind else []
     pace = max(paces, key=lambda each: each.pace.steps, default=PaceFacts(Pace(), {})).pace
@@ -64,7 +67,7 @@ def join(
         plan=plan_of(profiles, course.events),
         progress=_with_pace(progress, pace, _history(facts, profiles)),
         pace=pace,
-        findings=_findings(facts, attempts, catalog, profiles),
+        findings=_findings(everything, attempts, catalog, profiles),
         longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
         announced_until=max((each.announced_until for each in facts if each.announced_until), default=None),
         checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),

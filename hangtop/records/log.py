@@ -13,6 +13,10 @@ Severity = Literal["fatal", "warning", "hint"]
 Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
 
 
+BESIDE = 1 << 20
+"""Files beside the run's log have numbers from here on: a worker's own output file, which tells of its rank alone."""
+
+
 class LogFile(Struct, frozen=True, omit_defaults=True):
     """One watched file. `scanned_bytes` is how much of it has been read from its start on."""
 
@@ -148,6 +152,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `caught_up` is false while older parts of a big file are still being read: stages and findings may still be missing.
     `last_output_at` is the unix time of the last byte of any file, network slack not included.
     `problem`: a profile of the person's that cannot be used; what is said here holds without it.
+    `beside`: files beside the log, numbered from `BESIDE` on. They speak in `ranks` and `findings`, and nowhere else.
     """
 
     files: tuple[LogFile, ...]
@@ -174,6 +179,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     tail: tuple[LogLine, ...] = ()
     fresh: bool = False
     problem: str | None = None
+    beside: tuple[LogFile, ...] = ()
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

@@ -37,20 +37,20 @@ class PageSource:
     def answer(self, ask: Ask, now: float) -> Iterator[PageReading]:
         if not isinstance(ask, PageAsk):
             return
-        files = self._watched.files
-        if not 0 <= ask.file < len(files):
+        watched = self._watched.file(ask.file)
+        if watched is None:
             yield PageReading(ask.ask, problem=f"there is no log number {ask.file}")
             return
         matcher: Matcher | None = None
         file: Readable | None = None
         try:
             matcher = matcher_of(ask.pattern, regex=ask.regex)
-            file = files[ask.file].spool or OpenFile(open_log(files[ask.file].path))
-            yield from Search(ask, file, matcher, files[ask.file], self._current_index()).parts()
+            file = watched.spool or OpenFile(open_log(watched.path))
+            yield from Search(ask, file, matcher, watched, self._current_index()).parts()
         except SearchProblem as problem:
             yield PageReading(ask.ask, problem=shown(str(problem)))
         except OSError as error:
-            yield PageReading(ask.ask, problem=in_words(files[ask.file].path, error).problem)
+            yield PageReading(ask.ask, problem=in_words(watched.path, error).problem)
         finally:
             if matcher is not None:
                 matcher.close()

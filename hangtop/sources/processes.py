@@ -22,6 +22,7 @@ from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 
 SELDOM = 5
@@ -53,6 +54,7 @@ class ProcessSource:
 
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._spec = spec
+        self._watched = watched(spec)
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
         self._exits = Exits()
@@ -84,7 +86,7 @@ class ProcessSource:
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
-        yield ProcessReading(
+        reading = self._watched.procs = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
             note=self._writing.note(self._hidden),
@@ -95,6 +97,7 @@ class ProcessSource:
             rendezvous=self._rendezvous,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
         )
+        yield reading
         if seldom:
             yield self._host.look(processes[0].pid if processes else None, self._disks(), now)
 

@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
+from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.model import RunState
 from hangtop.records.ask import Ask
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
@@ -21,9 +23,11 @@ from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.cluster import Cluster
 from hangtop.sources.raycluster.daemons import Daemon
 from hangtop.sources.raycluster.dashboard import Dashboard
+from hangtop.sources.raycluster.files import rank_files
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.processes import RayProcesses, RayTable
 from hangtop.sources.raycluster.token import Token, find_token
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 
 NONE_HERE = "no Ray session on this machine"
@@ -43,6 +47,7 @@ class RaySource:
 
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._spec = spec
+        self._watched = watched(spec)
         self._table = table or open_table()
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
@@ -57,6 +62,7 @@ class RaySource:
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.look(now)
         reading = self._named(here, now) if self._spec.ray != "auto" else self._found(here, now)
+        self._watched.workers = rank_files(clusters_of_run(self.run_with(reading)))
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -74,6 +80,11 @@ class RaySource:
         """Let go of all connections."""
         for cluster in self._clusters.values():
             cluster.close()
+
+    def run_with(self, reading: RayReading) -> RunState:
+        """The run as the other sources know it, and Ray with it."""
+        others = self._watched
+        return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
         """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""

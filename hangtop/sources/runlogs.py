@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.join import join
 from hangtop.records.log import LogLine, LogReading, RankLog
+from hangtop.sources.beside import BesideLogs
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog
 from hangtop.sources.logset import LogSet
@@ -40,6 +41,7 @@ class RunLogs:
         self._changes = Changes()
         self._profiles = ProfileFiles(spec)
         self._set = LogSet(spec, self._profiles.index, self._changes)
+        self._beside = BesideLogs(self._profiles.index)
         self._profile_changes = Changes()
         self._watched = watched(spec)
         self._sent = Sent()
@@ -52,7 +54,11 @@ class RunLogs:
         """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
         if self._working:
             return BREATH_S
-        return max(POLL_S, len(self._set.logs) * POLL_A_FILE_S)
+        return max(POLL_S, len(self._all) * POLL_A_FILE_S)
+
+    @property
+    def _all(self) -> tuple[DigestedLog, ...]:
+        return (*self._set.logs, *self._beside.logs)
 
     def read(self, now: float) -> Iterator[LogReading]:
         began = time.monotonic()
@@ -70,6 +76,7 @@ class RunLogs:
         self._changes.close()
         self._profile_changes.close()
         self._set.close()
+        self._beside.close()
 
     def _look(self, now: float) -> None:
         if self._profile_changes.seen() or self._set.is_time_to_look(now):
@@ -77,19 +84,22 @@ class RunLogs:
             problem = self._profiles.problem
             if self._profiles.reload():
                 self._set.learn(self._profiles.index)
+                self._beside.learn(self._profiles.index)
             self._news |= problem != self._profiles.problem
         self._news |= self._set.look(now, at_once=self._changes.seen())
+        self._news |= self._beside.look(self._watched.workers)
         self._watched.files, self._watched.index = self._set.files, self._profiles.index
+        self._watched.beside = self._beside.files
 
     def _poll(self, now: float) -> None:
-        for log in self._set.logs:
+        for log in self._all:
             self._news |= log.poll(now)
 
     def _work(self) -> bool:
         """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
         ends_at = time.monotonic() + SLICE_S
         for step in (DigestedLog.catch_up, DigestedLog.count_on):
-            for log in self._set.logs:
+            for log in self._all:
                 while step(log):
                     self._news = True
                     if time.monotonic() >= ends_at:
@@ -102,7 +112,8 @@ class RunLogs:
             return
         self._news = False
         began = time.monotonic()
-        reading = self._sent.reading(self._set, self._profiles)
+        reading = self._sent.reading(self._set, self._beside, self._profiles)
+        self._watched.log, self._watched.ranks = reading, self._sent.ranks
         self._next_at = now + max(READING_GAP_S, COST_TO_GAP * (time.monotonic() - began))
         yield reading
 
@@ -112,15 +123,16 @@ class Sent:
 
     def __init__(self) -> None:
         self._restarts = -1
-        self._ranks: dict[int, RankLog] = {}
+        self.ranks: dict[int, RankLog] = {}
         self._last: dict[int, LogLine] = {}
         self._read_to: dict[int, int] = {}
 
-    def reading(self, logs: LogSet, profiles: ProfileFiles) -> LogReading:
+    def reading(self, logs: LogSet, beside: BesideLogs, profiles: ProfileFiles) -> LogReading:
         """All that is known, less what was sent before."""
-        fresh = logs.restarts != self._restarts
+        restarts = logs.restarts + beside.restarts
+        fresh = restarts != self._restarts
         if fresh:
-            self._restarts, self._ranks, self._last, self._read_to = logs.restarts, {}, {}, {}
+            self._restarts, self.ranks, self._last, self._read_to = restarts, {}, {}, {}
         outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
         reading = join(
             [log.facts for log in logs.logs],
@@ -128,13 +140,14 @@ class Sent:
             profiles.index.catalog,
             profile=profiles.chosen,
             last_output_at=max(outputs, default=None),
-            caught_up=all(log.caught_up for log in logs.logs),
-            known=self._ranks,
+            caught_up=all(log.caught_up for log in (*logs.logs, *beside.logs)),
+            known=self.ranks,
             tail=self._new_lines(logs.logs, FIRST_TAIL_LINES if fresh else MOST_TAIL_LINES),
             fresh=fresh,
+            beside=[log.facts for log in beside.logs],
         )
-        self._ranks.update((rank.rank, rank) for rank in reading.ranks)
-        return replace(reading, problem=profiles.problem)
+        self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
+        return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
 
     def _new_lines(self, logs: Sequence[DigestedLog], most: int) -> tuple[LogLine, ...]:
         """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many

@@ -1,14 +1,21 @@
-"""The files being watched, by number: the log source writes this, the page source reads it. Both live in one probe."""
+"""What the sources of one probe tell each other. Each field has one writer.
+
+The log source tells which files are watched, by number, and what the log says; the process source who writes it. The Ray source
+joins that with its clusters and tells whose output files are this run's, which the log source then reads.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
 
 from hangtop.logs.index import Index
 from hangtop.logs.lines import Writer
+from hangtop.records.log import BESIDE, LogReading, RankLog
+from hangtop.records.process import ProcessReading
+from hangtop.sources.raycluster.files import WorkerLog
 from hangtop.sources.spool import Spool
 from hangtop.spec import WatchSpec
 
@@ -24,11 +31,25 @@ class WatchedFile(Struct, frozen=True):
 
 
 class Watched:
-    """What is watched now. Both fields are replaced as a whole, never changed: threads need no lock."""
+    """What is watched now. Each field is replaced as a whole, never changed: threads need no lock.
+
+    `files`, `index`, `log`, `ranks`: of the log source. `beside`: its files beside the log, the first has number `BESIDE`.
+    `procs`: of the process source. `workers`: of the Ray source, the output files of the run's workers.
+    """
 
     def __init__(self) -> None:
         self.files: tuple[WatchedFile, ...] = ()
+        self.beside: tuple[WatchedFile, ...] = ()
         self.index: Index | None = None
+        self.log: LogReading | None = None
+        self.ranks: Mapping[int, RankLog] = {}
+        self.procs: ProcessReading | None = None
+        self.workers: tuple[WorkerLog, ...] = ()
+
+    def file(self, number: int) -> WatchedFile | None:
+        """The file of this number; `None` when there is none."""
+        files, place = (self.files, number) if number < BESIDE else (self.beside, number - BESIDE)
+        return files[place] if 0 <= place < len(files) else None
 
 
 @lru_cache(maxsize=4)

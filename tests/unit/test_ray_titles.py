@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.ray_tqdm import MAGIC, parse_bar
 from hangtop.sources.raycluster.daemons import Daemon, daemon_of, without_secrets
 from hangtop.sources.raycluster.deaths import death_of
 from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
@@ -85,18 +84,6 @@ def test_an_end_that_was_meant_is_no_trouble(words):
 
 def test_nothing_said_is_not_a_guess():
     assert death_of("-").cause == "not told by Ray"
-
-
-def test_a_tqdm_ray_line_is_read_as_data_also_behind_other_text():
-    line = (
-        f'{{"__magic_token__": "{MAGIC}", "x": 7, "pos": 0, "desc": "load shard 1", "total": 30, "unit": "it", '
-        '"ip": "10.0.0.1", "pid": 12, "uuid": "u", "closed": false}'
-    )
-    bar = parse_bar("printed without an end" + line)
-    assert bar is not None
-    assert (bar.desc, bar.x, bar.total, bar.pid) == ("load shard 1", 7, 30, 12)
-    assert parse_bar("step: 1") is None
-    assert parse_bar(MAGIC + "{broken") is None
 
 
 @pytest.mark.parametrize(

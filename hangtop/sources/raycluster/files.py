@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from hangtop.records.ray import RayCluster
@@ -16,6 +18,7 @@ class WorkerLog(Struct, frozen=True):
     actor: str
     name: str = ""
     rank: int | None = None
+    job: str | None = None
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
@@ -26,7 +29,22 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
     local = [actor for actor in cluster.actors if actor.log is not None and actor.pid is not None]
     ordered = sorted(local, key=lambda actor: (actor.rank is None, actor.rank or 0, actor.pid or 0))
     return tuple(
-        WorkerLog(f"{(actor.log or '').rpartition('.')[0]}.{stream}", actor.pid or 0, stream, actor.cls, actor.name, actor.rank)
+        WorkerLog(
+            f"{(actor.log or '').rpartition('.')[0]}.{stream}",
+            actor.pid or 0,
+            stream,
+            actor.cls,
+            actor.name,
+            actor.rank,
+            actor.job,
+        )
         for actor in ordered
         for stream in ("out", "err")
     )
+
+
+def rank_files(clusters: Sequence[RayCluster]) -> tuple[WorkerLog, ...]:
+    """The files of all ranks in the clusters of a run. None where ranks belong to several jobs: then nobody can say which of them
+    are of this run, and a foreign rank in its table is worse than a poor one."""
+    found = tuple(file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
+    return found if len({file.job for file in found}) <= 1 else ()
