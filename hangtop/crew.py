@@ -25,18 +25,24 @@ def siblings(processes: Iterable[Process]) -> tuple[Process, ...]:
     known = {process.pid: process for process in processes}
     groups: dict[int, list[Process]] = {}
     for process in known.values():
-        parent = known.get(process.ppid)
-        if parent is not None and process.rank is None and process.role in MEMBERS and _alike(process, parent):
-            groups.setdefault(parent.pid, []).append(process)
-    largest = max(groups.values(), key=len, default=[])
+        if process.ppid > 1 and process.rank is None and process.role in MEMBERS:
+            groups.setdefault(process.ppid, []).append(process)
+    alike = [_alike(group, known.get(parent)) for parent, group in groups.items()]
+    largest = max(alike, key=len, default=[])
     return tuple(sorted(largest, key=lambda one: (one.start_ticks, one.pid))) if len(largest) > 1 else ()
 
 
-def _alike(process: Process, parent: Process) -> bool:
-    """A copy of its parent, or a fresh interpreter that multiprocessing started for it; a zombie shows only its name."""
-    if process.state in "ZX":
-        return process.name == parent.name
-    return process.command == parent.command or is_forked(process.command.split())
+def _alike(group: list[Process], parent: Process | None) -> list[Process]:
+    """Copies of their parent, or of each other where it is not of the run, and fresh interpreters that multiprocessing started.
+
+    A zombie shows only its name.
+    """
+    model = parent or group[0]
+    return [
+        one
+        for one in group
+        if (one.name == model.name if one.state in "ZX" else one.command == model.command or is_forked(one.command.split()))
+    ]
 
 
 def numbered(processes: Collection[Process], world: int | None, peers: Collection[int]) -> dict[int, int]:

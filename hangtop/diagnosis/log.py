@@ -45,14 +45,17 @@ def crashed(case: Case) -> Verdict | None:
 
 
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
-    """The rank whose message it is, unless it only suffered; where the line names none, the one rank that ended badly."""
+    """The rank whose message it is, unless it only suffered; else the one that ended badly, or stopped steps before the rest."""
     if finding.rank is not None:
         pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
         sure: Confidence = "certain" if finding.role == "cause" else "likely"
         return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),) if finding.role != "victim" else ()
     gone = [one for one in case.standings if one.how == "gone"]
     failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
-    return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
+    if failed:
+        return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
+    behind = tuple(one for one in laggards(case) if any("behind" in why for why in one.why))
+    return behind if len(behind) == 1 else ()
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

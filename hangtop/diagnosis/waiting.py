@@ -331,11 +331,14 @@ def _s(members: list[Standing]) -> str:
 
 def _at_work(members: list[Standing]) -> str:
     """`works in evaluate (train.py:30)`; a wait that is work all the same is said to be so: `is at work: waits for a file …`."""
-    text, many = members[0].text, len(members) > 1
-    verb, _, rest = text.partition(" ")
+    first, many = members[0], len(members) > 1
+    verb, _, rest = first.text.partition(" ")
     if verb in ("works", "saves", "loads", "compiles"):
         return f"{verb[:-1] if many else verb} {rest}"
-    return f"{'are' if many else 'is'} at work: {text}"
+    by_others = (
+        first.doing is not None and first.doing.kind == "idle" and first.process is not None and first.process.subtree_size > 1
+    )
+    return f"{'are' if many else 'is'} at work: {'its child processes compute' if by_others else first.text}"
 
 
 def _names(members: list[Standing]) -> str:

@@ -37,6 +37,10 @@ def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
     assert [one.pid for one in siblings((LAUNCHER, FORKS[0], dead, FORKS[2]))] == [41, 40, 42]
 
 
+def test_forks_whose_parent_writes_no_log_are_known_by_each_other() -> None:
+    assert numbered(FORKS, 3, ()) == {41: 0, 40: 1, 42: 2}
+
+
 def test_where_the_log_counts_other_ranks_nothing_is_guessed() -> None:
     assert numbered((LAUNCHER, *FORKS), 4, ()) == {}
 

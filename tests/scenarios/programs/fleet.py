@@ -10,6 +10,7 @@ Every process ends by itself after LIFE_S, so that nothing is left whatever happ
 from __future__ import annotations
 
 import argparse
+import ctypes
 import fcntl
 import hashlib
 import multiprocessing
@@ -179,6 +180,20 @@ def hang_mismatch(run: Run) -> None:
 
 
 @fault
+def hang_barrier(run: Run) -> None:
+    run.group.barrier()
+
+
+@fault
+def hang_uninterruptible(run: Run) -> None:
+    """A parent waits in the kernel until the child of a vfork lets go, and nothing but a kill ends that (vfork(2))."""
+    libc = ctypes.CDLL(None)
+    if libc.vfork() == 0:
+        libc.sleep(3600)
+        os._exit(0)
+
+
+@fault
 def hang_exit(run: Run) -> None:
     os._exit(0)
 
@@ -303,6 +318,22 @@ def slow_evaluate(run: Run) -> None:
         return total
 
     evaluate()
+
+
+@fault
+def slow_by_turns(run: Run) -> None:
+    """Works for a second, rests for a second: a simulator that is stepped from outside."""
+    goes_on = _until(run)
+
+    def simulate() -> int:
+        ends, steps = time.monotonic() + 1, 0
+        while time.monotonic() < ends:
+            steps += sum(range(1000)) % 7
+        return steps
+
+    while goes_on():
+        simulate()
+        time.sleep(1)
 
 
 @fault

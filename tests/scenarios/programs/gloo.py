@@ -1,6 +1,6 @@
 """Ranks that use torch.distributed over gloo, and one thing that goes wrong. Needs torch, no GPU.
 
-    gloo.py FAULT [--world N] [--rank R] [--step S] [--seconds T] [--folder F]
+    gloo.py FAULT [--start popen|spawn|torchrun] [--world N] [--rank R …] [--step S] [--seconds T] [--folder F]
 
 Every process ends by itself after LIFE_S.
 """
@@ -108,11 +108,65 @@ def loader_slow(args: argparse.Namespace) -> None:
         return
 
 
+def both_receive(args: argparse.Namespace) -> None:
+    """Two ranks receive from each other, none sends."""
+    mine = args.rank.index(dist.get_rank())
+    dist.recv(torch.zeros(4), src=args.rank[1 - mine])
+
+
+def reads_batch(args: argparse.Namespace) -> None:
+    """A loader worker that reads a pipe nobody writes."""
+    for _ in DataLoader(Piped(Path(args.folder)), batch_size=1, num_workers=1, multiprocessing_context="fork"):
+        return
+
+
+class Piped(Locked):
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "shard.pipe"
+        os.mkfifo(self.path)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.ones(4) * len(self.path.read_bytes())
+
+
+def one_more(args: argparse.Namespace) -> None:
+    """One gradient more than its peers have: an all_gather that they never enter."""
+    dist.all_gather([torch.zeros(4) for _ in range(args.world)], torch.ones(4))
+
+
+def sync_weights(args: argparse.Namespace) -> None:
+    """The rollout rank still waits for its engine, the others broadcast to it."""
+    time.sleep(3600)
+
+
+def compiles(args: argparse.Namespace) -> None:
+    """Slow but alive: C++ files, one after the other."""
+    source = Path(args.folder) / "kernel.cpp"
+    source.write_text("#include <regex>\n#include <map>\nint main() { std::regex r(\"a+\"); std::map<int,int> m; return m[1]; }\n")
+    ends = time.monotonic() + args.seconds
+    while time.monotonic() < ends:
+        subprocess.run(["g++", "-O2", "-o", str(source.with_suffix(".bin")), str(source)], check=True)
+
+
+def backward(args: argparse.Namespace) -> None:
+    """Slow but alive: one very big batch, forward and backward."""
+    ends = time.monotonic() + args.seconds
+    layers = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(8)))
+    while time.monotonic() < ends:
+        layers(torch.randn(2048, 512)).square().mean().backward()
+
+
 def healthy(args: argparse.Namespace) -> None:
     """Nothing happens."""
 
 
-FAULTS = {one.__name__: one for one in (lock, sleep, spin, mismatch, stopped, save, matmul, loader_deadlock, loader_slow, healthy)}
+FAULTS = {
+    one.__name__: one
+    for one in (
+        lock, sleep, spin, mismatch, stopped, save, matmul, loader_deadlock, loader_slow, healthy, both_receive, reads_batch, one_more,
+        sync_weights, compiles, backward,
+    )
+}
 
 
 def rank_main(args: argparse.Namespace) -> None:
@@ -124,6 +178,8 @@ def rank_main(args: argparse.Namespace) -> None:
     say(f"starting training loop for {args.steps} steps")
     model = torch.nn.Linear(32, 32)
     for step in range(1, args.steps + 1):
+        if step == args.step and args.announce:
+            say(args.announce)
         if rank in args.rank and step == args.step:
             FAULTS[args.fault](args)
         loss = model(torch.randn(8, 32)).square().mean()
@@ -136,14 +192,28 @@ def rank_main(args: argparse.Namespace) -> None:
     say("training finished")
 
 
+def spawned(local_rank: int, args: argparse.Namespace, port: int) -> None:
+    os.environ.update(RANK=str(local_rank), WORLD_SIZE=str(args.world), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    signal.alarm(LIFE_S)
+    rank_main(args)
+
+
 def launch(args: argparse.Namespace) -> int:
+    if args.start == "torchrun":
+        torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={args.world}", "--master-port=0", "--standalone"]
+        os.execv(sys.executable, [*torchrun, __file__, *sys.argv[1:]])
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
+    if args.start == "spawn":
+        torch.multiprocessing.spawn(spawned, (args, port), nprocs=args.world)
+        return 0
     ranks = []
     for rank in range(args.world):
         if rank in args.missing:
             continue
         place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": args.world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        if args.fault == "wrong_port" and rank in args.rank:
+            place["MASTER_PORT"] = port + 1
         env = {**os.environ, **{name: str(value) for name, value in place.items()}}
         ranks.append(subprocess.Popen([sys.executable, __file__, *sys.argv[1:]], env=env))
     return max(abs(rank.wait()) for rank in ranks)
@@ -152,7 +222,9 @@ def launch(args: argparse.Namespace) -> int:
 def main() -> int:
     signal.alarm(LIFE_S)
     parser = argparse.ArgumentParser()
-    parser.add_argument("fault", choices=sorted(FAULTS))
+    parser.add_argument("fault", choices=[*sorted(FAULTS), "wrong_port"])
+    parser.add_argument("--start", choices=["popen", "spawn", "torchrun"], default="popen")
+    parser.add_argument("--announce", default="", help="what the ranks say before it goes wrong")
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--rank", type=int, nargs="*", default=[2])
     parser.add_argument("--step", type=int, default=6)
