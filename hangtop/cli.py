@@ -26,7 +26,18 @@ from hangtop.options import (
 from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class RunGroup(click.Group):
+    """`hangtop --log F -- COMMAND` is `hangtop run --log F -- COMMAND`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=RunGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @options(WATCH, LOOK)
 @click.version_option(__version__, prog_name="hangtop")
 @click.pass_context
@@ -36,6 +47,7 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
     \b
     hangtop --log train.log      watch a run
     hangtop                      find the runs on this machine
+    hangtop --log F -- COMMAND   start a run, and watch it
     hangtop check --log F        one verdict, then exit
     hangtop demo                 a real little run that hangs, watched
 
@@ -98,6 +110,52 @@ def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, 
     if not spec.logs and not spec.pids:
         raise click.UsageError("which run? give --log PATH or --pid PID")
     context.exit(command.run(ProbeFeed(spec), rank, yes=yes and not dry_run, out=sys.stdout))
+
+
+@hangtop.command()
+@options(WATCH, LOOK)
+@click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
+@click.pass_context
+def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None:
+    """Start a run, its output in the log, and watch it. It goes on when hangtop ends.
+
+    It has a terminal and a session of its own, and no input. Key r starts it again.
+    """
+    from hangtop.commands import run as command
+    from hangtop.commands import watch
+
+    config = read_config(given["config"])
+    if given["read_only"] or config.read_only:
+        raise click.UsageError("read-only: nothing may be started")
+    spec = watch_spec(given, config)
+    code = command.start(words, spec.logs, sys.stderr)
+    if code == 0:
+        code = watch.run(spec, watch_look(given, config), recorder(given["record"], spec))
+        sys.stderr.write(command.goes_on(spec.logs))
+    context.exit(code)
+
+
+@hangtop.command()
+@options(WATCH)
+@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
+@click.option("--yes", is_flag=True, help="Carry the plan out.")
+@click.option("--preset", "chosen", multiple=True, metavar="NAME", help="More debugging in the new run: nccl, recorder, …")
+@click.pass_context
+def restart(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
+    """Stop the run and start it again: same command, folder and environment.
+
+    Exit code 1: something survived, or did not start.
+    """
+    from hangtop.commands import run as command
+    from hangtop.feeds import ProbeFeed
+
+    config = read_config(given["config"])
+    if config.read_only and yes:
+        raise click.UsageError("read_only is set in the config: nothing may be stopped")
+    spec = watch_spec(given, config)
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH or --pid PID")
+    context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
 
 
 @hangtop.command()
@@ -300,7 +358,7 @@ def _fill_closed_outputs() -> None:
     """A closed stdout or stderr becomes the null device: there is nobody to tell, but an exit code is still wanted."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
 
 
 def _leave(code: int | str | None) -> NoReturn:

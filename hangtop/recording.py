@@ -154,11 +154,15 @@ def _is_header(line: bytes) -> bool:
 
 
 class ReplayFeed:
-    """Plays a recording. Its `now` is the clock of the session: hand it to whatever judges or paints."""
+    """Plays a recording. Its `now` is the clock of the session: hand it to whatever judges or paints.
 
-    def __init__(self, recording: Recording, speed: float = 1.0) -> None:
+    `ends`: the readings end with the recording. Otherwise they wait at its end for a seek.
+    """
+
+    def __init__(self, recording: Recording, speed: float = 1.0, *, ends: bool = False) -> None:
         self._recording = recording
         self._speed = speed
+        self._ends = ends
         self._at = recording.times[0]
         self._since = time.monotonic()
         self._paused = False
@@ -200,6 +204,8 @@ class ReplayFeed:
                 self._next += 1
             while self._answers:
                 yield self._answers.pop()
+            if self._ends and self._next == len(self._recording.times):
+                return
             await self._pause()
 
     def ask(self, ask: Ask) -> None:

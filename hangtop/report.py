@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.diagnosis.case import Case
 from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
+from hangtop.spec import ASKED_SOURCES
 
 
 class ProgressReport(Struct, frozen=True):
@@ -104,20 +106,23 @@ def report(case: Case, verdict: Verdict) -> Report:
         silence_s=_rounded(verdict.silence_s),
         last_line=log.last_line,
         framework=log.framework,
-        stage=verdict.stage,
-        progress=ProgressReport(progress.step, progress.total, progress.step_s, progress.eta_s, _numbers(progress.metrics)),
+        stage=_stage(verdict.stage),
+        progress=ProgressReport(
+            progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
+        ),
         ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
         culprits=verdict.culprits,
         evidence=verdict.evidence,
         findings=tuple(_finding(finding) for finding in ordered(case.findings)),
-        sources={name: _source(health, log, case.now) for name, health in case.state.health.items() if name != "pages"},
+        sources={name: _source(health, log, case.now) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
     )
 
 
 def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Earliest cause first, then victims, consequences, summaries, and hints last."""
-    roles = ("cause", "victim", "consequence", "summary", "evidence", "noise")
-    return tuple(sorted(findings, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
+    """Earliest cause first, then victims, consequences, summaries, and hints last. What is known to be harmless is left out."""
+    roles = ("cause", "victim", "consequence", "summary", "evidence")
+    told = [one for one in findings if one.role != "noise"]
+    return tuple(sorted(told, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
 
 
 def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
@@ -159,5 +164,9 @@ def _file_problem(log: LogReading) -> str | None:
     return next((file.problem for file in log.files if file.problem), None)
 
 
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)
+def _stage(stage: StageNow | None) -> StageNow | None:
+    return None if stage is None else replace(stage, since_s=_rounded(stage.since_s), limit_s=_rounded(stage.limit_s))
+
+
+def _rounded(seconds: float | None, digits: int = 1) -> float | None:
+    return None if seconds is None else round(seconds, digits)

@@ -41,15 +41,16 @@ def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterat
     """The lines that are new since `said`, which is brought up to date."""
     if (log := state.log) is None:
         return
+    just_now = now if said.headline else None  # what was there before the first look is older than that, nobody knows how much
     for stage in log.stages[said.stages :]:
         again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
-        yield f"{clock(stage.at or now)}  stage    {stage.title}{again}"
+        yield f"{clock(stage.at or just_now)}  stage    {stage.title}{again}"
     said.stages = len(log.stages)
     for finding in log.findings:
-        if finding.id not in said.findings:
+        if finding.id not in said.findings and finding.role != "noise":
+            said.findings |= {finding.id}
             rank = "" if finding.rank is None else f"rank {finding.rank}: "
-            yield f"{clock(finding.at or now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
-    said.findings |= {finding.id for finding in log.findings}
+            yield f"{clock(finding.at or just_now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
     progress = log.progress
     if progress.step is not None and progress.step != said.step and now - said.step_at >= STEP_LINE_S:
         said.step, said.step_at = progress.step, now
@@ -72,7 +73,8 @@ async def watch(
     said = Said()
     ends_at: float | None = None
     curiosity = Curiosity(feed)
-    verdict = judge(look(RunState(), spec, now()))
+    state = RunState()
+    verdict = judge(look(state, spec, now()))
     async for state in states(feed, LOOK_AGAIN_S):
         case = look(state, spec, now())
         verdict = judge(case)
@@ -87,7 +89,7 @@ async def watch(
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(case):
             break
-    out.write("\n".join(text(verdict)) + "\n")
+    out.write("".join(line + "\n" for line in (*changes(said, state, verdict, now()), *text(verdict))))
     out.flush()
     return verdict
 

@@ -37,7 +37,7 @@ EXIT_CODES: dict[VerdictWord, int] = {
 }
 
 
-class Evidence(Struct, frozen=True, omit_defaults=True):
+class Evidence(Struct, frozen=True):
     """One fact with its source. `supports`: true for, false against, `None` could not look (text says what would permit it)."""
 
     source: str

@@ -1,0 +1,219 @@
+"""The command line as a contract, one process a case: what is printed where, the exit codes, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hangtop import cli
+
+CORPUS = Path(__file__).parent.parent / "corpus" / "logs"
+HEALTHY = "".join(f"[rank{rank}]: step {step}/400 loss 2.{step}\n" for step in range(1, 4) for rank in range(2))
+CRASHED = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nValueError: bad shard\n'
+LONG_AGO_S = 3600.0
+PATIENCE_S = 60.0
+LOG_ALONE = ("--sources", "log")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """The config folder of a person who has none of their own yet."""
+    folder = tmp_path / "config" / "hangtop"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def hangtop(tmp_path: Path, home: Path):
+    """Runs one command to its end. `shell`: what the shell puts behind it, such as `>&-`."""
+
+    def run(*words: str, stdin: str | None = None, shell: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        line = 'exec "$@" ' + shell
+        ended = subprocess.run(
+            ["bash", "-c", line, "bash", sys.executable, "-m", "hangtop", *words],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CONFIG_HOME": str(home.parent), "TZ": "UTC", **env},
+            timeout=PATIENCE_S,
+        )
+        assert "Traceback" not in ended.stderr
+        return ended
+
+    return run
+
+
+def written(path: Path, text: str | bytes, age_s: float = 0.0) -> str:
+    """A log with this text, last written `age_s` ago."""
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    os.utime(path, (time.time() - age_s,) * 2)
+    return str(path)
+
+
+def only_line(text: str) -> str:
+    """The one line that says what is wrong, behind click's usage lines."""
+    return text.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "age_s", "word", "code"),
+    [
+        (HEALTHY, 0.0, "running", 0),
+        (HEALTHY + "training finished\n", LONG_AGO_S, "finished", 0),
+        (HEALTHY, LONG_AGO_S, "stalled", 1),
+        (HEALTHY + CRASHED, LONG_AGO_S, "crashed", 3),
+        (None, 0.0, "blind", 4),
+    ],
+)
+def test_the_exit_code_of_check_says_the_verdict(hangtop, tmp_path, text, age_s, word, code):
+    log = tmp_path / "train.log"
+    if text is not None:
+        written(log, text, age_s)
+    ended = hangtop("check", "--log", str(log), "--json", *LOG_ALONE)
+    assert (json.loads(ended.stdout)["verdict"], ended.returncode) == (word, code)
+    assert not ended.stderr
+
+
+SCHEMA = {
+    "": "schema at verdict kind confidence headline refute silence_s last_line framework stage progress ranks culprits"
+    " evidence findings sources",
+    "stage": "id title since_s limit_s",
+    "progress": "step total step_s eta_s metrics",
+    "ranks": "rank world pid host gpu actor stage step silence_s state why",
+    "culprits": "rank pid host confidence why",
+    "evidence": "source text supports",
+    "findings": "id severity role rank offset text cause fixes",
+}
+
+
+def test_the_json_of_check_has_every_key_and_null_for_the_unknown(hangtop, tmp_path):
+    source = CORPUS / "verl_cuda_oom.log"
+    log = written(tmp_path / "train.log", source.read_bytes())
+    said = json.loads(hangtop("check", "--log", log, "--json", *LOG_ALONE).stdout)
+    for part, keys in SCHEMA.items():
+        value = said[part] if part else said
+        assert value
+        for one in value if isinstance(value, list) else [value]:
+            assert set(keys.split()) <= set(one), part
+    assert said["schema"] == 1
+    assert said["kind"] is None
+    assert {rank["pid"] for rank in said["ranks"]} <= {None, *range(2**22)}
+    log_source = said["sources"]["log"]
+    assert (log_source["ok"], log_source["problem"]) == (True, None)
+    assert (log_source["bytes"], log_source["lines"]) == (source.stat().st_size, source.read_bytes().count(b"\n"))
+    assert {finding["role"] for finding in said["findings"]} <= {"cause", "victim", "consequence", "summary", "evidence"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--bogus",), "No such option '--bogus'"),
+        (("bogus",), "No such command 'bogus'"),
+        (("check",), "which run? give --log PATH"),
+        (("--log", "x", "check"), "options come after the command: hangtop check --log …"),
+        (("check", "--log", "x", "--stall", "0"), "Invalid value for '--stall'"),
+        (("check", "--log", "x", "--sources", "log,foo"), "no source is named foo; there are log, procs"),
+        (("check", "--log", "x", "--profile", "foo"), "no profile is named foo; there are accelerate"),
+        (("check", "--log", "x", "--profile", "./no.toml"), "no.toml: cannot read this file: No such file or directory"),
+        (("check", "--log", "x", "--config", "no.toml"), "no.toml: no such file"),
+        (("replay", "no.rec"), "no.rec: No such file or directory"),
+        (("demo", "bogus"), "no demo scenario 'bogus'; there are: hang, healthy, slow, crash, laggard"),
+    ],
+)
+def test_wrong_usage_is_one_clear_line_and_exit_code_2(hangtop, words, says):
+    ended = hangtop(*words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert says in only_line(ended.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("config.toml", "stall = 'long'", "config.toml: Expected `float | null`, got `str` - at `$.stall`"),
+        ("config.toml", "stal = 3", "config.toml: Object contains unknown field `stal`"),
+        ("config.toml", "stall = ", "config.toml: "),
+    ],
+)
+def test_a_broken_config_is_named_with_its_key(hangtop, home, name, text, says):
+    (home / name).write_text(text)
+    ended = hangtop("check", "--log", "x")
+    assert ended.returncode == 2
+    assert says in only_line(ended.stderr)
+
+
+def test_the_command_line_wins_over_the_config(hangtop, home, tmp_path):
+    (home / "config.toml").write_text("stall = 7200.0\n")
+    log = written(tmp_path / "train.log", HEALTHY, 600.0)
+    assert hangtop("check", "--log", log, *LOG_ALONE).returncode == 0
+    assert hangtop("check", "--log", log, "--stall", "60", *LOG_ALONE).returncode == 1
+
+
+@pytest.mark.parametrize("bytes_", [b"", b"no recording\n", b'{"schema": 99}\n', bytes(range(256))])
+def test_a_file_that_is_no_recording_is_refused_in_one_line(hangtop, tmp_path, bytes_):
+    (tmp_path / "session.rec").write_bytes(bytes_)
+    ended = hangtop("replay", "session.rec")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("hangtop replay: session.rec: ")
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("shell", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_costs_no_more_than_what_would_have_been_said(hangtop, tmp_path, shell):
+    log = written(tmp_path / "train.log", HEALTHY + CRASHED)
+    assert hangtop("check", "--log", log, *LOG_ALONE, shell=shell).returncode == 3
+
+
+def test_a_full_disk_under_the_output_is_said(hangtop, tmp_path):
+    ended = hangtop("check", "--log", written(tmp_path / "train.log", HEALTHY), *LOG_ALONE, shell=">/dev/full")
+    assert (ended.returncode, ended.stderr) == (2, "hangtop: [Errno 28] No space left on device\n")
+
+
+def test_a_pipe_is_watched_to_its_end(hangtop):
+    ended = hangtop("--log", "-", *LOG_ALONE, stdin=HEALTHY + "training finished\n")
+    assert ended.returncode == 0
+    assert "step     3 of 400" in ended.stdout
+    assert "FINISHED" in ended.stdout
+
+
+def test_a_closed_stdin_is_no_log(hangtop):
+    ended = hangtop("check", "--log", "-", shell="<&-")
+    assert (ended.returncode, ended.stderr) == (2, "hangtop: --log - reads stdin, but stdin is closed: … | hangtop --log -\n")
+
+
+def test_plain_lines_say_each_thing_once_and_no_time_that_nobody_knows(hangtop, tmp_path):
+    log = written(tmp_path / "train.log", "loading model: shard 1/4\n" + HEALTHY + CRASHED + CRASHED, LONG_AGO_S)
+    ended = hangtop("--log", log, *LOG_ALONE)
+    lines = ended.stdout.splitlines()
+    assert ended.returncode == 3
+    assert next(line[:8] for line in lines if "  stage  " in line) == "--:--:--"
+    assert sum(" fatal " in line for line in lines) == 1
+    assert len(set(lines)) == len(lines)
+
+
+def test_a_recorded_session_plays_again_in_plain_lines(hangtop, tmp_path):
+    log = written(tmp_path / "train.log", HEALTHY + CRASHED, LONG_AGO_S)
+    watched = hangtop("--log", log, "--record", "session.rec", *LOG_ALONE)
+    played = hangtop("replay", "session.rec", "--speed", "100")
+    assert (watched.returncode, played.returncode) == (3, 3)
+    assert "ValueError: bad shard" in played.stdout
+
+
+def test_every_command_explains_itself():
+    for words in ((), *((name,) for name in cli.hangtop.commands)):
+        ended = CliRunner().invoke(cli.hangtop, [*words, "--help"])
+        assert ended.exit_code == 0
+        assert ended.output.startswith("Usage: ")
+
+
+def test_a_shell_can_complete(hangtop):
+    assert "_hangtop_completion" in hangtop(_HANGTOP_COMPLETE="zsh_source").stdout
+    assert "check" in hangtop(_HANGTOP_COMPLETE="zsh_complete", COMP_WORDS="hangtop che", COMP_CWORD="1").stdout
