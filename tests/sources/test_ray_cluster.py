@@ -184,6 +184,15 @@ def test_check_names_the_rank_that_stays_behind(head, play):
     assert said["sources"]["ray"]["ok"]
 
 
+def test_check_tells_the_true_step_of_each_rank_from_its_own_file(head, play):
+    log = head.folder / "bars.log"
+    play("bars.py", "3", "1", str(log), until="BARS DRAWN")
+    command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "8", "--wait", "30", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = json.loads(done.stdout)
+    assert {rank["rank"]: rank["step"] for rank in said["ranks"]} == {0: 9, 1: 2, 2: 9}, said["headline"]
+
+
 def test_two_clusters_on_one_machine_are_told_apart(head, watch):
     with real_ray() as other:
         second = Watch(other)
