@@ -39,6 +39,10 @@ _WALKS = 2  # times that this is done in a block
 _BETWEEN = 300  # lines that are read to see whether a silence was one
 
 
+_MANY: Writer = ("actor", "")
+"""Who writes a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
+
+
 class _Writer(Struct):
     sightings: dict[Kind, Sighting]
     last_at: float | None = None
@@ -198,6 +202,8 @@ class Digest:
         for total in wants.totals:
             if found := compiled(total.reader.progress.total_from or "").search(line.text):
                 self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"])
+        if line.prefix.repeated:  # it stands for lines of many: activity, but of no rank in particular the progress
+            writer = self._writers.setdefault(_MANY, _Writer({}))
         complete = self._progress(wants, line, writer)
         who = self._who(line)
         for each in wants.stages:
