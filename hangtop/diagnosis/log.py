@@ -123,10 +123,16 @@ def _closed(case: Case) -> bool:
     procs = case.procs
     if procs is not None and procs.writers:
         return not any(writer.alive for writer in procs.writers)
-    local = not any(file.network for file in case.log.files)
-    if procs is not None and not procs.hidden and procs.note is None and local:
+    if _nobody_writes(case):
         return True
     return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
+
+
+def _nobody_writes(case: Case) -> bool:
+    """Every process here was looked at, and none holds the log open. On a network file system it may be written elsewhere."""
+    procs = case.procs
+    seen_all = procs is not None and not procs.writers and not procs.hidden and procs.note is None
+    return seen_all and not any(file.network for file in case.log.files)
 
 
 def repeats_itself(case: Case) -> Verdict | None:
@@ -192,6 +198,8 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
 
 def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
     since = clock(case.log.last_output_at)
+    if _nobody_writes(case):
+        return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
     if behind == 1:
         return f"Rank {ranks} stayed behind; no output since {since}."
     if behind:
@@ -203,6 +211,8 @@ def _kind(case: Case) -> Kind:
     hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
         return KIND_OF_CATEGORY.get(first_cause(hanging).id.partition(".")[0], "unknown")
+    if _nobody_writes(case):
+        return "dead_process"
     stage = case.stage.id if case.stage is not None else ""
     by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
     return by_stage.get(stage, "unknown")

@@ -1,6 +1,6 @@
 """Ranks that use torch.distributed over gloo, and one thing that goes wrong. Needs torch, no GPU.
 
-    gloo.py FAULT [--start popen|spawn|torchrun] [--world N] [--rank R …] [--step S] [--seconds T] [--folder F]
+    gloo.py FAULT [--by popen|spawn|torchrun] [--world N] [--rank R …] [--step S] [--seconds T] [--folder F]
 
 Every process ends by itself after LIFE_S.
 """
@@ -199,12 +199,12 @@ def spawned(local_rank: int, args: argparse.Namespace, port: int) -> None:
 
 
 def launch(args: argparse.Namespace) -> int:
-    if args.start == "torchrun":
-        torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={args.world}", "--master-port=0", "--standalone"]
+    if args.by == "torchrun":
+        torchrun = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={args.world}", "--standalone"]
         os.execv(sys.executable, [*torchrun, __file__, *sys.argv[1:]])
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    if args.start == "spawn":
+    if args.by == "spawn":
         torch.multiprocessing.spawn(spawned, (args, port), nprocs=args.world)
         return 0
     ranks = []
@@ -223,7 +223,7 @@ def main() -> int:
     signal.alarm(LIFE_S)
     parser = argparse.ArgumentParser()
     parser.add_argument("fault", choices=[*sorted(FAULTS), "wrong_port"])
-    parser.add_argument("--start", choices=["popen", "spawn", "torchrun"], default="popen")
+    parser.add_argument("--by", choices=["popen", "spawn", "torchrun"], default="popen")
     parser.add_argument("--announce", default="", help="what the ranks say before it goes wrong")
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--rank", type=int, nargs="*", default=[2])
