@@ -7,8 +7,6 @@ from textual.widgets import Static
 
 
 class FloorApp(App[None]):
-    BINDINGS = [("q", "quit", "quit")]
-
     def compose(self) -> ComposeResult:
         yield Static("\n".join(f"line {number:3} of a screen that is full of text, floor-is-painted" for number in range(40)))
 

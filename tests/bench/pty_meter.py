@@ -1,7 +1,7 @@
 """A program in a pseudo-terminal of our own: what it writes and when, and what it and its probe cost meanwhile.
 
-It answers no query of the program, as a terminal behind a slow line would. Bytes and CPU seconds are robust on a busy machine, wall
-times are not: compare those only with others of the same run.
+It answers no query of the program, as a terminal behind a slow line would. Bytes and CPU seconds are robust on a busy machine,
+wall times are not: compare those only with others of the same run.
 """
 
 from __future__ import annotations

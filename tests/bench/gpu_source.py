@@ -1,30 +1,26 @@
-"""Prints what watching 8 GPUs costs: NVML calls, CPU, memory and bytes of a probe on the stand-in driver.
+"""What watching 8 GPUs costs: NVML calls, CPU, memory and bytes of a probe on the stand-in driver.
 
-    python tests/bench/bench_gpu.py [--seconds 60] [--latency-us 300]
-
-A real driver takes milliseconds a call, most of them asleep; `--latency-us` imitates that. Budgets: design §9 and issue 3
-(at most 100 NVML calls/s for 8 GPUs, 40 MiB for the probe).
+A real driver takes milliseconds a call, most of them asleep; `LATENCY_US` imitates that.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from hangtop import wire
+from tests.bench.options import Options
+from tests.bench.row import MIB, Row
 from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe
 
-MIB = 2**20
+LATENCY_US = 300
 
 
-def measured(seconds: float, latency_us: int, *sources: str) -> dict[str, float]:
+def _measured(seconds: float, latency_us: int, *sources: str) -> dict[str, float]:
     """One probe with these sources, after its start, for so long."""
     with tempfile.TemporaryDirectory() as folder:
         driver = StandInDriver(Path(folder), f"gpus 8\nlatency_us {latency_us}\ngpu * jitter=5\nproc * self mem_mib=60300")
@@ -53,21 +49,9 @@ def _window(probe: GpuProbe, driver: StandInDriver, seconds: float, *, gpu: bool
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--latency-us", type=int, default=300)
-    given = parser.parse_args()
-    print(f"8 stand-in GPUs, {given.latency_us} us a call, {given.seconds:.0f} s")
-    print(f"{'probe with':<16}{'calls/s':>9}{'CPU %':>8}{'RSS MiB':>9}{'USS MiB':>9}{'threads':>9}{'bytes/s':>9}")
-    for sources in (("checkpoints",), ("gpu",)):
-        found = measured(given.seconds, given.latency_us, *sources)
-        name = "no GPU source" if "gpu" not in sources else "the GPU source"
-        print(
-            f"{name:<16}{found['calls_s']:>9.0f}{found['cpu_percent']:>8.2f}{found['rss_mib']:>9.1f}{found['uss_mib']:>9.1f}"
-            f"{found['threads']:>9.0f}{found['bytes_s']:>9.0f}"
-        )
-
-
-if __name__ == "__main__":
-    main()
+def rows(options: Options) -> Iterator[Row]:
+    found = _measured(options.seconds, LATENCY_US, "gpu")
+    yield Row("GPU source, 8 GPUs: NVML calls", found["calls_s"], "/s", 100)
+    yield Row("GPU source, 8 GPUs: CPU of a probe with it alone", found["cpu_percent"], "%")
+    yield Row("GPU source, 8 GPUs: RSS of a probe with it alone", found["rss_mib"], "MiB", 40)
+    yield Row("GPU source, 8 GPUs: through the pipe", found["bytes_s"], "B/s")

@@ -1,0 +1,53 @@
+"""`python -m tests.bench [NAME …]`: runs the benchmarks and prints what was measured beside its budget, one line each.
+
+    --size 1G      of the big log; it is generated, read, and deleted
+    --seconds 20   how long a steady state is looked at
+
+Bytes, CPU time and counts are robust on a busy machine; wall times are compared with others of the same run. Nothing is asserted:
+a busy machine is no fault. Exit code 1 when a budget is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import import_module
+
+from tests.bench.options import Options
+from tests.fakes.genlog import size_of
+
+BENCHES = {
+    "paint": "first_paint",
+    "scan": "scanning",
+    "source": "log_source",
+    "follow": "following",
+    "idle": "idle",
+    "flash": "flash",
+    "gpu": "gpu_source",
+    "ray": "ray_source",
+    "scale": "scale",
+    "stacks": "looking",
+    "check": "judging",
+    "quit": "quitting",
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHES)}; all by default")
+    parser.add_argument("--size", type=size_of, default=Options.size)
+    parser.add_argument("--seconds", type=float, default=Options.seconds)
+    given = parser.parse_args()
+    if unknown := sorted(set(given.names) - set(BENCHES)):
+        parser.error(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    over = 0
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    for name in given.names or BENCHES:
+        for row in import_module(f"tests.bench.{BENCHES[name]}").rows(Options(given.size, given.seconds)):
+            over += row.verdict == "OVER"
+            print(row, flush=True)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

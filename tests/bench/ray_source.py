@@ -1,0 +1,87 @@
+"""What reading a Ray cluster costs: time of a look, requests and bytes a second, CPU, size of a reading.
+
+The dashboard is a stand-in in a process of its own, on loopback; its nodes report every 5 s, all at once.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from hangtop import wire
+from hangtop.diagnosis.ray import odd_actors, troubles
+from hangtop.panes.ray_rows import actor_rows, table_rows
+from hangtop.records.ray import RayReading
+from hangtop.records.reading import Reading
+from hangtop.sources.ray import RaySource
+from hangtop.spec import WatchSpec
+from tests.bench.options import Options
+from tests.bench.row import Row
+
+NODES, WORKERS = 128, 8
+REPORT_S = 5.0
+
+
+def rows(options: Options) -> Iterator[Row]:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.fakes.ray_dashboard", str(NODES), str(WORKERS), "0"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        yield from _measured(server, options.seconds)
+    finally:
+        server.stdin.close()
+        server.wait(10)
+
+
+def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
+    ray = RaySource(WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}"))
+    full, usual, cpu_s, last = [], [], time.process_time(), None
+    began = ticked = time.monotonic()
+    _timed(ray)
+    while time.monotonic() - began < seconds:
+        moved = time.monotonic() - ticked >= REPORT_S
+        if moved:
+            ticked = time.monotonic()
+            server.stdin.write("tick\n")
+            server.stdin.flush()
+            server.stdout.readline()
+        took_ms, values = _timed(ray)
+        (full if moved else usual).append(took_ms)
+        last = next((value for value in values if isinstance(value, RayReading)), last)
+        time.sleep(max(0.0, ray.interval_s - took_ms / 1000))
+    spent_s, lasted_s = time.process_time() - cpu_s, time.monotonic() - began
+    dashboard = next(iter(ray._clusters.values())).poll.dashboard
+    what = f"Ray of {NODES} nodes × {WORKERS} workers"
+    yield Row(f"{what}: a look, all nodes have reported", _middle(full), "ms", 100)
+    yield Row(f"{what}: a look in between", _middle(usual), "ms")
+    yield Row(f"{what}: put on the cluster", dashboard.requests / lasted_s, "asks/s")
+    yield Row(f"{what}: CPU of the source", 100 * spent_s / lasted_s, "%")
+    yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")
+    yield Row(f"{what}: the rows of the pane", _rows_ms(last), "ms", 50)
+    ray.close()
+
+
+def _rows_ms(last: RayReading) -> float:
+    cluster, now = last.clusters[0], time.time()
+    began = time.perf_counter()
+    table_rows(actor_rows(cluster, now, trouble=True), 80)
+    odd_actors(cluster)
+    troubles(cluster, now)
+    return 1e3 * (time.perf_counter() - began)
+
+
+def _timed(ray: RaySource) -> tuple[float, list[object]]:
+    began = time.perf_counter()
+    values = list(ray.read(time.time()))
+    return 1e3 * (time.perf_counter() - began), values
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2] if values else float("nan")

@@ -1,0 +1,99 @@
+"""1,024 ranks, 1,024 GPUs on 128 nodes and 1,024 Ray actors on one screen: CPU time of a refresh, and of a key."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from statistics import median
+
+from msgspec.structs import replace
+from textual.pilot import Pilot
+
+from hangtop.app import HangtopApp
+from hangtop.model import fold
+from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.log import LogFile, LogLine, LogReading, RankLog
+from hangtop.records.ray import RayActor, RayCluster, RayReading
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
+from tests.app.play import Clock, MemoryFeed, settle
+from tests.bench.options import Options
+from tests.bench.row import Row
+
+RANKS, NODES, PER_NODE = 1024, 128, 8
+RUNS = 9
+START = 1_768_126_000.0
+REFRESH_MS, KEY_MS = 100.0, 50.0
+KEYS = {"down": "choose a rank", "2": "maximise the ranks", "6": "the log", "e": "only errors"}
+
+
+def rows(options: Options) -> Iterator[Row]:
+    yield from asyncio.run(_measured())
+
+
+async def _measured() -> list[Row]:
+    clock = Clock(START)
+    app = HangtopApp(WatchSpec(logs=("/runs/train.log",)), MemoryFeed(), now=clock)
+    refreshes: list[float] = []
+    keys: dict[str, list[float]] = {key: [] for key in KEYS}
+    async with app.run_test(size=(200, 60)) as pilot:
+        for step in range(RUNS + 1):
+            clock.now += 1
+            refreshes.append(await _cpu_ms(lambda step=step: _refreshed(app, pilot, step)))
+        for _ in range(RUNS):
+            for key, taken in keys.items():
+                await settle(pilot, app)
+                taken.append(await _cpu_ms(lambda key=key: pilot.press(key)))
+    what = f"{RANKS:,} ranks, GPUs and actors"
+    return [
+        Row(f"{what}: CPU of a refresh in which all change", median(refreshes[1:]), "ms", REFRESH_MS),
+        *(Row(f"{what}: CPU of a key ({KEYS[key]})", median(taken), "ms", KEY_MS) for key, taken in keys.items()),
+    ]
+
+
+async def _cpu_ms(work: Callable[[], Awaitable[object]]) -> float:
+    began = time.thread_time()
+    await work()
+    return 1e3 * (time.thread_time() - began)
+
+
+async def _refreshed(app: HangtopApp, pilot: Pilot[None], step: int) -> None:
+    """What one second brings: a line of every rank, every GPU anew, the actors anew; then one paint."""
+    now = app.now()
+    app.state = fold(app.state, Reading("log", "n0", now, log_reading(step, now)))
+    for node in range(NODES):
+        app.state = fold(app.state, Reading("gpu", f"n{node}", now, gpu_reading(node, step, now)))
+    app.state = fold(app.state, Reading("ray", "n0", now, ray_reading(now)))
+    app.tick()
+    await pilot.pause()
+
+
+def log_reading(step: int, now: float) -> LogReading:
+    ranks = tuple(
+        RankLog(rank, RANKS, host=f"n{rank // PER_NODE}", pid=4000 + rank, step=step + 100 - (rank == 7), total=5000, last_at=now)
+        for rank in range(RANKS)
+    )
+    lines = tuple(LogLine(0, 1000 * step + n, now, n, f"[rank{n}]:", f"step {step}/5000 loss=1.5") for n in range(200))
+    file = LogFile("/runs/train.log", size_bytes=10**9, scanned_bytes=10**9, lines=10**7, modified_at=now)
+    return LogReading((file,), last_output_at=now, last_line="step", world=RANKS, ranks=ranks, tail=lines, fresh=step == 0)
+
+
+def gpu_reading(node: int, step: int, now: float) -> GpuReading:
+    busy = Gpu(0, "ok", read_at=now, answered_at=now, used_bytes=60 * 2**30, total_bytes=80 * 2**30, limit_w=700.0)
+    return GpuReading(
+        tuple(
+            replace(
+                busy, index=n, uuid=f"GPU-{node}-{n}", util_percent=90.0 + (step + n) % 10, power_w=500.0 + (7 * step + n) % 90
+            )
+            for n in range(PER_NODE)
+        )
+    )
+
+
+def ray_reading(now: float) -> RayReading:
+    actors = tuple(
+        RayActor("WorkerDict", "running", id=f"{n:032x}", method="update_actor", since=now - 3, host=f"n{n // PER_NODE}", rank=n)
+        for n in range(RANKS)
+    )
+    return RayReading((RayCluster("127.0.0.1:6379", actors=actors),))
