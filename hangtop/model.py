@@ -13,6 +13,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.host import HostReading
+from hangtop.records.launch import LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.nccl import LOOKS_KEPT, NcclReading
@@ -49,6 +50,7 @@ class RunState(Struct, frozen=True):
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     page: PageReading | None = None
     leftovers: LeftoversReading | None = None
+    launch: LaunchReading | None = None
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
     heard_at: float | None = None
@@ -82,6 +84,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, page=page)
         case LeftoversReading() as leftovers:
             state = replace(state, leftovers=leftovers)
+        case LaunchReading() as launch:
+            state = replace(state, launch=launch)
         case Heartbeat() as beat:
             known = {**state.health, **{health.name: health for health in beat.sources}}
             state = replace(state, health=MappingProxyType(known))

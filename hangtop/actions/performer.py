@@ -14,6 +14,7 @@ import msgspec
 from hangtop.actions.ending import end
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
+from hangtop.actions.launching import started
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import step
 from hangtop.records.plan import Plan, Step
@@ -28,6 +29,8 @@ def perform(plan: Plan, table: ProcessTable) -> Iterator[Step]:
         return
     if plan.removals:
         yield from remove(plan, table)
+    if plan.start is not None:
+        yield from started(plan.start)
 
 
 class Told:

@@ -186,12 +186,9 @@ def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str
             yield f"pid {process.pid} is {process.doing}: no signal reaches it until its mount or GPU answers"
         if process.tracer_pid:
             yield f"pid {process.pid} is {process.doing}: end the debugger if it survives"
-    here = {process.pid for process in procs.processes}
-    zombies = [process for process in procs.zombies if process.ppid not in here]
-    for ppid in sorted({process.ppid for process in zombies}):
-        pids = text.rank_ranges(process.pid for process in zombies if process.ppid == ppid)
-        helps = "restart the container with an init (docker run --init)" if ppid == 1 else f"end pid {ppid}"
-        yield f"zombies {pids}: pid {ppid} does not reap them; no signal helps, {helps} does"
+    if pids := text.rank_ranges(process.pid for process in procs.zombies if process.ppid == 1):
+        mend = "a container with an init does (docker run --init)"
+        yield f"zombies {pids}: pid 1 does not reap them, and may not reap what ends now; no signal helps, {mend}"
 
 
 def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[str]:

@@ -44,4 +44,12 @@ class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
     pids: tuple[int, ...] = ()
 
 
-Ask = PageAsk | StacksAsk | LeftoversAsk
+class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):
+    """How was this process started? Without `pid`: the run that wrote the watched log last."""
+
+    ask: int
+    pid: int | None = None
+    start_ticks: int = 0
+
+
+Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk

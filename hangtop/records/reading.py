@@ -8,6 +8,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
 from hangtop.records.host import HostReading
+from hangtop.records.launch import LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
@@ -29,6 +30,7 @@ Value = (
     | RayReading
     | RayDaemons
     | LeftoversReading
+    | LaunchReading
     | Heartbeat
     | ProbeState
     | Rewind

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hangtop.actions import clean, stop
+from hangtop.actions import clean, restart, stop
 from hangtop.actions.perform import myself, perform
+from hangtop.actions.presets import presets_for
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.screens.confirm import ActionScreen
@@ -55,6 +56,22 @@ def open_clean(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(make, perform, "Clean up"))
 
 
+def open_restart(app: HangtopApp) -> None:
+    """The probe says how the run was started, while it still lives; the plan is made of that, once."""
+    app.feed.ask(ask := restart.launch_ask(app.state, int(app.now() * 1000)))
+    me, verdict = myself(), app.view.verdict
+
+    def make() -> Plan | Refusal | None:
+        told = app.state.launch
+        if told is None or told.ask != ask.ask:
+            return None
+        return restart.answered(app.state, told, me, verdict, app.spec.logs)
+
+    log = app.state.log
+    fitting = presets_for(frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset())
+    app.push_screen(ActionScreen(make, perform, "Restart", presets=fitting))
+
+
 def watched(spec: WatchSpec) -> tuple[str, ...]:
     """The options that make another hangtop watch the same run."""
     words = [word for log in spec.logs for word in ("--log", log)]
@@ -68,5 +85,6 @@ ACTS: Mapping[str, Callable[[HangtopApp], None]] = {
     "stacks": open_stacks,
     "bundle": open_bundle,
     "clean": open_clean,
+    "restart": open_restart,
     "stop": open_stop,
 }

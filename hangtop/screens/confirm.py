@@ -5,7 +5,7 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
@@ -13,7 +13,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from hangtop.actions.presets import Preset
 from hangtop.actions.proof import gpu_memory
+from hangtop.actions.restart import with_presets
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.plan_rows import rows, step_rows
 from hangtop.panes.view import View
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
 LOOK_S = 0.25
+MOST_PRESETS = 9
+"""As many as there are digits to choose them by."""
 MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
 
@@ -59,6 +63,7 @@ class ActionScreen(ModalScreen[None]):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
+    `presets`: environments that digits choose for the start of the plan.
     """
 
     CSS = """
@@ -69,10 +74,18 @@ class ActionScreen(ModalScreen[None]):
     """
 
     def __init__(
-        self, make: Callable[[], Made], run: Callable[[Plan], AsyncIterator[Step]], verb: str, *, at_once: bool = False
+        self,
+        make: Callable[[], Made],
+        run: Callable[[Plan], AsyncIterator[Step]],
+        verb: str,
+        *,
+        at_once: bool = False,
+        presets: Sequence[Preset] = (),
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
+        self.presets = presets[:MOST_PRESETS]
+        self.chosen: frozenset[str] = frozenset()
         self.phase: Phase = "looking"
         self.plan: Plan | None = None
         self.steps: list[Step] = []
@@ -125,7 +138,7 @@ class ActionScreen(ModalScreen[None]):
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), ((self._why, "ink"),)]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.phase == "asking":
-            return [title, *rows(self.plan, width)]
+            return [title, *rows(self.plan, width), *self._preset_rows()]
         return [title, *step_rows(self.steps, width), *self._outlook()]
 
     def foot(self) -> tuple[Row, Row]:
@@ -178,7 +191,9 @@ class ActionScreen(ModalScreen[None]):
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if word:
+        if key.isdecimal() and 0 < int(key) <= len(self.presets):
+            self._toggle(self.presets[int(key) - 1].id)
+        elif word:
             if key == "backspace":
                 self.typed = self.typed[:-1]
             elif character is not None and character.isprintable() and len(self.typed) < 2 * len(word):
@@ -188,6 +203,20 @@ class ActionScreen(ModalScreen[None]):
             self.armed = key == "right" or (key == "tab" and not self.armed)
         elif key == "q":
             self.hangtop.action_leave()
+
+    def _toggle(self, id_: str) -> None:
+        """What is shown stays what is done: only the environment of the start changes."""
+        self.chosen ^= {id_}
+        if self.plan is not None:
+            self.plan = with_presets(self.plan, (preset for preset in self.presets if preset.id in self.chosen))
+
+    def _preset_rows(self) -> list[Row]:
+        """One line a preset, with its key."""
+        found: list[Row] = [BLANK] if self.presets else []
+        for number, preset in enumerate(self.presets, 1):
+            sign, role = ("✓", "accent bold") if preset.id in self.chosen else ("·", "ink")
+            found.append(((f"{number} ", "accent bold"), (f"{sign} {preset.title}", role), (f"  {preset.does}", "muted")))
+        return found
 
     def _enter(self) -> None:
         if self.phase == "running":

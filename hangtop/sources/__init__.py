@@ -44,6 +44,7 @@ SOURCES: dict[str, str] = {
     "gpu": "hangtop.sources.gpu:GpuSource",
     "ray": "hangtop.sources.ray:RaySource",
     "stacks": "hangtop.sources.stacks:StackSource",
+    "launch": "hangtop.sources.launch:LaunchSource",
     "leftovers": "hangtop.sources.leftovers:LeftoverSource",
     "nccl": "hangtop.sources.nccl:NcclSource",
 }

@@ -1,0 +1,68 @@
+"""Start a command through a runner, and prove that it runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+
+import msgspec
+
+from hangtop.actions.steps import step
+from hangtop.records.launch import Launch
+from hangtop.records.plan import Start, Step
+from hangtop.sources.proc.linux import read_stat
+
+LIVES_S = 1.0
+"""A command that is wrong ends within that time."""
+
+
+class LaunchError(Exception):
+    """The command could not be started. The message is one line."""
+
+
+_runners: list[subprocess.Popen[bytes]] = []
+
+
+def launch(start: Start) -> Launch:
+    """Start it. It has a runner of its own, and lives on without us. Raises `LaunchError`."""
+    with tempfile.TemporaryFile() as told:
+        told.write(msgspec.json.encode(start))
+        told.seek(0)
+        runner = subprocess.Popen(
+            [sys.executable, "-m", "hangtop.actions.runner"],
+            stdin=told,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    _runners.append(runner)
+    assert runner.stdout is not None
+    with runner.stdout as answer:
+        line = answer.readline()
+    try:
+        return msgspec.json.decode(line, type=Launch)
+    except msgspec.DecodeError:
+        said = line.decode(errors="replace").strip() or f"the runner broke off (exit code {runner.wait(5)})"
+        raise LaunchError(said) from None
+
+
+def started(start: Start) -> Generator[Step, None, bool]:
+    """The same as steps, with the proof."""
+    yield step("doing", f"starting {' '.join(start.argv)} in {start.cwd}")
+    try:
+        known = launch(start)
+    except LaunchError as error:
+        yield step("failed", f"not started: {error}")
+        return False
+    yield step("done", f"pid {known.pid} is started, attempt {known.attempt}; its output goes to {start.log}")
+    time.sleep(LIVES_S)
+    stat = read_stat(known.pid)
+    if stat is None or stat.start_ticks != known.start_ticks or stat.state in "ZX":
+        yield step("failed", f"pid {known.pid} ended within {LIVES_S:.0f} s: {os.path.basename(start.log)} says why")
+        return False
+    yield step("proof", f"pid {known.pid} runs")
+    return True

@@ -1,0 +1,91 @@
+"""Stop the run and start it again with the same command, folder and environment, some of it changed: the plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.actions import stop
+from hangtop.actions.presets import Preset
+from hangtop.actions.stop import RUNNER, Myself, number_of
+from hangtop.model import RunState
+from hangtop.records.ask import LaunchAsk
+from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.process import Process, ProcessReading, ProcessRole
+from hangtop.records.verdict import Verdict
+
+BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
+"""Roles that nobody starts by hand."""
+
+
+def top(procs: ProcessReading | None) -> Process | Refusal | None:
+    """The process that a person started; `None` when none of the run lives; a refusal when that is not one."""
+    living = [process for process in procs.processes if process.state not in "ZX"] if procs is not None else []
+    members = {process.pid for process in living if RUNNER not in process.command}
+    tops = [process for process in living if process.pid in members and process.ppid not in members and process.role not in BELOW]
+    if len(tops) > 1:
+        pids = ", ".join(str(process.pid) for process in tops[:8])
+        return Refusal(f"the run has {len(tops)} processes of its own start ({pids}): start it again with its launcher")
+    return tops[0] if tops else None
+
+
+def launch_ask(state: RunState, number: int) -> LaunchAsk:
+    """Of the living process that a person started, else of the run that wrote the log last."""
+    first = top(state.procs)
+    return LaunchAsk(number, first.pid, first.start_ticks) if isinstance(first, Process) else LaunchAsk(number)
+
+
+def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict | None, logs: Sequence[str]) -> Plan | Refusal:
+    """The plan, once the probe has said how the run was started."""
+    first = top(state.procs)
+    if isinstance(first, Refusal):
+        return first
+    if told.launch is None:
+        return Refusal(told.problem or "how it was started is not known")
+    plain = logs[0] if len(logs) == 1 and logs[0] != "-" and not set("*?[").intersection(logs[0]) else None
+    made = plan(state, told.launch, me, plain)
+    return made if isinstance(made, Refusal) else stop.doubted(made, verdict if made.targets else None)
+
+
+def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan | Refusal:
+    """`log`: where the output goes when the run's own went to no plain file; `None` when there is no such place."""
+    output = launch.output or log
+    if output is None:
+        return Refusal("its output went to no file: watch one plain file (--log FILE), and the new run will write to it")
+    start = Start(launch.argv, launch.cwd, output, launch.environ_file, attempt=launch.attempt + 1)
+    first = top(state.procs)
+    if isinstance(first, Refusal):
+        return first
+    if first is None:
+        return Plan("restart", f"Start the run again: attempt {start.attempt}", start=start)
+    if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):
+        return Refusal("the run has changed since: press the key again")
+    stopped = stop.plan(state, me)
+    if isinstance(stopped, Refusal):
+        return stopped
+    title = f"Restart the run: stop {number_of(stopped.targets)}, start attempt {start.attempt}"
+    return replace(
+        stopped,
+        action="restart",
+        title=title,
+        start=start,
+        warnings=(*stopped.warnings, *_warnings(first, launch, state.procs, me)),
+    )
+
+
+def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
+    """The plan with these environments set."""
+    if plan.start is None:
+        return plan
+    changed = {name: value for preset in chosen for name, value in preset.env.items()}
+    return replace(plan, start=replace(plan.start, set_env=changed))
+
+
+def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: Myself) -> Iterable[str]:
+    runners = {process.pid for process in procs.processes if RUNNER in process.command} if procs is not None else set()
+    if first.ppid > 1 and first.ppid not in me.ancestors | runners:
+        yield f"pid {first.ppid}, which started it, is not stopped: a script may go on with its next line"
+    if launch.output is None:
+        yield "its output did not go to a plain file; that of the new run does"

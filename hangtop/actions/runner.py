@@ -1,0 +1,154 @@
+"""Keeps a run that hangtop started: its terminal, its log, its exit code. Outlives hangtop, and ends with the run.
+
+stdin: a `Start` as JSON. stdout: one line, a `Launch` as JSON, or the reason why nothing was started. The run gets a session of
+its own under a terminal, so that its output comes line by line, and no input: a program that asks gets the end of file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import struct
+import sys
+import termios
+
+import msgspec
+from msgspec.structs import replace
+
+from hangtop import clock, launches
+from hangtop.records.launch import Launch
+from hangtop.records.plan import Start
+from hangtop.sources.proc.linux import read_stat
+
+CHUNK_BYTES = 65_536
+ROWS, COLUMNS = 50, 200
+
+
+def main() -> None:
+    start = msgspec.json.decode(sys.stdin.buffer.read(), type=Start)
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        environ = (launches.environ_of(start.environ_file) if start.environ_file else dict(os.environ)) | start.set_env
+        log = os.open(start.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        master, pid = _spawn(start, environ)
+        launch = _launch(start, pid, environ)
+        launches.keep(launch)
+    except (OSError, msgspec.DecodeError) as error:
+        sys.stdout.write(f"{error}\n")
+        sys.stdout.flush()
+        sys.exit(1)
+    signal.signal(signal.SIGTERM, lambda number, frame: _pass_on(pid))
+    _tell(msgspec.json.encode(launch) + b"\n")
+    _copy(master, log)
+    _, status = os.waitpid(pid, 0)
+    launches.keep(replace(launch, exit_code=os.waitstatus_to_exitcode(status)))
+
+
+def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, int]:
+    """(our end of the terminal, pid). Raises `OSError` when the command cannot be run."""
+    master, terminal = os.openpty()
+    _plain_output(terminal)
+    failed, tells = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(start, environ, terminal, tells)
+    os.close(terminal)
+    os.close(tells)
+    with os.fdopen(failed, "rb") as pipe:
+        problem = pipe.read()
+    if problem:
+        os.waitpid(pid, 0)
+        number, _, what = problem.decode().partition(" ")
+        raise OSError(int(number), os.strerror(int(number)), what)
+    return master, pid
+
+
+def _become(start: Start, environ: dict[str, str], terminal: int, tells: int) -> None:
+    """In the child: never returns. `tells` closes by itself when the command runs."""
+    what = start.cwd
+    try:
+        os.login_tty(terminal)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        os.chdir(start.cwd)
+        what = start.argv[0]
+        os.execvpe(start.argv[0], start.argv, environ)
+    except OSError as error:
+        os.write(tells, f"{error.errno} {what}".encode())
+    finally:
+        os._exit(127)
+
+
+def _plain_output(terminal: int) -> None:
+    """Line ends go to the log as they are written; a width that fits progress bars."""
+    modes = termios.tcgetattr(terminal)
+    modes[1] &= ~termios.OPOST
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+
+
+def _launch(start: Start, pid: int, environ: dict[str, str]) -> Launch:
+    """What was set for this start alone is not kept: the next one begins without it."""
+    stat = read_stat(pid)
+    return Launch(
+        argv=start.argv,
+        cwd=start.cwd,
+        environ_file=start.environ_file or launches.keep_environ(environ),
+        pid=pid,
+        start_ticks=stat.start_ticks if stat else 0,
+        started_at=clock.now(),
+        output=os.path.realpath(start.log),
+        attempt=start.attempt,
+    )
+
+
+def _tell(line: bytes) -> None:
+    """Then nobody is told anything any more."""
+    with contextlib.suppress(OSError):
+        os.write(1, line)
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+
+
+def _copy(master: int, log: int) -> None:
+    """Until the last process of the run has closed the terminal. A full disk loses output, but never holds up the run."""
+    lost = 0
+    while True:
+        try:
+            data = os.read(master, CHUNK_BYTES)
+        except OSError as error:
+            if error.errno != errno.EIO:  # EIO: nobody has the terminal open any more (pty(7))
+                raise
+            return
+        if not data:
+            return
+        if lost:
+            data = f"\nhangtop: {lost} bytes of output were lost: the log could not be written\n".encode() + data
+        left = _write(log, data)
+        lost = lost + left if left else 0
+
+
+def _write(log: int, data: bytes) -> int:
+    """How many bytes could not be written."""
+    try:
+        while data:
+            data = data[os.write(log, data) :]
+    except OSError:
+        return len(data)
+    return 0
+
+
+def _pass_on(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""`hangtop run` starts a run whose output goes to a log; `hangtop restart` starts one again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Sequence
+from typing import TextIO
+
+from hangtop import launches
+from hangtop.actions import restart
+from hangtop.actions.perform import myself, perform
+from hangtop.actions.presets import presets
+from hangtop.commands.stop import show
+from hangtop.feeds import Feed
+from hangtop.records.launch import LaunchReading
+from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.session import states
+from hangtop.spec import WatchSpec
+
+PATIENCE_S, PROCESSES_WITHIN_S, LOOK_EVERY_S = 15.0, 3.0, 0.1
+
+
+def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
+    """Start it in this folder with this environment. Exit code 0, or 2 with one line when that cannot be done."""
+    if len(logs) != 1 or logs[0] == "-" or set("*?[").intersection(logs[0]) or os.path.isdir(logs[0]):
+        out.write("hangtop run: one plain file takes the output: hangtop --log train.log -- COMMAND …\n")
+        return 2
+    begin = Start(tuple(words), os.getcwd(), os.path.abspath(logs[0]))
+    plan = Plan("run", f"Run {shlex.join(words)}", start=begin)
+    for step in asyncio.run(_steps(plan)):
+        if step.kind == "failed" and step.text.startswith("not started"):
+            out.write(f"hangtop run: {step.text}\n")
+            return 2
+    return 0
+
+
+def goes_on(logs: Sequence[str]) -> str:
+    """What a person needs to know when the screen is left."""
+    known = launches.latest(os.path.realpath(logs[0]))
+    if known is None or known.exit_code is not None:
+        return ""
+    log = shlex.quote(logs[0])
+    return f"the run goes on as pid {known.pid}: hangtop --log {log} watches it again, hangtop stop --log {log} --yes ends it\n"
+
+
+def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan."""
+    known = {preset.id: preset for preset in presets()}
+    if unknown := [name for name in chosen if name not in known]:
+        out.write(f"hangtop restart: no preset is named {unknown[0]}; there are {', '.join(known)}\n")
+        return 2
+    plan = asyncio.run(_plan(feed, spec))
+    if isinstance(plan, Plan):
+        plan = restart.with_presets(plan, (known[name] for name in chosen))
+    return show(plan, "restart", yes=yes, out=out)
+
+
+async def _steps(plan: Plan) -> list[Step]:
+    return [step async for step in perform(plan)]
+
+
+async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
+    """First the processes, then how the topmost of them was started."""
+    told: LaunchReading | None = None
+    asked, looks = False, 0
+    async for state in states(feed, LOOK_EVERY_S):
+        looks += 1
+        alive = state.procs is not None and state.procs.processes
+        if not asked and (alive or looks * LOOK_EVERY_S > PROCESSES_WITHIN_S):
+            asked = True
+            feed.ask(restart.launch_ask(state, 1))
+        told = state.launch
+        if told is not None:
+            return restart.answered(state, told, myself(), None, spec.logs)
+        if looks * LOOK_EVERY_S > PATIENCE_S:
+            break
+    return Refusal("the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more")

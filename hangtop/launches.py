@@ -1,0 +1,84 @@
+"""The book of starts: how each run was started, kept on this machine for who starts it again. Folder 0700, files 0600."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from platformdirs import user_state_path
+
+from hangtop.records.launch import Launch
+
+KEPT = 50
+"""So many starts are kept, the latest."""
+
+_environ = msgspec.json.Decoder(dict[str, str])
+
+
+def folder() -> Path:
+    """Where it lies; made when it is not there. Raises `OSError`."""
+    place = user_state_path("hangtop") / "runs"
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return place
+
+
+def keep_environ(environ: Mapping[str, str]) -> str:
+    """The path of a new file that holds this environment. Raises `OSError`."""
+    return str(_write(folder() / f"{secrets.token_hex(8)}.environ", msgspec.json.encode(dict(environ))))
+
+
+def environ_of(path: str) -> dict[str, str]:
+    """Raises `OSError` when it is not there, `msgspec.DecodeError` when it is none."""
+    return _environ.decode(Path(path).read_bytes())
+
+
+def keep(launch: Launch) -> None:
+    """Take down a start, or what became of it. Raises `OSError`."""
+    _write(folder() / f"{launch.pid}-{launch.start_ticks}.launch", msgspec.json.encode(launch))
+    _forget_old()
+
+
+def latest(output: str) -> Launch | None:
+    """The last start whose output went to this file (a real path)."""
+    known = [launch for launch in _all() if launch.output == output]
+    return max(known, key=lambda launch: launch.started_at, default=None)
+
+
+def of_process(pid: int, start_ticks: int) -> Launch | None:
+    """The start of this process, if hangtop started it or was asked about it."""
+    return next((launch for launch in _all() if (launch.pid, launch.start_ticks) == (pid, start_ticks)), None)
+
+
+def _all() -> list[Launch]:
+    found = []
+    for path in folder().glob("*.launch"):
+        try:
+            found.append(msgspec.json.decode(path.read_bytes(), type=Launch))
+        except (OSError, msgspec.DecodeError):  # just being forgotten, or from another version: then it cannot be used
+            continue
+    return found
+
+
+def _forget_old() -> None:
+    """The oldest starts, and environments that no start names any more."""
+    files = sorted(folder().glob("*.launch"), key=lambda path: path.stat().st_mtime)
+    for path in files[:-KEPT]:
+        path.unlink(missing_ok=True)
+    named = {os.path.basename(launch.environ_file) for launch in _all()}
+    environs = sorted(folder().glob("*.environ"), key=lambda path: path.stat().st_mtime)
+    for path in environs[:-KEPT]:
+        if path.name not in named:
+            path.unlink(missing_ok=True)
+
+
+def _write(path: Path, data: bytes) -> Path:
+    """Whole or not at all."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+    os.replace(draft, path)
+    return path
