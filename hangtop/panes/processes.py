@@ -32,6 +32,7 @@ from hangtop.panes.rank_rows import odd_role
 from hangtop.panes.ranks import kept_in_sight, one_line
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
+from hangtop.records.verdict import Culprit
 
 MOST_ROWS = 10
 REPAINT_S = 5.0
@@ -68,7 +69,7 @@ class ProcessesPane(Pane):
         self.top = 0
         self._all: list[Node] = []
         self._lines: tuple[int | None, ...] = ()
-        self._made_for: tuple[View | None, Shape] = (None, PLAIN)
+        self._made_for: tuple[Shape, tuple[Culprit, ...]] | None = None
         self._steady: tuple[float, Readings] = (0.0, {})
         self._most = 0
 
@@ -119,13 +120,13 @@ class ProcessesPane(Pane):
         return None if line is None else self._all[line]
 
     def _look(self, view: View) -> list[Node]:
-        """All lines, made once for each view."""
-        if self._made_for[0] is not view or self._made_for[1] != self.shape:
-            fresh, (at, held) = readings_of(view), self._steady
-            if not 0 <= view.now - at < REPAINT_S or outline(fresh) != outline(held):
-                self._steady = (view.now, fresh)
-            self._all = lines(view, self._steady[1], self.shape)
-            self._made_for = (view, self.shape)
+        """All lines; they are made anew when the numbers may move, or when something else than a number did."""
+        fresh, (at, held) = readings_of(view), self._steady
+        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != outline(held):
+            self._steady, self._made_for = (view.now, fresh), None
+        made_for = (self.shape, view.verdict.culprits if view.verdict is not None else ())
+        if made_for != self._made_for:
+            self._all, self._made_for = lines(view, self._steady[1], self.shape), made_for
         return self._all
 
     def _above(self, width: int) -> list[Row]:

@@ -100,7 +100,7 @@ def facts(member: Member, found: Iterable[Member], view: View) -> Iterable[tuple
     since = f", since {text.clock(process.state_since)}" if process.state_since else ""
     yield "state", f"{process.state}  {process.doing}{since}"
     yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
-    yield "started by", _parents(member, found)
+    yield "started by", parents(member, found)
     yield "part", process.role if member.number is None else f"rank {member.number}{_of(process)}"
     if member.rank is not None and member.rank.doing:
         yield "does", member.rank.doing
@@ -126,7 +126,7 @@ def _of(process: Process) -> str:
     return (f" of {process.world}" if process.world else "") + local
 
 
-def _parents(member: Member, found: Iterable[Member]) -> str:
+def parents(member: Member, found: Iterable[Member]) -> str:
     """The parent and what started that, as far as the run goes."""
     by_pid = {other.process.pid: other for other in found if other.host == member.host}
     chain: list[str] = []

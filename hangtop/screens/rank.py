@@ -2,121 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import median
 
 from msgspec.structs import replace
 
 from hangtop import text
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, align, cut
+from hangtop.panes.line import BLANK, Row, cut
 from hangtop.panes.log_rows import line_row
+from hangtop.panes.process_lines import odd_places
+from hangtop.panes.process_rows import Look, table_rows
+from hangtop.panes.process_signs import signs
+from hangtop.panes.process_tree import Folds, tree
 from hangtop.panes.rank_rows import odd_role, world_of
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
+from hangtop.screens.process import all_members, below, parents
+from hangtop.screens.rank_facts import fact_rows, gpu_facts
 
 LINES = 200
-LABEL, MINE, PEERS = 14, 16, 24
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One thing known of a rank. `same`: whether two values count as alike."""
-
-    label: str
-    read: Callable[[Rank, float], object]
-    shown: Callable[[object], str] = str
-    slack: float = 0.0
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
-
-
-FACTS: tuple[Fact, ...] = (
-    Fact("stage", lambda r, now: r.stage),
-    Fact("step", lambda r, now: r.step, lambda v: f"{v:,}"),
-    Fact("of", lambda r, now: r.total, lambda v: f"{v:,}"),
-    Fact("s/step", lambda r, now: r.step_s, lambda v: text.pace(_number(v)), slack=0.25),
-    Fact("quiet", lambda r, now: r.silence_s(now), lambda v: text.age(_number(v)), slack=1.0),
-    Fact("host", lambda r, now: r.host),
-    Fact("pid", lambda r, now: r.pid),
-    Fact("gpu", lambda r, now: r.gpu),
-    Fact("local rank", lambda r, now: r.local_rank),
-    Fact("actor", lambda r, now: r.actor),
-    Fact("state", lambda r, now: r.state),
-    Fact("CPU %", lambda r, now: r.cpu_percent, lambda v: f"{_number(v):.0f}", slack=0.5),
-    Fact("waits in", lambda r, now: r.wchan),
-    Fact("lines", lambda r, now: r.lines or None, lambda v: f"{v:,}", slack=0.5),
-)
-OWN = frozenset({"pid", "gpu", "local rank"})
-"""These differ between any two ranks: no news."""
-
-
-def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str) -> list[Row]:
-    """Differences first."""
-    facts = (*FACTS, *(_metric_fact(name) for name in sorted(rank.metrics)))
-    told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
-    rows = [
-        (
-            ("  ", ""),
-            align("", LABEL, ""),
-            align(f"rank {rank.rank}", MINE, "muted", right=True),
-            align("peers", PEERS, "muted", right=True),
-        )
-    ]
-    for differs, fact in sorted(told, key=lambda pair: not pair[0]):
-        mine = fact.shown(fact.read(rank, now))
-        sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        rows.append(
-            (
-                (sign, role),
-                align(fact.label, LABEL, "muted"),
-                align(mine, MINE, colour, right=True),
-                align(_peers(fact, peers, now), PEERS, "ink", right=True),
-            )
-        )
-    return [cut(row, width) for row in rows]
-
-
-def _metric_fact(name: str) -> Fact:
-    return Fact(name, lambda r, now: _metric(r, name), lambda v: text.metric(_number(v)), slack=1.0)
-
-
-def _metric(rank: Rank, name: str) -> float | None:
-    """`None` in the records is a value that is no number."""
-    value = rank.metrics.get(name)
-    return math.nan if value is None and name in rank.metrics else value
-
-
-def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    if fact.label in OWN or not peers:
-        return False
-    mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
-    if not others:
-        return False
-    if not isinstance(mine, int | float):
-        return mine not in others
-    usual = median(_number(value) for value in others)
-    return math.isnan(mine) or abs(mine - usual) > fact.slack * abs(usual) + (5 if fact.label == "quiet" else 0)
-
-
-def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
-    """Their value, or from the least to the greatest."""
-    values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
-    if not values or fact.label in OWN:
-        return ""
-    if all(isinstance(value, int | float) for value in values):
-        low, high = fact.shown(min(values, key=_number)), fact.shown(max(values, key=_number))
-        return low if low == high else f"{low} to {high}"
-    different = sorted({fact.shown(value) for value in values})
-    return different[0] if len(different) == 1 else f"{len(different)} different"
 
 
 class RankScreen(PageScreen):
@@ -142,19 +49,20 @@ class RankScreen(PageScreen):
         ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
         rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
-        facts = fact_rows(rank, peers, view.now, width, role)
+        known = fact_rows(rank, peers, view.now, width, role, gpu_facts(view.state))
         title = f"Against its {text.some(len(peers), 'peer')}  differences first" if peers else "The only rank"
         return [
             *_stands_out(culprit, role, width),
             section(title, width),
-            *facts,
+            *known,
             BLANK,
+            *_process_rows(rank, view, width),
             section(f"Log  lines of rank {self.rank}", width),
             *self._lines(view, width),
         ]
 
     def move(self, by: int) -> None:
-        ranks = sorted(self.hangtop.state.ranks)
+        ranks = sorted(rank.rank for rank in self.hangtop.view.ranks)
         if self.rank in ranks:
             self.rank = ranks[max(0, min(ranks.index(self.rank) + by, len(ranks) - 1))]
             self.hangtop.choose_rank(self.rank)
@@ -164,6 +72,24 @@ class RankScreen(PageScreen):
         if not lines:
             return [(("none among the newest lines", "muted"),)]
         return [line_row(line, width) for line in lines]
+
+
+def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
+    """Its process and what that started, as in the pane; then what else shows life or trouble on its machine."""
+    rows: list[Row] = []
+    found = all_members(view) if rank.process is not None else []
+    member = next(
+        (one for one in found if rank.process is not None and one.process.pid == rank.process.pid and one.number == rank.rank),
+        None,
+    )
+    if member is not None:
+        family = [member, *below(member, found)]
+        look = Look(now=view.now, role=odd_role(view.verdict))
+        rows += [section(f"Process  started by {parents(member, found)}", width)]
+        rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
+    if beside := signs(view.state, view.now, trouble=True):
+        rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
+    return rows
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:

@@ -1,0 +1,84 @@
+"""Prints what one paint of the processes pane costs, from the state to the rows, for 137 and 2,000 processes and on 128 nodes.
+
+    python tests/bench/bench_processes.py
+
+Budget: a refresh ≤ 100 ms with 1,024 ranks on 128 nodes (design §9). Nothing is asserted: a busy machine is no fault.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from hangtop.model import RunState
+from hangtop.panes.process_lines import PLAIN, Shape, lines, outline, readings_of, summary
+from hangtop.panes.process_rows import Look, table_rows
+from hangtop.panes.process_tree import Folds
+from hangtop.panes.view import View
+from hangtop.records.process import Process, ProcessReading
+from hangtop.sources.proc.subtree import with_subtrees
+from hangtop.spec import WatchSpec
+
+NOW = 1_768_126_000.0
+ROUNDS = 20
+SIZES = {"137 processes": (1, 8, 16), "2,000 processes": (1, 117, 16), "128 nodes × 8 ranks": (128, 8, 4)}
+"""Nodes, ranks of each, data loader workers of each rank."""
+
+
+def main() -> None:
+    for title, (nodes, ranks, workers) in SIZES.items():
+        state = RunState(processes=MappingProxyType({f"n{node:03d}": _reading(node, ranks, workers) for node in range(nodes)}))
+        opened = lines(View(state, None, WatchSpec(), NOW), state.processes, PLAIN)[1].path
+        shapes = {
+            "tree": PLAIN,
+            "unfolded": Shape(folds=Folds(frozenset({opened}))),
+            "by cpu": Shape(order="cpu"),
+            "filtered": Shape(pattern="rank 7"),
+        }
+        print(title)
+        for name, shape in shapes.items():
+            print(f"  {name:<10}{_best_ms(lambda shape=shape, state=state: _paint(state, shape)):8.1f} ms")
+        print(f"  {'outline':<10}{_best_ms(lambda state=state: outline(state.processes)):8.1f} ms")
+
+
+def _paint(state: RunState, shape: Shape) -> None:
+    """As the pane does it: all lines, the rows in sight, the head; the ranks are joined anew."""
+    view = View(state, None, WatchSpec(), NOW)
+    nodes = lines(view, readings_of(view), shape)
+    table_rows(nodes, Look(NOW, single=shape.single, hosts=len(state.processes)), 118, full=True, shown=slice(0, 40))
+    summary(view, readings_of(view), 118)
+
+
+def _best_ms(work: Callable[[], object]) -> float:
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - began)
+    return 1_000 * min(took)
+
+
+def _reading(node: int, ranks: int, workers: int) -> ProcessReading:
+    base = 10_000
+    found = [_process(base, 1, "torchrun --nproc-per-node 8 train.py", "launcher", None)]
+    for local in range(ranks):
+        rank, pid = node * ranks + local, base + 1 + local * (workers + 1)
+        found.append(_process(pid, base, "python train.py --config large.yaml", "rank", rank))
+        found += [_process(pid + 1 + n, pid, "python train.py --config large.yaml", "data worker", rank) for n in range(workers)]
+    return ProcessReading(processes=with_subtrees(found))
+
+
+def _process(pid: int, ppid: int, command: str, role: str, rank: int | None) -> Process:
+    return Process(
+        pid, NOW - 600, pid, ppid, "python", command, "S", role=role, rank=rank,
+        cpu_percent=3.0, rss_bytes=2**30, read_b_s=0.0, write_b_s=0.0, threads=4,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
