@@ -25,6 +25,9 @@ AT_LEAST_S = 0.3
 """Long enough for a process to be seen; one look at the log takes a few milliseconds."""
 AT_MOST_S = 5.0
 """A log that is still being read after this is judged by what is known, and the report says how much was read."""
+ALARM_AT_MOST_S = 15.0
+"""An alarm waits so long for sources that have not looked yet: on an overloaded machine a live run must not be called stalled."""
+ALARMS = frozenset({"stalled", "hung"})
 
 
 async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Case, Verdict]:
@@ -42,7 +45,7 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         enough = settled(state) and satisfied(case) and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        if watched_s >= max(wait_s or 0.0, AT_MOST_S):
+        if watched_s >= max(wait_s or 0.0, ALARM_AT_MOST_S if verdict.word in ALARMS and not enough else AT_MOST_S):
             break
     return case, verdict
 

@@ -54,8 +54,11 @@ def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
     failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
     if failed:
         return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
-    behind = tuple(one for one in laggards(case) if any("behind" in why for why in one.why))
-    return behind if len(behind) == 1 else ()
+    steps = {one.rank: one.step for one in case.ranks if one.step is not None}
+    lowest = min(steps.values(), default=None)
+    behind = (one for one in laggards(case) if any("behind" in why for why in one.why))
+    first = tuple(one for one in behind if one.rank is not None and steps.get(one.rank) == lowest)
+    return first if len(first) == 1 else ()
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

@@ -85,3 +85,20 @@ def test_since_when_a_state_stands_is_kept_and_starts_anew_with_the_state_or_the
     assert known.state_since == 4.0
     known.add(Sample(5.0, stat("S")))
     assert known.state_since == 5.0
+
+
+def test_a_young_process_is_judged_since_its_start_and_an_old_one_not() -> None:
+    once = history(Sample(12.0, stat("R", 150)))
+    assert once.cpu_percent_since(started_at=10.0) == 75.0
+    assert once.cpu_percent_since(started_at=1.0) is None
+    twice = history(Sample(12.0, stat("R", 150)), Sample(13.0, stat("S", 150)))
+    assert twice.cpu_percent_since(started_at=10.0) == 0.0
+
+
+def test_children_that_ended_meanwhile_count_but_not_for_more_than_a_core() -> None:
+    def parent(reaped_ticks: int) -> Stat:
+        return Stat(7, "python", "S", 1, 7, 7, 100, reaped_ticks=reaped_ticks)
+
+    assert history(Sample(0.0, parent(0)), Sample(2.0, parent(120))).reaped_percent == 60.0
+    assert history(Sample(0.0, parent(0)), Sample(2.0, parent(90_000))).reaped_percent == 100.0
+    assert history(Sample(0.0, parent(90_000))).reaped_percent is None
