@@ -31,6 +31,7 @@ from hangtop.panes.view import View
 from hangtop.records.health import ProbeState
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
+from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.driver import QuickDriver, driver_class
@@ -288,6 +289,10 @@ class HangtopApp(App[None]):
 
     def show_process(self, key: ProcessKey) -> None:
         self.push_screen(ProcessScreen(key))
+
+    def show_actor(self, key: str) -> None:
+        """The page of this actor, by its key in the Ray pane."""
+        self.push_screen(ActorScreen(key))
 
     def show_line(self, file: int, offset: int) -> None:
         """Close the page and show this line of the log."""

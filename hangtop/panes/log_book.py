@@ -77,6 +77,11 @@ class LogBook:
     _files: int = 0
     _ends: tuple[int, ...] = ()
 
+    @property
+    def asks(self) -> bool:
+        """An answer is on its way: an ask of anybody else would take its place."""
+        return bool(self._asks)
+
     def take_tail(self, state: RunState) -> None:
         """What the log has said since the last call."""
         self._files = len(state.log.files) if state.log else 0

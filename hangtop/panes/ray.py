@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
-from hangtop.panes.line import Row
+from hangtop.panes.line import Row, dotted
+from hangtop.panes.log_book import Sought
 from hangtop.panes.pane import Pane
-from hangtop.panes.ranks import one_line
-from hangtop.panes.ray_rows import actor_rows, death_rows, summary, table_rows, trouble_rows, wish_rows
+from hangtop.panes.ranks import kept_in_sight, one_line
+from hangtop.panes.ray_rows import (
+    ORDERS,
+    PLAIN,
+    ActorRow,
+    Shape,
+    actor_rows,
+    death_rows,
+    key_of,
+    summary,
+    table_rows,
+    trouble_rows,
+    wish_rows,
+)
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
@@ -19,28 +37,56 @@ MOST_ROWS = 16
 
 
 class RayPane(Pane):
-    """The cluster of the run. Of clusters that are not its own only their number is told."""
+    """The cluster of the run. Of clusters that are not its own only their number is told.
+
+    The choice is an actor, by its id: it stays with it when the order changes.
+    """
 
     id_, key, title = "ray", "5", "Ray actors"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "choose(-1)", "choose"),
+        ("down", "choose(1)", "choose"),
+        ("pageup", "choose(-10)", "choose"),
+        ("pagedown", "choose(10)", "choose"),
+        ("home", "choose(-100000)", "choose"),
+        ("end", "choose(100000)", "choose"),
+        ("right", "unfold", "unfold"),
+        ("left", "fold", "fold"),
+        ("enter", "open", "detail"),
+        ("o", "order", "order"),
+        ("escape", "leave", "back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape = PLAIN
+        self.chosen: str | None = None
+        self.top = 0
+        self._table: tuple[ActorRow, ...] = ()
+        self._lines: tuple[int | None, ...] = ()
 
     def want(self, view: View, width: int) -> Want:
         shown = clusters_shown(view)
         if not shown:
             return Want(1)
-        above, table, below = _lines(view, shown, width)
-        return Want(1 + len(above) + min(len(table), MOST_ROWS + 1) + len(below))
+        rows = self._look(view, shown[0])
+        around = len(_above(view, shown[0], width)) + len(_below(view, shown, rows, width))
+        return Want(1 + around + min(len(rows) + 1, MOST_ROWS + 1))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         shown = clusters_shown(view)
+        self._table, self._lines = (), ()
         if not shown:
             return one_line(self, nothing(view), width)
-        full = self.hangtop.enlarged == self.id_
-        rows = actor_rows(shown[0], view.now, trouble=_in_trouble(view))
-        above, table, below = _lines(view, shown, width, full=full)
-        room = max(2, height - 1 - len(above) - len(below))
-        if len(table) > room:
-            table = [*table[: room - 1], ((f"and {len(table) - room + 1} rows more: 5 enlarges", "stale"),)]
-        return [self.head(summary(shown[0], rows, view.now), width), *above, *table, *below]
+        rows = self._table = self._look(view, shown[0])
+        above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
+        room = max(1, height - 2 - len(above) - len(below))
+        self.top = kept_in_sight(self.top, self._line(), room, len(rows))
+        seen = slice(self.top, min(self.top + room, len(rows)))
+        table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
+        self._lines = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        head = self.head(summary(shown[0], rows, view.now), width, self._how(seen))
+        return [head, *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         for cluster in clusters_shown(view)[:1]:
@@ -52,16 +98,117 @@ class RayPane(Pane):
                 return "sick", "warn"
         return None
 
+    @property
+    def search(self) -> Sought:
+        """The filter as it is now."""
+        return Sought(self.shape.pattern or None)
+
+    def look_for(self, pattern: str) -> None:
+        """Only actors that say this text, in whatever names them or what they do."""
+        self._reshape(replace(self.shape, pattern=pattern))
+
+    def action_choose(self, by: int) -> None:
+        """Moves the choice; the first key press chooses the first row."""
+        if self._table:
+            line = self._line()
+            self._choose(0 if line is None else min(len(self._table) - 1, max(0, line + by)))
+
+    def action_unfold(self) -> None:
+        """Each actor of the class a row of its own."""
+        row = self._chosen_row()
+        if row is not None:
+            self._reshape(replace(self.shape, opened=self.shape.opened | {row.first.cls}))
+
+    def action_fold(self) -> None:
+        row = self._chosen_row()
+        if row is not None:
+            self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
+
+    def action_open(self) -> None:
+        """Everything of the chosen actor; alike ones are unfolded first."""
+        row = self._chosen_row()
+        if row is None:
+            self.hangtop.action_detail()
+        elif len(row.actors) > 1:
+            self.action_unfold()
+        else:
+            self.hangtop.show_actor(key_of(row.first))
+
+    def action_order(self) -> None:
+        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
+
+    def action_leave(self) -> None:
+        """One step back: filter and order, choice; then as everywhere."""
+        if self.shape.single:
+            self._reshape(Shape(opened=self.shape.opened))
+        elif self.chosen is not None:
+            self.chosen = None
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)
+
+    def on_click(self, event: Click) -> None:
+        place = event.y + (1 if self.headless else 0)
+        line = self._lines[place] if place < len(self._lines) else None
+        if line is None:
+            return
+        again = self._line() == line
+        self._choose(line)
+        if again:
+            self.action_open()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.action_choose(3)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.action_choose(-3)
+
+    @property
+    def _full(self) -> bool:
+        return self.hangtop.enlarged == self.id_
+
+    def _look(self, view: View, cluster: RayCluster) -> tuple[ActorRow, ...]:
+        trouble = _in_trouble(view)
+        return actor_rows(cluster, view.now, trouble=trouble, folded=not self._full, shape=self.shape, chosen=self.chosen)
+
+    def _how(self, seen: slice) -> Row:
+        """At the right edge of the head: what a person asked for, and what part of it is in sight."""
+        hidden = seen.stop - seen.start < len(self._table)
+        return dotted(
+            [
+                ((f"with “{self.shape.pattern}”", "accent"),) if self.shape.pattern else (),
+                ((f"by {self.shape.order}", "accent"),) if self.shape.order != PLAIN.order else (),
+                ((f"{seen.start + 1}-{seen.stop} of {len(self._table):,}", "muted"),) if hidden else (),
+            ]
+        )
+
+    def _line(self) -> int | None:
+        return next((line for line, row in enumerate(self._table) if row.chosen), None)
+
+    def _chosen_row(self) -> ActorRow | None:
+        line = self._line()
+        return None if line is None else self._table[line]
+
+    def _choose(self, line: int) -> None:
+        self.chosen = key_of(self._table[line].first)
+        self.hangtop.repaint()
+
+    def _reshape(self, shape: Shape) -> None:
+        self.shape = shape
+        self.hangtop.repaint()
+
 
 def _in_trouble(view: View) -> bool:
     return view.verdict is not None and view.verdict.word not in CALM_WORDS
 
 
-def _lines(view: View, shown: Sequence[RayCluster], width: int, *, full: bool = False) -> tuple[list[Row], list[Row], list[Row]]:
-    """(what is sick, the table, what stands under it)."""
-    cluster = shown[0]
-    rows = actor_rows(cluster, view.now, trouble=_in_trouble(view), folded=not full)
-    above = [*trouble_rows(cluster, view.now, width), *wish_rows(cluster, width)]
-    table = table_rows(rows, width, full=full) if rows else []
-    below = [*death_rows(rows, width), *other_lines(view, shown, width)]
-    return above, table, below
+def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:
+    """What is sick, and what waits."""
+    return [*trouble_rows(cluster, view.now, width), *wish_rows(cluster, width)]
+
+
+def _below(view: View, shown: Sequence[RayCluster], rows: Sequence[ActorRow], width: int) -> list[Row]:
+    """Why the first of the dead died, and which other clusters there are."""
+    return [*death_rows(rows, width), *other_lines(view, shown, width)]

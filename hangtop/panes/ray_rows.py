@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hangtop import text
 from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
@@ -30,6 +32,32 @@ STATE_WORDS = {
 G = 2**30
 
 
+Order = Literal["oddness", "rank", "age", "memory", "CPU"]
+ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike."""
+
+    order: Order = "oddness"
+    pattern: str = ""
+    opened: frozenset[str] = frozenset()
+
+    @property
+    def single(self) -> bool:
+        """An order or a filter is one of actors, not of groups."""
+        return self.order != "oddness" or bool(self.pattern)
+
+
+PLAIN = Shape()
+
+
+def key_of(actor: RayActor) -> str:
+    """What stays the same for as long as it is the same actor: its id; without the API, its process."""
+    return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
+
+
 @dataclass(frozen=True)
 class ActorRow:
     """Actors that are alike, as one row. `role`: `bad` for one that stands out, else empty. `since`: of the first of them."""
@@ -41,14 +69,18 @@ class ActorRow:
     role: str = ""
     stale: bool = False
     now: float = 0.0
+    chosen: bool = False
 
     @property
     def first(self) -> RayActor:
         return self.actors[0]
 
 
-def actor_rows(cluster: RayCluster, now: float, *, trouble: bool, folded: bool = True) -> tuple[ActorRow, ...]:
-    """Those that stand out first, the dead after them, then what waits, then the rest. Actors whose end was meant are left out.
+def actor_rows(
+    cluster: RayCluster, now: float, *, trouble: bool, folded: bool = True, shape: Shape = PLAIN, chosen: str | None = None
+) -> tuple[ActorRow, ...]:
+    """Those that stand out first, then what waits, then the rest, or in the order asked for. Actors whose end was meant are left
+    out. `chosen`: key of an actor.
 
     An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
     """
@@ -58,19 +90,49 @@ def actor_rows(cluster: RayCluster, now: float, *, trouble: bool, folded: bool =
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
         alike = (actor.cls, actor.job, actor.state, actor.method, actor.death, actor.pid_alive, id(actor) in odd)
-        key = (*alike, tuple(sorted(actor.resources.items())), None if folded else number)
+        alone = not folded or shape.single or actor.cls in shape.opened
+        key = (*alike, tuple(sorted(actor.resources.items())), number if alone else None)
         groups.setdefault(key, []).append(actor)
-    rows = [_row(actors, odd.get(id(actors[0])), lacks, stale, now) for actors in groups.values()]
-    return tuple(sorted(rows, key=lambda row: (row.role != "bad", row.first.state not in WAITING, row.first.rank is not None)))
+    rows = [_row(actors, odd.get(id(actors[0])), lacks, stale, now, chosen) for actors in groups.values()]
+    rows = [row for row in rows if shape.pattern.casefold() in _names(row).casefold()] if shape.pattern else rows
+    return tuple(sorted(rows, key=_ORDER_KEYS[shape.order]))
+
+
+def _names(row: ActorRow) -> str:
+    """All that names an actor or what it does: a filter looks for its text here."""
+    actor = row.first
+    rank = f"rank {actor.rank}" if actor.rank is not None else ""
+    pid = str(actor.pid or actor.ray_pid or "")
+    return " ".join((actor.cls, actor.name, rank, pid, actor.host or "", STATE_WORDS[actor.state], row.doing, actor.id or ""))
+
+
+_ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
+    "oddness": lambda row: (row.role != "bad", row.first.state not in WAITING, row.first.rank is not None),
+    "rank": lambda row: (math.inf if row.first.rank is None else row.first.rank,),
+    "age": lambda row: (math.inf if row.since is None else row.since,),
+    "memory": lambda row: (-(row.first.rss_bytes or 0),),
+    "CPU": lambda row: (-(row.first.cpu_percent or 0.0),),
+}
 
 
 def meant_to_end(actor: RayActor) -> bool:
     return actor.state == "dead" and actor.death is not None and actor.death.intended and not actor.pid_alive
 
 
-def _row(actors: list[RayActor], odd: OddActor | None, lacks: dict[str, str], stale: bool, now: float) -> ActorRow:
+def _row(
+    actors: list[RayActor], odd: OddActor | None, lacks: dict[str, str], stale: bool, now: float, chosen: str | None
+) -> ActorRow:
     first = min(actors, key=lambda actor: actor.since or now)
-    return ActorRow(tuple(actors), _doing(actors[0], lacks), first.since, first.since_seen, "bad" if odd else "", stale, now)
+    return ActorRow(
+        tuple(actors),
+        _doing(actors[0], lacks),
+        first.since,
+        first.since_seen,
+        "bad" if odd else "",
+        stale,
+        now,
+        chosen is not None and any(key_of(actor) == chosen for actor in actors),
+    )
 
 
 def _doing(actor: RayActor, lacks: dict[str, str]) -> str:
@@ -96,6 +158,7 @@ def _doing(actor: RayActor, lacks: dict[str, str]) -> str:
 
 def _name(row: ActorRow) -> Row:
     role = f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
+    role = "accent bold reverse" if row.chosen else role
     count = len(row.actors)
     return ((row.first.cls, role), *(((f" ×{count}", row.role or "muted"),) if count > 1 else ()))
 
@@ -181,8 +244,8 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
 FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)
 
 
-def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False) -> list[Row]:
-    """Column titles and a row for each group; how long it lasts stands at the right edge."""
+def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
+    """Column titles and a row for each group in `shown`; how long it lasts stands at the right edge."""
     left = width - FOR.width - FOR.gap
     columns = fitting(columns_for(rows, full=full), left)
     gap = (" " * FOR.gap, "")
@@ -191,7 +254,7 @@ def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False) -> l
         return (*row, gap, *last)
 
     titles = joined(title_row(columns, left), title_row([FOR], FOR.width))
-    return [titles, *(joined(table_row(columns, row, left), table_row([FOR], row, FOR.width)) for row in rows)]
+    return [titles, *(joined(table_row(columns, row, left), table_row([FOR], row, FOR.width)) for row in rows[shown])]
 
 
 def trouble_rows(cluster: RayCluster, now: float, width: int) -> list[Row]:

@@ -19,6 +19,7 @@ from hangtop.panes.log import FilterPrompt, LogPane
 from hangtop.panes.pane import Pane
 from hangtop.panes.processes import ProcessesPane
 from hangtop.panes.ranks import RanksPane
+from hangtop.panes.ray import RayPane
 from hangtop.panes.stages import StageBar
 from hangtop.panes.status import StatusLine
 from hangtop.panes.tabs import Tabs
@@ -80,7 +81,7 @@ class WatchScreen(Screen[None]):
         self.active = "ranks"
         self.enlarged = False
         self._asking = False
-        self._filtered: LogPane | ProcessesPane | None = None
+        self._filtered: LogPane | ProcessesPane | RayPane | None = None
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -145,12 +146,13 @@ class WatchScreen(Screen[None]):
         self.open_pane(ids[at] if first else ids[(at + by) % len(ids)])
 
     def ask_filter(self, *, opened: bool) -> None:
-        """Show or hide the line where a filter is typed: for the processes while they have the focus, else for the log."""
+        """Show or hide the line where a filter is typed: for processes or actors while they have the focus, else for the log."""
         self._asking = opened
         prompt = self.query_one(FilterPrompt)
         if opened:
-            self._filtered = self.processes_pane if self.processes_pane.has_focus else self.log_pane
-            prompt.open(self._filtered.search, plain=self._filtered is self.processes_pane)
+            tables = (self.processes_pane, self.query_one(RayPane))
+            self._filtered = next((pane for pane in tables if pane.has_focus), self.log_pane)
+            prompt.open(self._filtered.search, plain=self._filtered is not self.log_pane)
         self.show(self.hangtop.view)
         focus = prompt if opened else self._filtered if self._filtered and self.active == self._filtered.id else None
         self.set_focus(focus, scroll_visible=False)
@@ -161,7 +163,7 @@ class WatchScreen(Screen[None]):
         if event.problem:
             self.hangtop.repaint()
             return
-        if event.pattern is not None and isinstance(self._filtered, ProcessesPane):
+        if event.pattern is not None and isinstance(self._filtered, ProcessesPane | RayPane):
             self._filtered.look_for(event.pattern)
         elif event.pattern is not None:
             self.active = "log"

@@ -1,0 +1,131 @@
+"""The Ray pane under keys: choose, filter, sort, open an actor's page."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from play import Clock, MemoryFeed, screen_text, settle
+
+from hangtop.app import HangtopApp
+from hangtop.panes.ray import RayPane
+from hangtop.panes.ray_rows import key_of
+from hangtop.records.log import BESIDE, LogFile, LogLine, LogReading
+from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.reading import Reading
+from hangtop.screens.actor import ActorScreen
+from hangtop.spec import WatchSpec
+
+NOW = 1_768_125_000.0
+LOGS = "/tmp/ray/session_x/logs"
+
+
+def worker(rank: int, **known: object) -> RayActor:
+    plain = {
+        "id": f"id{rank}", "name": f"abcdefWorkerDict_0:{rank}", "rank": rank, "world": 4, "pid": 100 + rank, "host": "n1",
+        "node": "n" * 56, "method": "update_actor", "since": NOW - 40, "rss_bytes": (rank + 1) << 30, "gpus": (rank,),
+        "resources": {"GPU": 1.0}, "restarts": 2, "log": f"{LOGS}/worker-{rank:056x}-01000000-{100 + rank}.out",
+    }  # fmt: skip
+    return RayActor(**{"cls": "WorkerDict", "state": "running"} | plain | known)  # type: ignore[arg-type]
+
+
+def cluster(*actors: RayActor) -> RayCluster:
+    node = RayNode("n" * 56, "n1", moved_at=NOW - 1, head=True, local=True)
+    return RayCluster("session_x", nodes=(node,), actors=actors, actors_total=len(actors))
+
+
+FLEET = cluster(RayActor("TaskRunner", "running", "runner", method="run", pid=90, since=NOW - 900), *map(worker, range(4)))
+LINES = [
+    LogLine(BESIDE, 0, None, 2, "", ":job_id:01000000"),
+    LogLine(BESIDE, 20, None, 2, "", "loading shard 7 of rank 2"),
+]
+
+
+def readings(ray: RayCluster) -> list[Reading]:
+    beside = (LogFile(f"{LOGS}/worker-{2:056x}-01000000-102.err", modified_at=NOW - 5),)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True, beside=beside)
+    return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,)))]
+
+
+def app_with(ray: RayCluster) -> tuple[HangtopApp, MemoryFeed]:
+    feed = MemoryFeed(readings(ray), LINES)
+    return HangtopApp(WatchSpec(logs=("train.log",)), feed, now=Clock(NOW)), feed
+
+
+@pytest.fixture
+async def opened():
+    app, feed = app_with(FLEET)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("5")
+        await settle(pilot, app)
+        yield app, feed, pilot
+
+
+async def test_enter_on_alike_actors_unfolds_them_and_on_one_opens_its_page(opened):
+    app, feed, pilot = opened
+    assert "WorkerDict ×4" in screen_text(app)
+    await pilot.press("down", "end", "enter")
+    await settle(pilot, app)
+    assert "WorkerDict ×4" not in screen_text(app)
+    await pilot.press("end", "up", "enter")
+    await settle(pilot, app)
+    assert isinstance(app.screen, ActorScreen)
+    await settle(pilot, app)
+    said = screen_text(app)
+    for word in (
+        "WorkerDict rank 2",
+        "id2",
+        "2 of 4",
+        "GPU 1",
+        "restarts      2",
+        "102",
+        "update_actor",
+        "loading shard 7 of rank 2",
+    ):
+        assert word in said, said
+    assert "job_id" not in said, "what a worker prints for Ray is not for people"
+    assert feed.asked[0].file == BESIDE
+    await pilot.press("escape")
+    assert app.screen is app.watch_screen
+
+
+async def test_the_choice_stays_with_the_actor_whatever_the_order(opened):
+    app, _, pilot = opened
+    pane = app.watch_screen.query_one(RayPane)
+    await pilot.press("down", "end", "right", "end")
+    assert pane.chosen == key_of(worker(3))
+    orders = []
+    for _ in range(4):
+        await pilot.press("o")
+        await settle(pilot, app)
+        orders.append((pane.shape.order, [row.first.pid for row in pane._table]))
+        assert pane.chosen == key_of(worker(3))
+    assert orders[0] == ("rank", [100, 101, 102, 103, 90])
+    assert orders[1][0] == "age"
+    assert orders[1][1][0] == 90
+    assert orders[2] == ("memory", [103, 102, 101, 100, 90])
+    await pilot.press("escape")
+    assert pane.shape.order == "oddness"
+
+
+async def test_slash_filters_the_actors_while_they_have_the_focus(opened):
+    app, _, pilot = opened
+    await pilot.press("slash", *"rank 1", "enter")
+    await settle(pilot, app)
+    pane = app.watch_screen.query_one(RayPane)
+    assert [row.first.rank for row in pane._table] == [1]
+    assert "with “rank 1”" in screen_text(app)
+
+
+async def test_the_page_of_a_dead_actor_says_why_and_stays_when_ray_forgets_it():
+    crash = Death("its __init__ raised", "RuntimeError: no model", ('File "a.py", line 1, in __init__', "RuntimeError: no model"))
+    dead = worker(1, state="dead", method=None, pid=None, death=crash)
+    app, feed = app_with(cluster(dead, worker(0)))
+    async with app.run_test(size=(120, 45)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("5", "home", "enter")
+        await settle(pilot, app)
+        assert 'File "a.py", line 1, in __init__' in screen_text(app)
+        feed.put(Reading("ray", "n1", NOW, RayReading((replace(cluster(worker(0))),))))
+        await settle(pilot, app)
+        assert "its __init__ raised: RuntimeError: no model" in screen_text(app)
