@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import islice
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -13,6 +14,7 @@ from hangtop.logs.catalog import Catalog
 from hangtop.logs.classify import shown_line
 from hangtop.logs.clean import clean_text
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.floods import Floods
 from hangtop.logs.fold import find_folded
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
@@ -27,6 +29,7 @@ from hangtop.logs.ranks import RankTable
 from hangtop.logs.recent import Recent
 from hangtop.logs.scan import Hit
 from hangtop.logs.signature import compiled
+from hangtop.logs.silence import longest_gap_s
 from hangtop.logs.split import Block, Blocks
 from hangtop.logs.stages import Marks
 from hangtop.logs.stamps import LogClock
@@ -34,9 +37,8 @@ from hangtop.records.log import LogLine
 
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
-_CROWD = 200  # hits in a block from which it pays to leave out literals that have no more to say
-_WALKS = 2  # times that this is done in a block
-_BETWEEN = 300  # lines that are read to see whether a silence was one
+_CROWD = 4_096  # one hit in so many bytes: then it pays to leave out literals that have no more to say
+_WALKS = 2  # times in a block that the lines between two others are looked at
 
 
 _MANY: Writer = ("actor", "")
@@ -81,7 +83,8 @@ class Digest:
         self._totals: dict[Kind, float] = {}
         self._writers: dict[Writer, _Writer] = {}
         self._recent = Recent(self._clock)
-        self._said: frozenset[int] = frozenset()
+        self._left_out: frozenset[int] = frozenset()
+        self._floods = Floods(self._index)
         self._swept = -1
         self._heard: tuple[int, float] | None = None
         self._walks = 0
@@ -156,30 +159,40 @@ class Digest:
         self._clock.look_for_year(block.data)
         self._walks = 0
         self._messages.resume(lines, lines.first())
-        hits = self._hits(block)
-        picked = pick(hits, lines, self._index, self._free.is_open)
+        hits, left = self._hits(lines)
+        said = self._said()
+        picked = pick([hit for hit in hits if hit[0] not in said], left, lines, self._index, self._free.is_open)
         done = -1
         for index in picked.at:
             if index >= done:
                 span = lines.span(index)
                 self._line(lines, span, index)
                 done = span.end
-        if len(hits) > _CROWD:
-            said = {number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects)}
-            self._said |= said
+        said = self._said()
+        if sum(number in said for number, _, _ in hits) > len(block.data) // _CROWD:
+            self._left_out |= said
+        self._floods.learn(picked.floods)
         self._messages.skipped(picked.skipped, self._index.signatures)
         if not block.open:
             self._free.end_block(block.data)
         self._recent.keep(lines)
 
-    def _hits(self, block: Block) -> list[Hit]:
-        """The hits that are new. Texts that only speak for a framework and have done so are left out: NCCL prints a million."""
-        find = self._index.finder(self._said)
-        folded = len(block.data) > LARGE and b"\r" in block.data
+    def _hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
+        """The hits that are new, and how many more there are of literals in a flood."""
+        block = lines.block
+        find = self._index.finder(self._left_out | self._floods.numbers, len(block.data))
+        folded = len(block.data) > LARGE and lines.has_bars
         hits = find_folded(block.data, find) if folded else find(block.data)
+        flooding, left = self._floods.hits(lines)
+        if flooding:
+            hits = sorted((*hits, *flooding), key=itemgetter(2))
         if block.seen:
             hits = [hit for hit in hits if hit[2] > block.seen]
-        return hits
+        return hits, left
+
+    def _said(self) -> frozenset[int]:
+        """Texts that only speak for a framework and have done so: NCCL prints a million."""
+        return frozenset(number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects))
 
     def _line(self, lines: Lines, span: Span, index: int) -> None:
         line = lines.parse(span, index)
@@ -272,17 +285,10 @@ class Digest:
         if before is None or line.stamp - before[1] <= (self._clock.longest_silence_s or 0.0) or self._walks >= _WALKS:
             return
         self._walks += 1
-        stamps = [before[1]]
-        between = lines.after(before[0])
-        for _ in range(_BETWEEN):
-            if between is None or between.start >= span.start:
-                stamps.append(line.stamp)
-                self._clock.silence(max(b - a for a, b in pairwise(stamps)))
-                return
-            stamp = lines.parse(between).stamp
-            if stamp is not None:
-                stamps.append(stamp)
-            between = lines.next(between)
+        begin = max(-1, before[0] - lines.block.offset)
+        gap_s = longest_gap_s(lines, (begin, before[1]), (span.start, line.stamp), self._clock.longest_silence_s or 0.0)
+        if gap_s is not None:
+            self._clock.silence(gap_s)
 
     def _sweep(self) -> None:
         """Every writer of the last lines is heard, whether its line holds a known text or not."""

@@ -12,8 +12,8 @@ from hangtop.logs.scan import Hit
 LONG = 2 << 10
 """A line of pieces between `\\r` that is longer than this is folded."""
 
-HEAD = 256
-TAIL = 512
+HEAD = 64
+TAIL = 256
 """At least so many bytes at its start and at its end are searched: they hold who draws it, and how far it is."""
 
 

@@ -3,59 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from msgspec import Struct
 
+from hangtop.logs.floods import FLOOD, PIECES
 from hangtop.logs.index import Index
-from hangtop.logs.lines import Lines
+from hangtop.logs.lines import SURE, SURE_BYTES, Lines
 from hangtop.logs.scan import Hit
 
 FEW, FIRST = 64, 24
 """A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
 
 LARGE = 1 << 20
-FEW_IN_LARGE = 8
-"""The same for both in a block larger than `LARGE`, where older parts of a big file are read."""
-
-PIECES = 4
-"""So many of the last pieces of a line that was drawn again and again with `\\r` are looked at: nested bars take turns."""
-
-STORM = 4_096
-"""A message (not a progress line) with more hits than this is not asked for each writer's newest, only for its newest."""
-
-
-_SURE = (b"[rank", b"[default")
-_SURE_BYTES = 11  # a line that begins with one of these is told from others by so many bytes, without looking further
+FEW_IN_LARGE, FIRST_IN_LARGE = 8, 3
+"""The same in a block larger than `LARGE`, where older parts of a big file are read."""
 
 
 class Picked(Struct, frozen=True):
-    """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out."""
+    """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
+    literals that flood the block."""
 
     at: list[int]
-    skipped: dict[int, int]
+    skipped: dict[int, int] = {}
+    floods: frozenset[int] = frozenset()
 
 
-def pick(hits: Sequence[Hit], lines: Lines, index: Index, in_text: bool) -> Picked:
-    """The lines to parse. `in_text`: free text is open, so that no end of it may be missed."""
-    few, first = (FEW, FIRST) if len(lines.block.data) <= LARGE else (FEW_IN_LARGE, FEW_IN_LARGE)
+def pick(hits: Sequence[Hit], left: Mapping[int, int], lines: Lines, index: Index, in_text: bool) -> Picked:
+    """The lines to parse. `left`: how many hits of a literal are not listed. `in_text`: free text is open, so that no end of it
+    may be missed."""
+    size = len(lines.block.data)
+    few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
     if len(hits) <= few:
-        return Picked(sorted({start for _, start, _ in hits}), {})
+        return Picked(sorted({start for _, start, _ in hits}))
     counts = Counter(map(itemgetter(0), hits))
+    counts.update(left)
     in_text = in_text or any(index.begins_text[number] for number in counts)
     many = {number for number, count in counts.items() if count > few and not _borders_text(number, index, in_text)}
     if not many:
-        return Picked(sorted({start for _, start, _ in hits}), {})
-    rare = len(hits) > sum(counts[number] for number in many)
+        return Picked(sorted({start for _, start, _ in hits}))
+    rare = len(many) < len(counts)
     picked = {start for number, start, _ in hits if number not in many} if rare else set()
-    before = len(picked)
     picked.update(_first(hits, many, first))
-    storm = {number for number in many if counts[number] > STORM and not index.is_progress[number]}
-    picked.update(_first(reversed(hits), storm, first))
-    picked.update(_newest_of_each_writer(hits, lines, many - storm))
-    taken = len(picked) - before
-    return Picked(sorted(picked), {number: max(0, counts[number] - taken) for number in many if index.signatures[number]})
+    storms = {number for number in many if counts[number] > FLOOD and not index.is_progress[number]}
+    floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
+    picked.update(_first(reversed(hits), storms, few))
+    picked.update(_newest_of_each_writer(hits, lines, many - storms))
+    counted = {number for number in many if index.signatures[number]}
+    taken = Counter(number for number, start, _ in hits if start in picked) if counted else Counter()
+    return Picked(
+        at=sorted(picked),
+        skipped={number: counts[number] - taken[number] for number in counted},
+        floods=frozenset(floods),
+    )
 
 
 def _borders_text(number: int, index: Index, in_text: bool) -> bool:
@@ -67,6 +68,8 @@ def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
     """The first hits of each of these literals, so many of each."""
     left = dict.fromkeys(many, count)
     found: list[int] = []
+    if not left:
+        return found
     for number, start, _ in hits:
         if number in left:
             found.append(start)
@@ -86,7 +89,7 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
     seen: dict[int, set[bytes]] = {number: set() for number in many}
     found: list[int] = []
     data, bars = lines.block.data, lines.has_bars
-    rfind = data.rfind  # this loop runs once for each hit of a flood: a million times a second
+    rfind = data.rfind  # this loop runs once for each hit
     line_start, row, pieces = len(data), len(data), 0
     for number, start, _ in reversed(hits):
         if start >= line_start or number not in many:
@@ -95,16 +98,13 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
         if bars:
             pieces = pieces + 1 if line_start == row else 0
             row = line_start
-            if pieces < PIECES:
-                line_start = lines.start(start)
-        name = data[line_start : line_start + _SURE_BYTES]
+            line_start = rfind(b"\r", row, start) + 1 or row if pieces < PIECES else row
         known = seen[number]
-        if name in known:
-            continue
-        if not name.startswith(_SURE):
-            name = b":" + lines.name(line_start, start)
-            if name in known:
-                continue
-        known.add(name)
-        found.append(start)
+        name = data[line_start : line_start + SURE_BYTES]
+        if name not in known:
+            if not name.startswith(SURE):
+                name = b":" + lines.name(line_start, start)
+            if name not in known:
+                known.add(name)
+                found.append(start)
     return found

@@ -1,0 +1,56 @@
+"""What floods a log is read in passing: nothing is lost that matters, and nothing else is lost beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hangtop.logs import floods, pick, split
+from hangtop.logs.catalog import load
+from hangtop.logs.digest import Digest
+from hangtop.logs.facts import FileFacts
+from hangtop.logs.index import Index
+
+INDEX = Index(load())
+ERROR = b"[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kB are a flood, so that the logs of these tests may be short."""
+    monkeypatch.setattr(split, "BLOCK", 16 << 10)
+    monkeypatch.setattr(pick, "FLOOD", 128)
+    monkeypatch.setattr(floods, "EDGE", 16)
+    monkeypatch.setattr(pick, "LARGE", 1 << 10)
+
+
+def facts(data: bytes) -> FileFacts:
+    digest = Digest(INDEX, 0)
+    digest.feed(data)
+    return digest.facts()
+
+
+def steps(data: bytes) -> dict[int | None, float | None]:
+    return {writer.rank: each.step for writer in facts(data).writers for each in writer.sightings}
+
+
+def test_a_storm_of_one_message_is_counted_to_the_last() -> None:
+    finding = next(each for each in facts(ERROR * 3_000).findings if each.id == "cuda.device_assert")
+    assert finding.count == 3_000
+    assert finding.last_offset == len(ERROR) * 2_999
+
+
+def test_another_message_in_the_middle_of_a_storm_is_found() -> None:
+    other = b"[rank5]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.34 GiB. GPU 5\n"
+    found = {each.id: each for each in facts(ERROR * 2_000 + other + ERROR * 2_000).findings}
+    assert found["cuda.oom"].rank == 5
+
+
+def test_the_rank_that_spoke_least_in_a_flood_of_steps_keeps_its_step() -> None:
+    flood = [b"[rank%d]:2026-03-01 10:00:00 INFO train step %d/9000 loss=0.5\n" % (n % 4, n // 4) for n in range(8_000)]
+    flood[4_321] = b"[rank9]:2026-03-01 10:00:00 INFO train step 77/9000 loss=0.5\n"
+    assert steps(b"".join(flood)) == {0: 1999, 1: 1999, 2: 1999, 3: 1999, 9: 77}
+
+
+def test_what_comes_seldom_after_a_flood_is_read_to_the_last_line() -> None:
+    noise = b"dataloader worker fetched a shard of the data set in no time at all\n" * 400
+    assert steps(b"[rank1]: step 1/9 \n" * 4_000 + noise + b"(WorkerDict pid=41) step 5/9 \n[rank1]: step 6/9 \n")[1] == 6
