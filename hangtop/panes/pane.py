@@ -41,7 +41,7 @@ class Pane(LineView, can_focus=True):
         return head(self.key, self.title, summary, width, focused=self.has_focus, right=right)
 
     def on_focus(self) -> None:
-        self.hangtop.repaint()
+        self.show(self.hangtop.view)  # only its own head tells who has the focus
 
     def on_blur(self) -> None:
-        self.hangtop.repaint()
+        self.show(self.hangtop.view)

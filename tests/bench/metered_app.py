@@ -24,11 +24,10 @@ WARM_S = 1.5
 class MeteredApp(hangtop.app.HangtopApp):
     report: Path
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def on_mount(self) -> None:  # Textual itself calls that of the class above
         self._late_ms: list[float] = []
         self._own_ms: list[float] = []
-        self.run_worker(self._wake(), name="lateness")
+        self.run_worker(self._wake(), group="lateness")
         self.set_interval(WRITE_S, self._write)
 
     async def _wake(self) -> None:
