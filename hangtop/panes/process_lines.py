@@ -176,9 +176,10 @@ def missing_right(readings: Readings) -> str | None:
 
 def nothing(view: View) -> Row:
     """Why there is no table."""
-    reading = view.state.procs
-    if reading is None:
+    reading, health = view.state.procs, view.state.health.get("procs")
+    if reading is None and (health is None or health.read_at is None or health.problem is not None):
         return source_line(view, "procs")
+    reading = reading or ProcessReading()
     others = {"orphan": len(reading.orphans), "zombie": len(reading.zombies)}
     found = ", ".join(text.some(count, noun) for noun, count in others.items() if count)
     more: Row = ((f" · {found}: a shows them", "warn"),) if found else ()

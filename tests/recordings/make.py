@@ -19,6 +19,7 @@ from hangtop.records.log import (
     Pace,
     Progress,
     RankLog,
+    Remedy,
     StageEvent,
     StagePlan,
 )
@@ -277,10 +278,15 @@ def crashed() -> Iterable[Reading]:
         last_at=at,
         hang="crash",
         cause="A GPU ran out of memory: the batch, the sequence or the KV cache is larger than what is left.",
-        fixes=(
-            "Lower actor_rollout_ref.rollout.gpu_memory_utilization (0.6 leaves room for the actor).",
-            "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True when much is reserved but not allocated.",
+        remedies=(
+            Remedy("A smaller share for the engine", "config", "actor_rollout_ref.rollout.gpu_memory_utilization=0.5"),
+            Remedy(
+                "Much 'reserved but unallocated' only, and on trainer processes only",
+                "environment",
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+            ),
         ),
+        cite=("verl-project/verl#302",),
     )
     victim = Finding(
         "ray.actor_died",
@@ -291,7 +297,7 @@ def crashed() -> Iterable[Reading]:
         at=at + 2,
         hang="crash",
         cause="An actor's process ended.",
-        fixes=("Look at the first error above it.",),
+        remedies=(Remedy("Look at the first error above it."),),
     )
     log = verl_log(START, silent_s=40.0)
     lines = (
@@ -364,7 +370,18 @@ def many() -> Iterable[Reading]:
         pace=Pace(8_000, 6.02, 6.4, 9.0),
     )
     yield Reading("log", "n00", START, log)
+    for node in (number for number in range(32) if number != 8):
+        yield Reading("procs", f"n{node:02d}", START, ProcessReading(processes=node_tree(node)))
     yield beat(START)
+
+
+def node_tree(node: int) -> tuple[Process, ...]:
+    """A launcher and 8 ranks that wait, as on each node of a big run."""
+    found = [process(79_000, 1, "torchrun --nnodes 32 --nproc-per-node 8 pretrain_gpt.py", cpu=0.0, rss_g=0.9, role="launcher")]
+    for rank in range(8 * node, 8 * node + 8):
+        numbers = {"rank": rank, "local_rank": rank % 8, "world": 256}
+        found.append(process(80_000 + rank, 79_000, "python pretrain_gpt.py", cpu=3.0, rss_g=88.0, role="rank", **numbers))
+    return with_subtrees(found)
 
 
 STARTING: tuple[tuple[float, LineKind, str], ...] = (
