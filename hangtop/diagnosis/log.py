@@ -134,7 +134,7 @@ def _closed(case: Case) -> bool:
 def _nobody_writes(case: Case) -> bool:
     """Every process here was looked at, and none holds the log open. On a network file system it may be written elsewhere."""
     procs = case.procs
-    seen_all = procs is not None and not procs.writers and not procs.hidden and procs.note is None
+    seen_all = procs is not None and not (procs.writers or procs.processes or procs.hidden or procs.note)
     return seen_all and not any(file.network for file in case.log.files)
 
 

@@ -128,7 +128,7 @@ def straggler(case: Case) -> Verdict | None:
     """Peers wait for ranks that neither work nor come."""
     peers = [one for one in case.standings if one.waits_for_peers]
     odd = [one for one in case.standings if one.how in ("waits", "loops", "dataloader", "unknown")]
-    if not case.is_quiet or not peers or not odd or len(odd) > len(peers):
+    if not case.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
         return None
     looping = all(one.how == "loops" for one in odd)
     orphaned = [one for one in odd if _dead_workers(case, one)]
@@ -142,6 +142,11 @@ def straggler(case: Case) -> Verdict | None:
     evidence = (Evidence("stacks", f"{_count(peers)} in {peers[0].call}, {apart}"), *ended, _silence(case))
     refute = f"{_names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return _hung(headline, kind, culprits, evidence, refute)
+
+
+def _stands(one: Standing) -> bool:
+    """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
+    return one.moved is False and one.doing is not None and one.doing.kind not in ("idle", "remote")
 
 
 def all_wait(case: Case) -> Verdict | None:

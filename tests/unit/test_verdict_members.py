@@ -103,6 +103,9 @@ PAIR = thread(Frame("recv", C10D, 2200))
 SYNC = thread(Frame("receive_weights", USER, 64), wait="socket")
 GENERATE = thread(Frame("generate_sequences", USER, 66), wait="socket")
 ASKS = thread(Frame("ask_rewards", USER, 67), wait="socket")
+IDLE_WORKER = Thread(
+    "MainThread", (Frame("main_loop", "/venv/lib/python3.11/site-packages/ray/_private/worker.py", 900),), state="S"
+)
 BATCH = thread(Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 103), Frame("next_batch", USER, 68), wait="pipe")
 
 
@@ -120,6 +123,10 @@ def p2p() -> RunState:
 
 def left_over(*ranks: int) -> RunState:
     return run(dict.fromkeys(ranks, ALL_REDUCE), tuple(process(rank) for rank in ranks))
+
+
+def most(odd: Thread) -> RunState:
+    return run({0: ALL_REDUCE, 1: odd, 2: odd, 3: odd}, tuple(process(rank) for rank in range(4)))
 
 
 def asks(switches_s: float, silence_s: float = 200) -> RunState:
@@ -153,6 +160,8 @@ def wrong_port() -> RunState:
         pytest.param(looping("endless", busy_children=True), "slow", None, [], id="an endless loop whose children work"),
         pytest.param(left_over(0, 1, 3), "hung", "dead_process", [2], id="a rank between two others has no process"),
         pytest.param(left_over(0, 1), "hung", "cpu_collective", [], id="two of four are elsewhere, or gone: nobody is blamed"),
+        pytest.param(most(LOCK), "hung", "cpu_collective", [1, 2, 3], id="three of four stand still, the fourth waits for them"),
+        pytest.param(most(IDLE_WORKER), "stalled", "unknown", [], id="three idle workers are not to blame"),
         pytest.param(asks(0.0), "hung", "cpu_collective", [2], id="a server that is silent"),
         pytest.param(asks(3.0), "slow", None, [], id="answers that come slowly"),
         pytest.param(asks(3.0, silence_s=400), "hung", "cpu_collective", [2], id="answers that come slowly for three limits"),
