@@ -136,9 +136,9 @@ def summary(view: View, readings: Readings, width: int) -> Row:
         ((health.problem, "warn"),) if health is not None and health.problem else (),
         *_counted(view, readings, processes),
         _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),
-        _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
+        _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
         _left(sum(len(reading.orphans) for reading in readings.values()), "orphans", role),
     ]
     return dotted(parts)

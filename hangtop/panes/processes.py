@@ -9,7 +9,9 @@ from textual.binding import BindingType
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.footer import keys_row
+from hangtop.panes.keys import Key
+from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.log_book import Sought
 from hangtop.panes.pane import Pane
 from hangtop.panes.process_lines import (
@@ -27,7 +29,8 @@ from hangtop.panes.process_lines import (
 )
 from hangtop.panes.process_rows import Look, table_rows
 from hangtop.panes.process_signs import signs
-from hangtop.panes.process_tree import ORDERS, Folds, Key, Node, Path, state_of
+from hangtop.panes.process_tree import ORDERS, Folds, Node, Path, state_of
+from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.rank_rows import odd_role
 from hangtop.panes.ranks import kept_in_sight, one_line
 from hangtop.panes.view import View
@@ -38,6 +41,13 @@ MOST_ROWS = 10
 REPAINT_S = 5.0
 """Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
 FULL_WIDTH = 76
+KEYS = (
+    Key("", "Enter", "", "detail", ""),
+    Key("", "← →", "", "fold", ""),
+    Key("", "o", "", "order", ""),
+    Key("", "a", "", "all training processes", ""),
+    Key("", "/", "", "filter", ""),
+)
 HEAD_CELLS = 70
 """What the head's own words may take."""
 
@@ -65,7 +75,7 @@ class ProcessesPane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self.shape = PLAIN
-        self.chosen: Key | None = None
+        self.chosen: ProcessKey | None = None
         self.top = 0
         self._all: list[Node] = []
         self._lines: tuple[int | None, ...] = ()
@@ -137,11 +147,11 @@ class ProcessesPane(Pane):
         return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
 
     def _below(self, view: View, width: int) -> list[Row]:
-        """Signs of life: enlarged, each on its own line."""
+        """Signs of life: enlarged, each on its own line, and what the keys do here."""
         trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
         found = signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
-            return [cut((("  ", ""), *sign), width) for sign in found]
+            return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
 
     def _how(self, shown: slice) -> Row:

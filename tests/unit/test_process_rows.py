@@ -195,7 +195,7 @@ def test_the_others_are_listed_apart_when_asked_for() -> None:
     assert [row for row in rows if not row.startswith(" ")] == ["orphans  2", "zombies  1", "ended  1"]
     assert any("└ data loader worker" in row for row in rows)
     assert rows[-1].endswith("rank 1  exit code 1, gone at 10:05:40")
-    assert head(view).endswith("1 ended · 1 zombie · 3.0 G · 2 orphans")
+    assert head(view).endswith("1 ended · 3.0 G · 1 zombie · 2 orphans")
 
 
 def test_a_culprit_that_is_gone_stands_first_below_its_launcher() -> None:
