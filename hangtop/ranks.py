@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from hangtop.crew import dead, numbered
+from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.model import RunState
@@ -153,6 +154,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
     lag = None if log.step is None or known.furthest is None else known.furthest - log.step
     title = None if process is None else RAY_TITLE.match(process.command)
     method = actor.method if actor else title["method"] if title else None
+    cls = actor.cls if actor else title["actor"].rpartition(".")[2] if title else ""
     return Rank(
         rank=log.rank,
         world=log.world or (process.world if process else None) or (actor.world if actor else None),
@@ -162,7 +164,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         started_at=process.started_at if process else None,
         gpu=_gpu(state, log.rank, known),
         actor=log.actor or (actor.cls if actor else None) or (title["actor"] if title else None),
-        stage=log.stage,
+        stage=(ray_methods.stage(cls, method) if method else None) or log.stage,
         step=log.step,
         total=log.total,
         step_s=log.step_s,
@@ -173,7 +175,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         cpu_percent=process.cpu_percent if process else actor.cpu_percent if actor else None,
         state=process.state if process else actor.process_state if actor else None,
         wchan=process.wchan if process else None,
-        doing=method if process is None else _doing(process, known, method),
+        doing=_doing(process, known, ray_methods.in_words(cls, method) if method else None),
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
     )
@@ -206,8 +208,10 @@ def _only_open(minors: tuple[int, ...], gpus: Iterable[Gpu]) -> int | None:
     return next((gpu.index for gpu in gpus if len(minors) == 1 and gpu.minor == minors[0]), None)
 
 
-def _doing(process: Process, known: Known, method: str | None) -> str | None:
+def _doing(process: Process | None, known: Known, method: str | None) -> str | None:
     """Its state when that says all; else its stack, else the method that Ray runs in it."""
+    if process is None:
+        return method
     if process.state == "X":
         return "ended" if process.exit_code is None else exit_words(process.exit_code)
     if process.state not in "RSI":

@@ -9,6 +9,7 @@ from typing import Literal
 
 from hangtop import text
 from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
+from hangtop.diagnosis.ray_methods import meaning
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.line import Row, cut, dotted
 from hangtop.records.ray import RayActor, RayCluster
@@ -185,6 +186,11 @@ def _does(row: ActorRow) -> Row:
     return ((row.doing, _role(row, "muted")),)
 
 
+def _means(row: ActorRow) -> Row:
+    known = meaning(row.first.cls, row.first.method) if row.first.method else None
+    return ((known.says if known else text.NOT_APPLICABLE, _role(row, "muted" if known else "stale")),)
+
+
 def _for(row: ActorRow) -> Row:
     if row.since is None:
         return ((text.UNKNOWN, "stale"),)
@@ -236,6 +242,7 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
         (full, Column("rss G", 6, 1, _memory, right=True)),
         (full, Column("calls", 5, 1, _calls, right=True)),
         (True, Column("state", 12, 0, _state)),
+        (full, Column("means", 14, 3, _means)),
         (True, Column("doing", 0, 0, _does, least=10)),
     ]
     return [column for there, column in columns if there]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from hangtop import text
 from hangtop.diagnosis.ray import odd_actors, resources, stale_since, wishes
+from hangtop.diagnosis.ray_methods import in_words
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
@@ -114,7 +115,9 @@ def _of_death(actor: RayActor) -> str:
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
     """Label and value; what does not apply is left out."""
     since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
-    yield "state", f"{STATE_WORDS[actor.state]}{f' in {actor.method}' if actor.method else ''}{since}"
+    yield "state", f"{STATE_WORDS[actor.state]}{since}"
+    if actor.method:
+        yield "runs", in_words(actor.cls, actor.method)
     yield "id", actor.id or "not told: the dashboard does not answer, or this is a task"
     if actor.job:
         yield "job", actor.job

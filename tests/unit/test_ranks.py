@@ -139,7 +139,7 @@ def test_the_same_pid_on_two_hosts_is_two_ranks() -> None:
 def test_a_ray_worker_says_its_actor_and_method_in_its_title() -> None:
     worker = Process(7, 50.0, 70, 1, "ray::WorkerDict", "ray::WorkerDict.update_actor", "S", "rank", 2)
     rank = only(state_of(ProcessReading(processes=(worker,))))
-    assert (rank.actor, rank.doing) == ("WorkerDict", "update_actor")
+    assert (rank.actor, rank.doing) == ("WorkerDict", "trains: update_actor")
 
 
 def test_what_ray_knows_of_an_actor_without_a_process_here_is_joined() -> None:
