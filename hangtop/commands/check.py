@@ -25,9 +25,17 @@ AT_LEAST_S = 0.3
 """Long enough for a process to be seen; one look at the log takes a few milliseconds."""
 AT_MOST_S = 5.0
 """A log that is still being read after this is judged by what is known, and the report says how much was read."""
+UNREAD_AT_MOST_S = 12.0
+"""A log of which nothing was read by then: on a busy machine it comes later, on a dead file system never."""
 ALARM_AT_MOST_S = 15.0
 """An alarm waits so long for sources that have not looked yet: on an overloaded machine a live run must not be called stalled."""
 ALARMS = frozenset({"stalled", "hung"})
+UNREAD = Verdict(
+    word="blind",
+    headline=f"Nothing of the log came within {UNREAD_AT_MOST_S:.0f} s: this machine is very busy, or the file system hangs.",
+    refute="the same check, a minute later, reads it",
+    confidence="possible",
+)
 
 
 async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Case, Verdict]:
@@ -45,9 +53,14 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         enough = settled(state) and satisfied(case) and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        if watched_s >= max(wait_s or 0.0, ALARM_AT_MOST_S if verdict.word in ALARMS and not enough else AT_MOST_S):
+        patience_s = ALARM_AT_MOST_S if verdict.word in ALARMS and not enough else AT_MOST_S
+        if watched_s >= max(wait_s or 0.0, UNREAD_AT_MOST_S if _unread(case) else patience_s):
             break
-    return case, verdict
+    return case, UNREAD if _unread(case) and verdict.word == "running" else verdict
+
+
+def _unread(case: Case) -> bool:
+    return bool(case.spec.logs) and case.state.log is None
 
 
 def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:

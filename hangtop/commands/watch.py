@@ -69,16 +69,23 @@ def keep_stdin(spec: WatchSpec) -> tuple[WatchSpec, bool]:
 
     Raises `StdinError` when stdin is closed.
     """
-    if "-" not in spec.logs:
-        return spec, True
-    try:
-        spec = replace(spec, stdin_fd=os.dup(0))
-    except OSError as error:
-        raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
+    if "-" in spec.logs:
+        try:
+            spec = replace(spec, stdin_fd=os.dup(0))
+        except OSError as error:
+            raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
+    return spec, ("-" not in spec.logs and os.isatty(0)) or _keys_from_terminal()
+
+
+def _keys_from_terminal() -> bool:
+    """Where stdin is a pipe, null or closed, the terminal itself takes its place, if there is one."""
     try:
         keys = os.open("/dev/tty", os.O_RDONLY)
     except OSError:
-        return spec, False
-    os.dup2(keys, 0)
-    os.close(keys)
-    return spec, True
+        return False
+    if keys != 0:
+        os.dup2(keys, 0)
+        os.close(keys)
+    if sys.__stdin__ is None:  # it was closed; the screen asks for it by this name
+        sys.stdin = sys.__stdin__ = os.fdopen(0)  # type: ignore[misc]
+    return True

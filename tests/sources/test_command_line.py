@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from hangtop import cli
+from hangtop.commands import check
+from hangtop.records.ask import Ask
+from hangtop.records.log import LogReading
+from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "logs"
 HEALTHY = "".join(f"[rank{rank}]: step {step}/400 loss 2.{step}\n" for step in range(1, 4) for rank in range(2))
@@ -175,6 +182,27 @@ def test_a_closed_stream_costs_no_more_than_what_would_have_been_said(hangtop, t
 def test_a_full_disk_under_the_output_is_said(hangtop, tmp_path):
     ended = hangtop("check", "--log", written(tmp_path / "train.log", HEALTHY), *LOG_ALONE, shell=">/dev/full")
     assert (ended.returncode, ended.stderr) == (2, "hangtop: [Errno 28] No space left on device\n")
+
+
+class SilentFeed:
+    """A probe whose sources never answer."""
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        await asyncio.Event().wait()
+        yield Reading("log", "", 0.0, LogReading())
+
+    def ask(self, ask: Ask) -> None:
+        """Nobody answers."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_log_of_which_nothing_was_read_in_time_is_not_called_running(monkeypatch, capsys):
+    monkeypatch.setattr(check, "UNREAD_AT_MOST_S", 0.3)
+    code = check.run(SilentFeed(), WatchSpec(logs=("train.log",)), wait_s=None, as_json=True, out=sys.stdout)
+    said = json.loads(capsys.readouterr().out)
+    assert (code, said["verdict"], said["last_line"]) == (4, "blind", None)
 
 
 def test_a_pipe_is_watched_to_its_end(hangtop):

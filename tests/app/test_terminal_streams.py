@@ -1,0 +1,21 @@
+"""Keys come from the terminal even where stdin is something else."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from test_terminal import Terminal
+
+
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
+def test_q_works_whatever_stdin_is(tmp_path, stdin):
+    log = tmp_path / "train.log"
+    log.write_text("step: 1 loss: 2.0\n")
+    shell = ("setsid", "--ctty", "--wait", "bash", "-c", f'exec "$@" {stdin}', "bash")  # the pty is its controlling terminal
+    with Terminal(*shell, sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off", "--sources", "log") as terminal:
+        assert b"loss: 2.0" in terminal.read(60, until=b"loss: 2.0")
+        terminal.press(b"q")
+        assert terminal.wait_gone(20) is not None
+        assert b"\x1b[?1049l" in terminal.output
+        assert b"Traceback" not in terminal.output
