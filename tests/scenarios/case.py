@@ -96,6 +96,8 @@ def play(scenario: Scenario, folder: Path) -> Result:
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=folder, start_new_session=True
         )
     try:
+        if scenario.needs:
+            _wait_for(folder / "imported")
         _wait_for_silence(log, trains="running" in scenario.verdict)
         if scenario.aged_s is not None:
             then = time.time() - scenario.aged_s
@@ -109,6 +111,15 @@ def play(scenario: Scenario, folder: Path) -> Result:
         with suppress(ProcessLookupError):
             os.killpg(run.pid, signal.SIGKILL)
         run.wait()
+
+
+def _wait_for(mark: Path) -> None:
+    """Until a rank has imported its libraries, which takes long on a busy machine."""
+    ends = time.monotonic() + START_S
+    while not mark.exists():
+        if time.monotonic() > ends:
+            raise TimeoutError(f"{mark} never came")
+        time.sleep(0.1)
 
 
 def _wait_for_silence(log: Path, *, trains: bool) -> None:

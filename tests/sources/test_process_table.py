@@ -175,6 +175,9 @@ def test_sockets_of_both_ip_versions_are_read() -> None:
         ("VLLM::EngineCor", "VLLM::EngineCore_DP0", "engine core"),
         ("sglang::schedul", "sglang::scheduler_TP0", "engine core"),
         ("python3", "python train.py --launcher none", None),
+        ("python3", "python -u train.py --launcher torchrun --x", None),
+        ("python3", "/env/bin/python3.11 -m pkg.train --by accelerate now", None),
+        ("ray", "/env/bin/python /env/bin/ray job submit -- python train.py", "launcher"),
         ("vim", "vim torchrun.py", None),
     ],
 )

@@ -9,7 +9,7 @@ from hangtop.records.process import ProcessRole
 
 LAUNCHERS = re.compile(
     r"(?:^|[/ ])(?:torchrun|deepspeed|accelerate|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|prted|orted|horovodrun|srun)(?: |$)"
-    r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd: |(?:^|[/ ])ray job submit"
+    r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd:|(?:^|[/ ])ray job submit"
 )
 COMPILERS = frozenset(
     "nvcc ptxas cicc cudafe++ fatbinary nvlink cc1 cc1plus gcc g++ c++ cc clang clang++ ld ld.lld lld as ninja cmake triton "
@@ -24,6 +24,7 @@ RAY_DAEMON = re.compile(
 RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
 SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
 """They start the program and wait: the rank is what they started."""
+PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -45,7 +46,18 @@ def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
         return "ray worker"
     if ENGINE.search(line):
         return "engine core"
-    return "launcher" if name not in SHELLS and LAUNCHERS.search(line) else None
+    return "launcher" if name not in SHELLS and LAUNCHERS.search(program(command)) else None
+
+
+def program(command: Sequence[str]) -> str:
+    """What is run, without its arguments: `train.py --launcher torchrun` is no launcher. Of Ray's own program two words more."""
+    words = list(command)
+    if words and PYTHON.search(words[0]):
+        words = words[1:]
+        while words and words[0].startswith("-") and words[0] not in ("-m", "-c"):
+            words = words[2 if words[0] in ("-W", "-X") else 1 :]
+        words = words[1:] if words[:1] == ["-m"] else words
+    return " ".join(words[: 3 if words and words[0].endswith("ray") else 2 if words[:1] == ["-c"] else 1])
 
 
 def is_forked(command: Sequence[str]) -> bool:

@@ -172,6 +172,7 @@ FAULTS = {
 def rank_main(args: argparse.Namespace) -> None:
     rank = int(os.environ["RANK"])
     torch.set_num_threads(1)
+    (Path(args.folder) / "imported").touch()
     say("initializing process group backend=gloo")
     dist.init_process_group("gloo", timeout=timedelta(minutes=10))
     say("process group ready")
