@@ -84,7 +84,7 @@ def _when(terminal: PtyMeter, report: Path, holds: Any, seconds: float = DRAINED
 
 def write_live(path: str, seconds: float) -> None:
     """`RATE` lines a second of a run, in bursts, by the clock."""
-    lines = b"".join(generate(20_000_000, mix="train")).splitlines(keepends=True)
+    lines = [line + b"\n" for line in b"".join(generate(20_000_000, mix="train")).split(b"\n")]
     count = int(RATE * BURST_S)
     bursts = [b"".join(lines[start : start + count]) for start in range(0, len(lines) - count, count)]
     began = time.monotonic()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.bench.logs import LAST, scratch, write_log
+from tests.bench.logs import LAST, scratch, write_healthy_log
 from tests.bench.options import Options
 from tests.bench.pty_meter import PtyMeter, Window
 from tests.bench.row import Row
@@ -17,14 +17,13 @@ from tests.fakes.processes import running
 
 GPUS = "gpus 8\nlatency_us 300\ngpu * jitter=5\nproc * self mem_mib=60300"
 SETTLED_S = 8.0
-LOG_BYTES = 2_000_000
 OTHERS = {"nvitop": (), "nvtop": ()}
 """Other monitors, measured where they are installed."""
 
 
 def rows(options: Options) -> Iterator[Row]:
     with scratch() as folder:
-        log = write_log(folder / "train.log", LOG_BYTES)
+        log = write_healthy_log(folder / "train.log")
         driver = StandInDriver(folder, GPUS)
         with running("sh", "-c", f"exec 3>>{log}; exec sleep 600"):
             yield from _rows("quiet log, no GPU", _watched(log, {}, options.seconds))
