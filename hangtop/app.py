@@ -140,7 +140,7 @@ class HangtopApp(App[None]):
         self.curiosity.follow(case)
         shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else verdict
         alarm = self.view.alarm.next(shown if read else None, now)
-        if alarm.rings > self.view.alarm.rings:
+        if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
         self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.timeline.entries)
         self._tell_title()

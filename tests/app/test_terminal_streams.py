@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
-from test_terminal import Terminal
+from test_terminal import Terminal, play
 
 
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
@@ -19,3 +20,11 @@ def test_q_works_whatever_stdin_is(tmp_path, stdin):
         assert terminal.wait_gone(20) is not None
         assert b"\x1b[?1049l" in terminal.output
         assert b"Traceback" not in terminal.output
+
+
+@pytest.mark.parametrize(("option", "bells"), [((), 1), (("--calm",), 0)])
+def test_the_bell_rings_once_and_not_at_all_when_calm(option, bells):
+    with Terminal(*play("stalled", *option)) as terminal:
+        terminal.read(60, until="■ STALLED".encode())
+        terminal.read(2)
+        assert re.sub(rb"\x1b\][^\x07]*\x07", b"", terminal.output).count(b"\x07") == bells
