@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from platformdirs import user_config_path
@@ -20,7 +21,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     theme: str | None = None
     calm: bool = False
     read_only: bool = False
-    lang: str | None = None
+    lang: Literal["en", "zh"] | None = None
     sources: tuple[str, ...] | None = None
     ray: str | None = None
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.signature import Fix, Setting, Signature, compiled
 from hangtop.records.log import Role
+from hangtop.text import wrap
 
 WIDTH = 100
 SHORTEST_PART = 8
@@ -72,20 +73,16 @@ _WORDS = {
 
 
 def words(lang: str) -> Mapping[str, str]:
-    """The fixed words in a language: `zh…` is Chinese, all else English."""
-    return _WORDS["zh" if lang.lower().startswith("zh") else "en"]
+    """The fixed words in a language, `en` or `zh`."""
+    return _WORDS[lang]
 
 
 def page(signature: Signature, lang: str = "en", framework: str | None = None) -> str:
-    """The page on one message. `framework` leaves out the fixes of others."""
+    """The page on one message, with its fixed words in `lang`. `framework` leaves out the fixes of others."""
     word = words(lang)
-    chinese = word is _WORDS["zh"]
     lines = [f"{signature.id}  {signature.severity} · {word[signature.role]}", ""]
-    lines += _section(word["meaning"], [signature.cause_zh if chinese and signature.cause_zh else signature.cause])
-    if chinese and signature.fix_zh:
-        lines += _numbered(word["todo"], ((text, ()) for text in signature.fix_zh))
-    else:
-        lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
+    lines += _section(word["meaning"], [signature.cause])
+    lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
     if signature.folklore:
         lines += _section(word["folklore"], [signature.folklore])
     lines += _section(word["example"], [signature.example])
@@ -168,13 +165,13 @@ def _to_paste(fix: Fix, word: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _section(title: str, paragraphs: Iterable[str]) -> list[str]:
-    body = [line for text in paragraphs for line in textwrap.wrap(text, WIDTH - 2, break_on_hyphens=False) or [""]]
+    body = [line for text in paragraphs for line in wrap(text, WIDTH - 2)]
     return [title, *(f"  {line}" for line in body), ""]
 
 
 def _numbered(title: str, items: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
     lines = [title]
     for number, (text, paste) in enumerate(items, 1):
-        first, *rest = textwrap.wrap(text, WIDTH - 5, break_on_hyphens=False) or [""]
+        first, *rest = wrap(text, WIDTH - 5)
         lines += [f"  {number}. {first}", *(f"     {line}" for line in rest), *(f"       {line}" for line in paste)]
     return [*lines, ""]

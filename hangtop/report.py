@@ -148,7 +148,8 @@ def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
 
 
 def _finding(one: Finding) -> FindingReport:
-    return FindingReport(one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, one.fixes, one.count)
+    fixes = tuple(remedy.line() for remedy in one.remedies)
+    return FindingReport(one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count)
 
 
 def _source(health: SourceHealth, log: LogReading, now: float) -> SourceReport | LogSourceReport:

@@ -12,7 +12,9 @@ ASKED_SOURCES = ("pages", "leftovers", "launch")
 
 
 class WatchSpec(Struct, frozen=True, omit_defaults=True):
-    """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`)."""
+    """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`).
+
+    `lang`: the language of causes and fixes, `en` or `zh`."""
 
     logs: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
@@ -24,4 +26,5 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     hosts: tuple[str, ...] = ()
     launcher: str | None = None
     config_dir: str | None = None
+    lang: str = "en"
     stdin_fd: int | None = None

@@ -6,6 +6,7 @@ Pure: no I/O, no clock, no Textual.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable, Sequence
 from unicodedata import east_asian_width
@@ -39,6 +40,29 @@ def ascii_only(text: str) -> str:
     if text.isascii():
         return text
     return "".join(c if c.isascii() else "??" if east_asian_width(c) in "WF" else "?" for c in text)
+
+
+_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
+_PIECE = re.compile(rf"\s*(?:[（“‘《「]*(?:[{_WIDE}]|[^\s{_WIDE}]+)[，。；：！？）、”’》」]*|$)")
+"""A word, or one wide character with the punctuation that belongs to it: Chinese has no blanks to break at."""
+
+
+def cells(text: str) -> int:
+    """How wide a text is on the screen: East Asian characters take two cells."""
+    return len(text) if text.isascii() else sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def wrap(sentence: str, width: int) -> list[str]:
+    """The sentence in lines of at most `width` cells, broken between words; a word that is too long is broken itself."""
+    lines = [""]
+    for piece in _PIECE.findall(sentence.strip()):
+        if lines[-1] and cells(lines[-1] + piece) > width:
+            lines.append("")
+        lines[-1] += piece if lines[-1] else piece.lstrip()
+        while cells(lines[-1]) > width > 1:
+            fits = next(n for n in range(width, 0, -1) if cells(lines[-1][:n]) <= width)
+            lines[-1:] = [lines[-1][:fits], lines[-1][fits:]]
+    return lines
 
 
 def duration(seconds: float | None) -> str:

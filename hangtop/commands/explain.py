@@ -32,7 +32,7 @@ def run(
 
     0 when something fits, 2 when nothing does. Raises `CatalogError` when a file in the user's folder is wrong.
     """
-    catalog = load(user_dir)
+    catalog = load(user_dir, lang=lang)
     if listing:
         out.writelines(f"{line}\n" for line in listed(catalog))
         return FOUND

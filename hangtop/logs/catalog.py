@@ -66,8 +66,10 @@ def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
     return found.setting
 
 
-def load(user_dir: Path | None = None, extra: Path | None = None) -> Catalog:
+def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "en") -> Catalog:
     """The package's data, then `<user_dir>/profiles/*.toml` and `<user_dir>/signatures/*.toml`, then the profile `extra`.
+
+    `lang`: the language of causes and fixes, `en` or `zh`; English where there is no other.
 
     Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
     """
@@ -84,7 +86,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None) -> Catalog:
             signatures.update((each.id, each) for each in _proven_signatures(path, text))
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
-        signatures=MappingProxyType(signatures),
+        signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
         settings=MappingProxyType(settings),
     )
 

@@ -13,7 +13,7 @@ from hangtop.logs.frameworks import active, leading
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
-from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
+from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog, Remedy
 
 _ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
 
@@ -111,17 +111,16 @@ def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
-def _best(sightings: Sequence[Sighting], since: int, profiles: Sequence[Profile]) -> Sighting | None:
+def _best(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) -> Sighting | None:
     """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
     kind counts instead when it tells of the same steps, up to the same total."""
-    place = _specific(profiles)
     steps = [
         each for each in sightings if each.counts and each.step is not None and each.offset >= since and each.profile in place
     ]
-    best = max(steps, key=lambda each: (place[each.profile], each.offset), default=None)
-    newest = max(steps, key=lambda each: each.offset, default=None)
-    if best is None or newest is None:
-        return None
+    if len(steps) <= 1:
+        return steps[0] if steps else None
+    best = max(steps, key=lambda each: (place[each.profile], each.offset))
+    newest = max(steps, key=lambda each: each.offset)
     return newest if newest.total is not None and newest.total == best.total else best
 
 
@@ -141,8 +140,9 @@ def _progress(
     place = _specific(profiles)
     found: list[tuple[bool, float, Sighting, FileFacts]] = []
     for each in facts:
+        since = _since(each, attempts)
         for writer in each.writers:
-            best = _best(writer.sightings, _since(each, attempts), profiles)
+            best = _best(writer.sightings, since, place)
             found += [(place[best.profile], best.step or 0.0, best, each)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
@@ -200,6 +200,7 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
 def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]) -> list[RankLog]:
     """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
     table: dict[int, RankLog] = {}
+    place = _specific(profiles)
     for each in facts:
         since = _since(each, attempts)
         by_rank: dict[int, list[WriterFacts]] = {}
@@ -208,7 +209,7 @@ def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], 
                 by_rank.setdefault(writer.rank, []).append(writer)
         told = {known.rank: known for known in each.ranks}
         for number in sorted(by_rank.keys() | told.keys()):
-            rank = _rank(number, by_rank.get(number, []), since, profiles)
+            rank = _rank(number, by_rank.get(number, []), since, profiles, place)
             if (known := told.get(number)) is not None:
                 rank = replace(
                     rank,
@@ -222,9 +223,11 @@ def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], 
     return [table[number] for number in sorted(table)]
 
 
-def _rank(number: int, writers: Sequence[WriterFacts], since: int, profiles: Sequence[Profile]) -> RankLog:
+def _rank(
+    number: int, writers: Sequence[WriterFacts], since: int, profiles: Sequence[Profile], place: Mapping[str, bool]
+) -> RankLog:
     sightings = [each for writer in writers for each in writer.sightings]
-    best = _best(sightings, since, profiles)
+    best = _best(sightings, since, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
     return RankLog(
         rank=number,
@@ -235,7 +238,7 @@ def _rank(number: int, writers: Sequence[WriterFacts], since: int, profiles: Seq
         step_s=best.step_s if best else None,
         last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
         lines=sum(writer.lines for writer in writers),
-        metrics=_metrics(sightings, since, _specific(profiles)),
+        metrics=_metrics(sightings, since, place),
     )
 
 
@@ -258,8 +261,8 @@ def _findings(
         for finding in each.findings:
             attempt = 1 + sum(offset <= finding.offset for offset in restarts)
             severity = "hint" if finding.id in each.survived else finding.severity
-            fixes = _fixes(finding.id, catalog, profiles)
-            one = replace(finding, attempt=attempt, severity=severity, fixes=fixes)
+            remedies, cite = _remedies(finding.id, catalog, profiles)
+            one = replace(finding, attempt=attempt, severity=severity, remedies=remedies, cite=cite)
             key = (finding.id, attempt)
             found[key] = _together(found[key], one) if key in found else one
     return tuple(sorted(found.values(), key=_finding_order))
@@ -277,9 +280,11 @@ def _together(one: Finding, other: Finding) -> Finding:
     return replace(first, count=one.count + other.count, ranks=ranks)
 
 
-def _fixes(signature_id: str, catalog: Catalog, profiles: Sequence[Profile]) -> tuple[str, ...]:
+def _remedies(signature_id: str, catalog: Catalog, profiles: Sequence[Profile]) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
+    """What to do in a run of these frameworks, and where that is known from."""
     signature = catalog.signatures.get(signature_id)
     names = {name for profile in profiles for name in (profile.name, profile.framework)}
     if signature is None:
-        return ()
-    return tuple(fix.line() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
+        return (), ()
+    fitting = (fix.remedy() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
+    return tuple(fitting), signature.cite

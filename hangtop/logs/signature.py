@@ -6,8 +6,9 @@ import re
 from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hangtop.records.log import Role, Severity
+from hangtop.records.log import Remedy, Role, Severity
 
 WHERE = ("environment", "config", "command", "code", "machine")
 
@@ -25,10 +26,11 @@ class Fix(Struct, frozen=True, forbid_unknown_fields=True):
     where: str = "machine"
     set: str | None = None
     frameworks: tuple[str, ...] = ()
+    text_zh: str = ""
 
-    def line(self) -> str:
-        """In one line, as it stands beside a finding."""
-        return f"{self.text}: {self.set}" if self.set else self.text
+    def remedy(self) -> Remedy:
+        """As it stands beside a finding."""
+        return Remedy(self.text, self.where if self.set else "", self.set or "")
 
 
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,11 +55,17 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     folklore: str = ""
     evidence: str = ""
     cause_zh: str = ""
-    fix_zh: tuple[str, ...] = ()
 
     def fixes(self, framework: str | None) -> tuple[Fix, ...]:
         """What to do in a run of this framework, in order; with an unknown framework (`None`) all that there is."""
         return tuple(fix for fix in self.fix if framework is None or not fix.frameworks or framework in fix.frameworks)
+
+    def told_in(self, lang: str) -> Signature:
+        """The same with cause and fixes in this language, `en` or `zh`; what nobody has translated stays English."""
+        if lang != "zh":
+            return self
+        fixes = tuple(replace(fix, text=fix.text_zh or fix.text) for fix in self.fix)
+        return replace(self, cause=self.cause_zh or self.cause, fix=fixes)
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):

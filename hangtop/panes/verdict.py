@@ -123,12 +123,8 @@ def _next_row(verdict: Verdict) -> Row:
 
 
 def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
-    """Findings of this attempt that are worth a page: earliest cause first, then victims, consequences and hints."""
-    order = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 9}
-    known = [] if log is None else [f for f in log.findings if f.role != "noise"]
-    return tuple(
-        sorted(known, key=lambda f: (f.attempt != (log.attempt if log else 1), order[f.role], f.at or 0.0, f.file, f.offset))
-    )
+    """Findings that are worth a page. In the log's order: this attempt first; earliest cause, victims, consequences, hints."""
+    return () if log is None else tuple(finding for finding in log.findings if finding.role != "noise")
 
 
 class VerdictBand(LineView):

@@ -120,10 +120,23 @@ class Progress(Struct, frozen=True, omit_defaults=True):
     history: dict[str, tuple[float | None, ...]] = {}
 
 
+class Remedy(Struct, frozen=True, omit_defaults=True):
+    """One thing to do. `paste`: what to set or run, if that can be said; `where`: environment, config, command or code."""
+
+    text: str
+    where: str = ""
+    paste: str = ""
+
+    def line(self) -> str:
+        """All of it in one line."""
+        return f"{self.text}: {self.paste}" if self.paste else self.text
+
+
 class Finding(Struct, frozen=True, omit_defaults=True):
     """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`.
 
-    `hang`, as its signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message does to a run.
+    `remedies`, in order, hold for the run's framework. `cite`: where cause and remedies are known from. `hang`, as its
+    signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message does to a run.
     """
 
     id: str
@@ -142,7 +155,8 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     attempt: int = 1
     hang: str = ""
     cause: str = ""
-    fixes: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    cite: tuple[str, ...] = ()
 
 
 class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):

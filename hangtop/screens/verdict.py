@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from textual.binding import BindingType
+
 from hangtop import text
 from hangtop.diagnosis.history import Entry
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.verdict import findings_of, verdict_rows
 from hangtop.panes.view import View
-from hangtop.records.log import Finding
+from hangtop.records.log import Remedy
 from hangtop.records.verdict import Culprit
+from hangtop.screens.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.wrap import wrapped
-
-SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
 
 
 def culprit_row(culprit: Culprit, width: int) -> Row:
@@ -29,54 +32,34 @@ def culprit_row(culprit: Culprit, width: int) -> Row:
     return cut((*row, (f"  {culprit.confidence}", "muted")), width)
 
 
-def finding_rows(finding: Finding, width: int, *, chosen: bool) -> list[Row]:
-    """Head line, the text as it stands in the log, cause, fixes."""
-    role = SEVERITY_ROLES[finding.severity]
-    who = (
-        f"rank {finding.rank}"
-        if finding.rank is not None
-        else f"ranks {text.rank_ranges(finding.ranks)}"
-        if finding.ranks
-        else ""
-    )
-    times = f"×{finding.count}" if finding.count > 1 else ""
-    at = text.clock(finding.at) if finding.at is not None else ""
-    facts = "  ".join(part for part in (finding.role, who, at, times) if part)
-    rows: list[Row] = [
-        cut(
-            (
-                ("▸ " if chosen else "  ", "accent bold"),
-                (finding.id, f"{role} bold reverse" if chosen else f"{role} bold"),
-                (f"  {facts}", "muted"),
-            ),
-            width,
-        ),
-        cut((("    ", ""), (text.first_line(finding.text), "ink")), width),
-    ]
-    if finding.cause:
-        rows += wrapped(finding.cause, width, label="cause")
-    for number, fix in enumerate(finding.fixes):
-        rows += wrapped(fix, width, label="fix" if not number else "")
-    return [*rows, BLANK]
-
-
 def entry_row(entry: Entry, width: int) -> Row:
     """When a verdict was first said, and its headline."""
     return cut(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width)
 
 
 class VerdictScreen(PageScreen):
-    """Arrows choose a finding, Enter shows its line in the log."""
+    """Arrows choose a finding and one of its fixes, Enter shows its line in the log, `y` copies the fix.
 
+    What only follows a cause above is folded to one line until it is chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("left", "fix(-1)", "fix before"),
+        ("right", "fix(1)", "next fix"),
+        ("y", "copy", "copy the fix"),
+    ]
     keys = (
         Key("", "↑↓", "", "finding", ""),
         Key("", "Enter", "", "its line", ""),
+        Key("", "←→", "", "fix", ""),
+        Key("", "y", "", "copy fix", ""),
         *PAGE_KEYS,
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen = 0
+        self.fix = 0
+        self.copied = ""
         self._starts: list[int] = []
 
     def head(self, view: View) -> Row:
@@ -89,15 +72,7 @@ class VerdictScreen(PageScreen):
             rows += [BLANK, *wrapped(verdict.detail, width, label="likely")]
         if verdict is not None and verdict.culprits:
             rows += [BLANK, section("Stands out", width), *(culprit_row(culprit, width) for culprit in verdict.culprits)]
-        findings = findings_of(view.state.log)
-        self.chosen = max(0, min(self.chosen, len(findings) - 1))
-        rows += [BLANK, section(f"Findings  {len(findings)}", width)]
-        self._starts = []
-        for index, finding in enumerate(findings):
-            self._starts.append(len(rows))
-            rows += finding_rows(finding, width, chosen=index == self.chosen)
-        if not findings:
-            rows.append((("  no known message in the log", "muted"),))
+        rows += [BLANK, *self._finding_rows(view, width, len(rows) + 1)]
         return [*rows, BLANK, section("Said so far", width), *(entry_row(entry, width) for entry in reversed(view.history))]
 
     def move(self, by: int) -> None:
@@ -105,6 +80,8 @@ class VerdictScreen(PageScreen):
             self.body.top += by
             return
         self.chosen = max(0, min(self.chosen + by, len(self._starts) - 1))
+        self.fix, self.copied = 0, ""
+        self.rows(self.hangtop.view, self.body.size.width)  # what is folded has changed, and with it where all begins
         following = self._starts[self.chosen + 1] if self.chosen + 1 < len(self._starts) else self._starts[self.chosen] + 6
         self.body.bring_into_sight(following - 1)
         self.body.bring_into_sight(0 if self.chosen == 0 else self._starts[self.chosen])
@@ -114,3 +91,51 @@ class VerdictScreen(PageScreen):
         if self.chosen < len(findings):
             finding = findings[self.chosen]
             self.hangtop.show_line(finding.file, finding.offset)
+
+    def action_fix(self, by: int) -> None:
+        findings = findings_of(self.hangtop.state.log)
+        most = len(pastes(findings[self.chosen])) - 1 if self.chosen < len(findings) else 0
+        self.fix, self.copied = max(0, min(self.fix + by, most)), ""
+        self._show_fix()
+
+    def action_copy(self) -> None:
+        """Hands the text to the terminal (OSC 52), which may be far away: over SSH there is no other way to its clipboard."""
+        remedy = self._remedy()
+        if remedy is not None:
+            self.copied = remedy.paste
+            self.hangtop.copy_to_clipboard(remedy.paste)
+            self._show_fix()
+
+    def _show_fix(self) -> None:
+        rows = self.rows(self.hangtop.view, self.body.size.width)
+        line = next((n for n, row in enumerate(rows) if CHOSEN in row[1:]), None)
+        if line is not None:
+            self.body.bring_into_sight(line + 2)
+            self.body.bring_into_sight(line - 1)
+        self.body.show(self.hangtop.view)
+
+    def _remedy(self) -> Remedy | None:
+        findings = findings_of(self.hangtop.state.log)
+        known = pastes(findings[self.chosen]) if self.chosen < len(findings) else []
+        return known[min(self.fix, len(known) - 1)] if known else None
+
+    def _finding_rows(self, view: View, width: int, begin: int) -> list[Row]:
+        """All findings; notes the line at which each begins, counted from line `begin` of the page."""
+        log = view.state.log
+        findings = findings_of(log)
+        self.chosen = max(0, min(self.chosen, len(findings) - 1))
+        attempt, framework = (log.attempt, log.framework) if log else (1, "")
+        rows: list[Row] = [section(f"Findings  {len(findings)}", width)]
+        self._starts = []
+        for index, finding in enumerate(findings):
+            self._starts.append(begin + len(rows))
+            chosen, cause = index == self.chosen, cause_of(finding, findings)
+            rows.append(head_row(finding, width, chosen=chosen, attempt=attempt, cause=cause))
+            if cause is None or chosen:
+                remedy = self._remedy() if chosen else None
+                done = remedy is not None and self.copied == remedy.paste
+                framework_ = "" if framework == "generic" else framework
+                rows += finding_rows(finding, width, chosen=chosen, framework=framework_, remedy=remedy, copied=done)
+        if not findings:
+            rows.append((("  no known message in the log", "muted"),))
+        return rows

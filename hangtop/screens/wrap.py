@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-
+from hangtop import text
 from hangtop.panes.line import Row, align
 
 LABEL_CELLS = 8
 
 
 def wrapped(sentence: str, width: int, *, label: str = "", role: str = "ink") -> list[Row]:
-    lines = textwrap.wrap(sentence, max(20, width - LABEL_CELLS - 6), break_on_hyphens=False) or [""]
+    lines = text.wrap(sentence, max(20, width - LABEL_CELLS - 6))
     return [
         (("    ", ""), align(label if not number else "", LABEL_CELLS, "muted"), (line, role))
         for number, line in enumerate(lines)

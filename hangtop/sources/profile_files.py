@@ -18,6 +18,7 @@ class ProfileFiles:
         self._user_dir = Path(spec.config_dir) if spec.config_dir else None
         named = spec.profile if spec.profile and ("/" in spec.profile or spec.profile.endswith(".toml")) else None
         self._extra = Path(named) if named else None
+        self._lang = spec.lang
         self.chosen = None if named else spec.profile
         self.problem: str | None = None
         self._stamp: tuple[tuple[str, int, int], ...] | None = None
@@ -48,10 +49,10 @@ class ProfileFiles:
             return self._load()
         except CatalogError as error:
             self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
-            return Index(load())
+            return Index(load(lang=self._lang))
 
     def _load(self) -> Index:
-        index = Index(load(self._user_dir, self._extra))
+        index = Index(load(self._user_dir, self._extra, self._lang))
         if self._extra is not None:
             self.chosen = parse_profile(self._extra.read_text("utf-8"), str(self._extra)).name
         return index

@@ -67,7 +67,7 @@ def test_a_setting_says_who_reads_it_and_what_works_instead():
 
 
 def test_chinese_pages_have_chinese_cause_and_fixes():
-    code, text = explain("cuda.oom", lang="zh_CN.UTF-8")
+    code, text = explain("cuda.oom", lang="zh")
     assert code == 0
     assert "显存" in text
     assert "处理办法" in text

@@ -66,7 +66,7 @@ def test_a_page_has_all_that_a_person_needs(signature):
     assert signature.fix
     assert signature.cite
     assert {name for fix in signature.fix for name in fix.frameworks} <= {*FRAMEWORKS}
-    assert bool(signature.cause_zh) == bool(signature.fix_zh)
+    assert {bool(signature.cause_zh)} == {bool(fix.text_zh) for fix in signature.fix}
 
 
 @pytest.mark.parametrize("name", COMMON)

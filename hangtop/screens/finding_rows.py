@@ -1,0 +1,95 @@
+"""A finding in full: what the log says, its cause, what to do and where that is set, and where that is known from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hangtop import text
+from hangtop.panes.line import BLANK, Row, align, cut
+from hangtop.records.log import Finding, Remedy
+from hangtop.screens.wrap import LABEL_CELLS, wrapped
+
+SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
+FOLLOWS = ("consequence", "summary")
+"""Roles that say nothing of their own where the cause stands above."""
+CHOSEN = ("▸ ", "accent bold")
+"""Before the remedy that `y` copies."""
+_INDENT_CELLS = LABEL_CELLS + 6
+_WHERE_CELLS = 13
+
+
+def cause_of(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
+    """The earliest cause that this consequence or summary only follows; `None` when it must speak for itself."""
+    if finding.role not in FOLLOWS:
+        return None
+    causes = (one for one in findings if one.role == "cause" and one.severity != "hint" and one.attempt == finding.attempt)
+    return next(causes, None)
+
+
+def pastes(finding: Finding) -> list[Remedy]:
+    """The remedies that can be copied."""
+    return [remedy for remedy in finding.remedies if remedy.paste]
+
+
+def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause: Finding | None = None) -> Row:
+    """Id, role, who and how often; and the cause that it follows."""
+    role = SEVERITY_ROLES[finding.severity]
+    facts = [
+        "survived" if finding.severity == "hint" and finding.role == "cause" else finding.role,
+        _who(finding),
+        text.clock(finding.at) if finding.at is not None else "",
+        f"attempt {finding.attempt}" if finding.attempt != attempt else "",
+        f"follows {cause.id}, above" if cause else "",
+    ]
+    row: Row = (
+        CHOSEN if chosen else ("  ", ""),
+        (finding.id, f"{role} bold reverse" if chosen else "muted" if cause else f"{role} bold"),
+        (f"  {'  '.join(fact for fact in facts if fact)}", "muted"),
+    )
+    return cut(row, width)
+
+
+def finding_rows(
+    finding: Finding, width: int, *, chosen: bool, framework: str = "", remedy: Remedy | None = None, copied: bool = False
+) -> list[Row]:
+    """What stands below its head line. `remedy`: the one that `y` copies; `copied`: it was."""
+    rows: list[Row] = [cut((("    ", ""), (text.first_line(finding.text), "ink")), width)]
+    if finding.cause:
+        rows += wrapped(finding.cause, width, label="cause")
+    for number, one in enumerate(finding.remedies, 1):
+        count = f"{number}. " if len(finding.remedies) > 1 else ""
+        rows += wrapped(count + one.text, width, label="fix" if number == 1 else "")
+        if one.paste:
+            rows += _paste_rows(one, width, framework, chosen=chosen and one is remedy)
+            if copied and one is remedy:
+                rows.append(((" " * (_INDENT_CELLS - 2), ""), ("✓ sent to the clipboard of your terminal", "ok")))
+    if finding.cite:
+        rows += wrapped(" · ".join(finding.cite), width, label="known", role="muted")
+    return [*rows, BLANK]
+
+
+def _who(finding: Finding) -> str:
+    """`rank 3`, or how often and on which: `×12 on ranks 0-3 5`."""
+    ranks = finding.ranks or (() if finding.rank is None else (finding.rank,))
+    on = f"rank{'s' if len(ranks) > 1 else ''} {text.rank_ranges(ranks)}" if ranks else ""
+    if finding.count > 1:
+        return f"×{finding.count} on {on}" if on else f"×{finding.count}"
+    return on
+
+
+def _paste_rows(remedy: Remedy, width: int, framework: str, *, chosen: bool) -> list[Row]:
+    """Where it is set, and what to paste there: beside it, or below where a word would break."""
+    where = f"{framework} config" if remedy.where == "config" and framework else remedy.where
+    beside_cells = max(_WHERE_CELLS, text.cells(where) + 2)
+    below = max(map(text.cells, remedy.paste.split())) > width - _INDENT_CELLS - beside_cells
+    lines = text.wrap(remedy.paste, max(20, width - _INDENT_CELLS - (0 if below else beside_cells)))
+    begins = [where, *("" for _ in lines)] if below else [where, *("" for _ in lines[1:])]
+    return [
+        (
+            (" " * (_INDENT_CELLS - 2), ""),
+            CHOSEN if chosen and not number else ("  ", ""),
+            align(begin, text.cells(begin) if below else beside_cells, "muted"),
+            (line, "accent bold" if chosen else "data"),
+        )
+        for number, (begin, line) in enumerate(zip(begins, ["", *lines] if below else lines, strict=True))
+    ]
