@@ -53,7 +53,7 @@ def _parts(view: View) -> dict[str, Row]:
     parts: dict[str, Row] = {"brand": (("hangtop", "muted"),)}
     if log.framework:
         parts["framework"] = ((log.framework, "muted"),)
-    hosts = {rank.host for rank in view.state.ranks.values() if rank.host}
+    hosts = {rank.host for rank in view.ranks if rank.host}
     where = "" if not hosts else f" on {next(iter(hosts))}" if len(hosts) == 1 else f" on {text.some(len(hosts), 'node')}"
     if world := world_of(view):
         parts["host"] = ((text.some(world, "rank") + where, "muted"),)

@@ -160,7 +160,9 @@ def beat(at: float, *, problem: str | None = None) -> Reading:
     )
 
 
-def writer(at: float, *, alive: bool = True, exit_code: int | None = None, behind: int | None = None) -> Reading:
+def writer(
+    at: float, *, alive: bool = True, exit_code: int | None = None, behind: int | None = None, method: str = "generate"
+) -> Reading:
     gone_at = None if alive else at - 60
     who = Writer(
         pid=133_701,
@@ -172,7 +174,7 @@ def writer(at: float, *, alive: bool = True, exit_code: int | None = None, behin
         gone_at=gone_at,
         exit_code=exit_code,
     )
-    return Reading("procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind) if alive else ()))
+    return Reading("procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind, method=method) if alive else ()))
 
 
 def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **more: object) -> Process:
@@ -185,20 +187,21 @@ def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **mo
     return Process(pid=pid, ppid=ppid, command=command, cpu_percent=cpu, rss_bytes=int(rss_g * 2**30), **known)  # type: ignore[arg-type]
 
 
-def tree(at: float, *, behind: int | None = None) -> tuple[Process, ...]:
+def tree(at: float, *, behind: int | None = None, method: str = "generate") -> tuple[Process, ...]:
     """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, the others spin."""
     found = [
         process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
         process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
     ]
     for rank in range(8):
-        method, cpu = ("update_actor", 2.0) if rank == behind else ("generate", 99.0) if behind is None else ("sync_weights", 3.0)
+        does, cpu = ("update_actor", 2.0) if rank == behind else (method, 99.0) if behind is None else ("sync_weights", 3.0)
+        title = f"ray::WorkerDict.{does}" if does else "ray::WorkerDict"
         waits = {"state": "S", "wchan": "futex_wait_queue"} if rank == behind else {}
         found.append(
             process(
                 133_950 + rank,
                 133_701,
-                f"ray::WorkerDict.{method}",
+                title,
                 cpu=cpu,
                 rss_g=38.0,
                 threads=141,
@@ -214,7 +217,7 @@ def tree(at: float, *, behind: int | None = None) -> tuple[Process, ...]:
             process(
                 134_022 + 10 * rank + n,
                 133_950 + rank,
-                f"ray::WorkerDict.{method}",
+                title,
                 cpu=0.0,
                 rss_g=0.3,
                 role="data worker",
@@ -250,7 +253,7 @@ def slow() -> Iterable[Reading]:
     """Quiet for 95 s while the rollout engines load: within their limit."""
     log = verl_log(START, last="rollout_init", silent_s=95.0)
     yield Reading("log", HOST, START, _before_training(log, stages_until("rollout_init", START - 97)))
-    yield writer(START)
+    yield writer(START, method="")
     yield machine(START)
     yield beat(START)
 
@@ -259,7 +262,7 @@ def startup() -> Iterable[Reading]:
     log = verl_log(START, last="rollout_init", silent_s=12.0)
     stages = stages_until("rollout_init", START - 13)
     yield Reading("log", HOST, START, _before_training(log, stages))
-    yield writer(START)
+    yield writer(START, method="")
     yield machine(START)
     yield beat(START)
 
