@@ -84,6 +84,7 @@ class Digest:
         self._writers: dict[Writer, _Writer] = {}
         self._recent = Recent(self._clock)
         self._left_out: frozenset[int] = frozenset()
+        self._detected: tuple[int, frozenset[int]] = (0, frozenset())
         self._floods = Floods(self._index)
         self._swept = -1
         self._heard: tuple[int, float] | None = None
@@ -192,7 +193,11 @@ class Digest:
 
     def _said(self) -> frozenset[int]:
         """Texts that only speak for a framework and have done so: NCCL prints a million."""
-        return frozenset(number for number, detects in self._index.only_detects.items() if self._frameworks.knows(detects))
+        seen = sum(map(len, self._frameworks.seen.values()))
+        if seen != self._detected[0]:
+            only_detect = self._index.only_detects.items()
+            self._detected = (seen, frozenset(number for number, detects in only_detect if self._frameworks.knows(detects)))
+        return self._detected[1]
 
     def _line(self, lines: Lines, span: Span, index: int) -> None:
         line = lines.parse(span, index)

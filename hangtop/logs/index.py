@@ -104,6 +104,10 @@ class Index:
             del self._finders[next(iter(self._finders))]
         return find
 
+    def rest(self) -> None:
+        """There is little to read from now on: the fast scans go, which hold 14 MB each, until they are needed again."""
+        self._finders.clear()
+
     def roles(self, text: str) -> set[Role]:
         """The roles of the known messages in a text."""
         numbers = frozenset(number for number, _, _ in self.scanner.hits(text.encode()))

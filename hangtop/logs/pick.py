@@ -16,9 +16,9 @@ from hangtop.logs.scan import Hit
 FEW, FIRST = 64, 24
 """A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
 
-LARGE = 1 << 20
+LARGE = 256 << 10
 FEW_IN_LARGE, FIRST_IN_LARGE = 8, 3
-"""The same in a block larger than `LARGE`, where older parts of a big file are read."""
+"""The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
 
 
 class Picked(Struct, frozen=True):

@@ -46,19 +46,23 @@ class _Forms:
     """Several forms as one regex, tried in their order. Names of groups are fields of `Prefix`."""
 
     def __init__(self, *patterns: str) -> None:
-        self._fields = [re.compile(pattern).groupindex for pattern in patterns]
         numbered = (_GROUP.sub(rf"(?P<\1_{number}>", pattern) for number, pattern in enumerate(patterns))
         # The empty group at the end of each form is the last one to match: it tells which form it was.
         self._pattern = re.compile("|".join(f"(?:{pattern})(?P<form_{number}>)" for number, pattern in enumerate(numbered)))
+        groups = self._pattern.groupindex
+        # By the number of that empty group: the fields of the form with the numbers of their groups, which are fast to ask.
+        self._fields = {
+            groups[f"form_{number}"]: [(name, groups[f"{name}_{number}"]) for name in re.compile(pattern).groupindex]
+            for number, pattern in enumerate(patterns)
+        }
 
     def match(self, text: str, position: int) -> tuple[int, dict[str, str]] | None:
         """Where the form ends that stands at `position`, and what it says; `None` when none stands there."""
         found = self._pattern.match(text, position)
         if found is None:
             return None
-        number = (found.lastgroup or "")[len("form_") :]
-        said = {name: found[f"{name}_{number}"] for name in self._fields[int(number)]}
-        return found.end(), {name: value for name, value in said.items() if value is not None}
+        fields = self._fields[found.lastindex or 0]
+        return found.end(), {name: value for name, group in fields if (value := found[group]) is not None}
 
 
 _GROUP = re.compile(r"\(\?P<(\w+)>")

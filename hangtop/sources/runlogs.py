@@ -25,7 +25,7 @@ READING_GAP_S = 0.12
 WORK_S = 0.25
 BREATH_S = 0.005
 SLICE_S = 0.05
-COST_TO_GAP = 10.0
+COST_TO_GAP = 20.0
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
@@ -65,12 +65,15 @@ class RunLogs:
         self._look(now)
         self._poll(now)
         yield from self._told(now)
-        self._working = self._work()
+        before, self._working = self._working, self._work()
+        worked = before or self._working
         while self._working and time.monotonic() - began < WORK_S:
             at = now + time.monotonic() - began
             self._poll(at)
             yield from self._told(at)
             self._working = self._work()
+        if worked and not self._working:
+            self._profiles.index.rest()
 
     def close(self) -> None:
         self._changes.close()

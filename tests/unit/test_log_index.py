@@ -1,0 +1,43 @@
+"""One scan for all literals of a catalog, in two sizes: both find the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hangtop.logs.catalog import load
+from hangtop.logs.index import MOST_FINDERS, MUCH, Index
+from hangtop.logs.scan import Hit
+from tests.fakes.genlog import generate
+
+DATA = b"".join(generate(2 * MUCH, seed=9, nasty=True))
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    return Index(load())
+
+
+def test_a_large_block_is_searched_as_a_small_one_is(index: Index) -> None:
+    left_out = frozenset(list(index.only_detects)[:5])
+    assert index.finder(left_out, len(DATA))(DATA) == index.finder(left_out, 0)(DATA)
+
+
+def test_only_a_few_large_scans_are_held_and_none_at_rest(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[frozenset[int]] = []
+    without = index.scanner.without
+
+    def counting(numbers: frozenset[int]) -> Callable[[bytes], list[Hit]]:
+        made.append(numbers)
+        return without(numbers)
+
+    monkeypatch.setattr(index.scanner, "without", counting)
+    index.rest()
+    wanted = [frozenset({number}) for number in range(MOST_FINDERS + 1)]
+    for left_out in (*wanted, *wanted[1:]):
+        index.finder(left_out, MUCH)
+    assert made == wanted
+    index.rest()
+    index.finder(wanted[-1], MUCH)
+    assert made == [*wanted, wanted[-1]]
