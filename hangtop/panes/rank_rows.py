@@ -174,7 +174,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
             any(r.gpu is not None and r.gpu != r.rank for r in ranks),
             Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True),
         ),
-        (len({row.stage for row in rows}) > 1, Column("stage", 14, 4, _stage, snug=True)),
+        (len({row.stage for row in rows if row.stage}) > 1, Column("stage", 14, 4, _stage, snug=True)),
         (True, Column("step", 7, 0, _step, right=True, snug=True)),
         (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
         (True, Column("lag", 4, 0, _lag, right=True, gap=1)),
