@@ -44,7 +44,10 @@ async def _measured() -> list[Row]:
         for _ in range(RUNS):
             for key, taken in keys.items():
                 await settle(pilot, app)
-                taken.append(await _cpu_ms(lambda key=key: pilot.press(key)))
+                before = app.screen
+                taken.append(await _cpu_ms(lambda key=key: _pressed(pilot, key)))
+                assert app.is_running
+                assert app.screen is before
     what = f"{RANKS:,} ranks, GPUs and actors"
     return [
         Row(f"{what}: CPU of a refresh in which all change", median(refreshes[1:]), "ms", REFRESH_MS),
@@ -56,6 +59,11 @@ async def _cpu_ms(work: Callable[[], Awaitable[object]]) -> float:
     began = time.thread_time()
     await work()
     return 1e3 * (time.thread_time() - began)
+
+
+async def _pressed(pilot: Pilot[None], key: str) -> None:
+    await pilot.press(key)
+    await pilot.pause()
 
 
 async def _refreshed(app: HangtopApp, pilot: Pilot[None], step: int) -> None:
