@@ -66,12 +66,13 @@ class Standing(Struct, frozen=True):
 def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True) -> tuple[Standing, ...]:
     """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
 
-    `patient`: who may compute or loop for ever is taken to compute.
+    `patient`: who may compute or loop for ever is taken to compute. Looks from before the last output are of another moment.
     """
     if state.procs is None:
         return ()
     processes = {process.pid: process for process in state.procs.processes}
-    looks = tuple(look for look in state.looks if look.stacks)
+    silent_since = (state.log.last_output_at if state.log is not None else None) or 0.0
+    looks = tuple(look for look in state.looks if look.stacks and look.started_at >= silent_since)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):

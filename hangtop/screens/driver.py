@@ -11,14 +11,22 @@ import sys
 import termios
 from contextlib import suppress
 
+from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 
 class QuickDriver(LinuxDriver):
-    """`leaving` is set by the app before it ends; a suspended app still waits for the thread, because it goes on later."""
+    """`leaving` is set by the app before it ends; a suspended app still waits for the thread, because it goes on later.
+
+    Draws on stdout, where Textual takes stderr: `hangtop … 2>err` must not leave the terminal blank.
+    """
 
     leaving = False
+
+    def __init__(self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._file = sys.__stdout__ or sys.__stderr__
 
     def disable_input(self) -> None:
         if not self.leaving or self.exit_event.is_set():

@@ -307,6 +307,14 @@ def test_no_right_to_read_stacks_gives_stalled_never_an_invented_culprit() -> No
     assert verdict.culprits == ()
 
 
+def test_a_look_from_before_the_silence_is_no_movement() -> None:
+    """Rank 2 worked then and waits for a lock now."""
+    state = four(LOCK)
+    before = replace(four(SAVE).looks[0], ask=9, started_at=NOW - 400)
+    verdict = diagnose(replace(state, looks=(before, *state.looks)), SPEC, NOW)
+    assert (verdict.word, [one.rank for one in verdict.culprits]) == ("hung", [2])
+
+
 def test_stacks_of_an_earlier_process_with_the_same_pid_do_not_count() -> None:
     state = four(LOCK)
     looks = tuple(replace(one, stacks=tuple(replace(stack, started_ticks=6) for stack in one.stacks)) for one in state.looks)
