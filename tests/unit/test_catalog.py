@@ -161,3 +161,12 @@ def test_the_catalog_needs_no_textual_and_compiles_no_regex_of_signatures():
         "assert not [name for name in sys.modules if name.startswith('textual')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_causes_and_fixes_are_told_in_chinese_and_in_english_where_nobody_translated_them():
+    english, chinese = load().signatures, load(lang="zh").signatures
+    assert "显存" in chinese["cuda.oom"].cause
+    assert [fix.set for fix in chinese["cuda.oom"].fix] == [fix.set for fix in english["cuda.oom"].fix]
+    untold = [name for name, signature in english.items() if not signature.cause_zh]
+    assert untold
+    assert all(chinese[name] == english[name] for name in untold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from rich.cells import cell_len
 
 from hangtop import text
 
@@ -125,3 +126,18 @@ def test_nothing_that_steers_a_terminal_gets_through():
 
 def test_counting_words():
     assert [text.some(n, "rank") for n in (0, 1, 8, 1024)] == ["0 ranks", "1 rank", "8 ranks", "1,024 ranks"]
+
+
+def test_sentences_break_between_words_and_chinese_ones_between_characters_within_the_cells():
+    chinese = (
+        "工作进程没了，driver 只看到损失。exit detail 说明原因："
+        "SYSTEM_ERROR / connection error code 2 是被杀或崩溃（内存、段错误）。"
+    )
+    for width in range(12, 60):
+        lines = text.wrap(chinese, width)
+        assert max(cell_len(line) for line in lines) <= width
+        assert "".join(lines).replace(" ", "") == chinese.replace(" ", "")
+        assert not [line for line in lines if line[0] in "，。；：）、"]
+    assert text.wrap("  two words  and more", 9) == ["two words", "and more"]
+    assert text.wrap("/a/path/that/is/too/long x", 10) == ["/a/path/th", "at/is/too/", "long x"]
+    assert text.wrap("", 10) == [""]

@@ -1,0 +1,133 @@
+"""The findings of the verdict page: folded, copied, and in Chinese, whose characters take two cells."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pyte
+import pytest
+from msgspec.structs import replace
+from play import app_on, screen_text, settle
+from rich.cells import cell_len
+from test_terminal import Terminal
+
+from hangtop.app import HangtopApp
+from hangtop.logs.catalog import load
+from hangtop.panes.line import width_of
+from hangtop.records.log import LogReading
+from hangtop.records.reading import Reading
+from hangtop.screens.verdict import VerdictScreen
+
+SIZES = ((80, 24), (120, 40))
+
+
+def in_chinese(log: LogReading) -> LogReading:
+    """The findings as a probe in Chinese sends them, each seen twelve times."""
+    known = load(lang="zh").signatures
+    told = [
+        replace(
+            one,
+            cause=known[one.id].cause,
+            remedies=tuple(fix.remedy() for fix in known[one.id].fixes("verl")),
+            count=12,
+            ranks=(0, 1, 2, 3, 5),
+        )
+        for one in log.findings
+    ]
+    return replace(log, findings=tuple(told))
+
+
+async def findings_page(app: HangtopApp, pilot, feed=None) -> VerdictScreen:  # type: ignore[no-untyped-def]
+    await settle(pilot, app)
+    if feed is not None:
+        feed.put(Reading("log", "n1", app.view.now, in_chinese(app.state.log)))
+    await settle(pilot, app)
+    await pilot.press("enter")
+    await settle(pilot, app)
+    assert isinstance(app.screen, VerdictScreen)
+    return app.screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_chinese_stays_within_the_cells_of_the_screen(size):
+    app, feed, _ = app_on("crashed")
+    async with app.run_test(size=size) as pilot:
+        page = await findings_page(app, pilot, feed)
+        assert "显存" in screen_text(app)
+        for _ in range(3):
+            assert all(width_of(row) <= page.body.size.width for row in page.body.rows)
+            assert all(
+                strip.cell_length == page.body.size.width for strip in map(page.body.render_line, range(page.body.size.height))
+            )
+            await pilot.press("pagedown")
+            await settle(pilot, app)
+
+
+async def test_what_follows_a_cause_is_one_line_until_it_is_chosen():
+    app, feed, _ = app_on("crashed")
+    async with app.run_test(size=(120, 60)) as pilot:
+        await findings_page(app, pilot, feed)
+        assert "×12 on ranks 0-3 5" in screen_text(app)
+        assert "follows cuda.oom, above" in screen_text(app)
+        assert "worker-*-PID.err" not in screen_text(app)
+        await pilot.press("down")
+        await settle(pilot, app)
+        assert "worker-*-PID.err" in screen_text(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_y_copies_the_chosen_fix_and_says_so(size):
+    app, _, _ = app_on("crashed")
+    async with app.run_test(size=size) as pilot:
+        await findings_page(app, pilot)
+        assert "verl config" in screen_text(app)
+        assert "verl-project/verl#302" in screen_text(app) or size == (80, 24)
+        await pilot.press("right", "y")
+        await settle(pilot, app)
+        assert app.clipboard == "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+        assert "✓ sent to the clipboard" in screen_text(app)
+        await pilot.press("left")
+        await settle(pilot, app)
+        assert "✓ sent" not in screen_text(app)
+
+
+PLAY = """
+import asyncio, sys
+from msgspec.structs import replace
+sys.path[:0] = [{here!r}]
+import play_in_terminal, test_findings
+real = play_in_terminal.session
+def session(name):
+    spec, readings, at = real(name)
+    log = lambda one: replace(one, value=test_findings.in_chinese(one.value)) if one.source == "log" else one
+    return spec, [log(one) for one in readings], at
+play_in_terminal.session = session
+play_in_terminal.main("crashed", "--calm")
+"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_real_terminal_shows_chinese_where_it_belongs(size, tmp_path):
+    columns, lines = size
+    program = tmp_path / "play.py"
+    program.write_text(PLAY.format(here=str(Path(__file__).parent)))
+    screen = pyte.Screen(columns, lines)
+    stream = pyte.ByteStream(screen)
+    with Terminal(sys.executable, str(program), size=size, PYTHONPATH=os.pathsep.join(sys.path)) as terminal:
+        ends_at = time.monotonic() + 30
+        pressed = False
+        while time.monotonic() < ends_at and "显存" not in "".join(screen.display).replace(" ", ""):
+            stream.feed(terminal.read(0.3))
+            if not pressed and "CRASHED" in "".join(screen.display):
+                terminal.press(b"\r")
+                pressed = True
+        stream.feed(terminal.read(0.5))
+        shown = screen.display
+        assert any("cause" in line and "显存" in line for line in shown)
+        rule = next(line for line in shown if "Findings" in line)
+        assert rule.rstrip().endswith("──")
+        assert all(cell_len(line.rstrip()) <= columns for line in shown)
+        assert any("减小" in line for line in shown)
