@@ -44,9 +44,16 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
         return first
     if told.launch is None:
         return Refusal(told.problem or "how it was started is not known")
-    plain = logs[0] if len(logs) == 1 and logs[0] != "-" and not set("*?[").intersection(logs[0]) else None
-    made = plan(state, told.launch, me, plain)
+    made = plan(state, told.launch, me, _output(state.procs, logs))
     return made if isinstance(made, Refusal) else stop.doubted(made, verdict if made.targets else None)
+
+
+def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
+    """Where the output goes when it went to no file: to the watched log, or beside one that the run writes itself."""
+    if len(logs) != 1 or logs[0] == "-" or set("*?[").intersection(logs[0]):
+        return None
+    itself = procs is not None and any(writer.alive and writer.via is None and writer.paths for writer in procs.writers)
+    return f"{logs[0]}.out" if itself else logs[0]
 
 
 def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan | Refusal:

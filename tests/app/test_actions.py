@@ -15,8 +15,10 @@ import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
 
+from hangtop import launches
 from hangtop.app import HangtopApp
-from hangtop.records.ask import Ask, LeftoversAsk, StacksAsk
+from hangtop.records.ask import Ask, LaunchAsk, LeftoversAsk, StacksAsk
+from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Spared
 from hangtop.records.process import Process, ProcessReading
@@ -315,3 +317,30 @@ async def test_c_waits_for_the_look_and_wants_its_word_typed(tmp_path: Path):
         await pilot.press("right", "enter")
         assert segment.exists()
         assert app.screen is app.watch_screen
+
+
+async def test_r_shows_what_will_be_started_and_digits_choose_its_environment(tmp_path: Path):
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(150, 50)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("r")
+            ask = app.feed.questions[-1]
+            assert isinstance(ask, LaunchAsk)
+            assert ask.pid == processes[0].pid
+            environ_file = launches.keep_environ({})
+            argv = (sys.executable, "-c", WILLING)
+            known = Launch(argv, "/", environ_file, ask.pid, ask.start_ticks, 1.0, str(tmp_path / "train.log"))
+            app.feed.put(Reading("launch", "n1", app.now(), LaunchReading(ask.ask, known)))
+            await settle(pilot, app)
+            await pilot.pause(0.4)
+            text = screen_text(app)
+            assert "Restart the run: stop 1 process, start attempt 2" in text
+            assert "NCCL_DEBUG=INFO" not in text
+            await pilot.press("1")
+            assert "NCCL_DEBUG=INFO" in screen_text(app)
+            await pilot.press("1")
+            assert "NCCL_DEBUG=INFO" not in screen_text(app)
+            await pilot.press("enter")
+            assert app.screen is app.watch_screen
+            assert alive(processes[0])

@@ -20,13 +20,14 @@ def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
 
 
 def descendants(children: Children, pid: int) -> list[int]:
-    """The process and all below it, parents before children, depth first."""
-    line: list[int] = []
+    """The process and all below it, parents before children, depth first. Old lines beside new ones can be a ring."""
+    line: dict[int, None] = {}
     stack = [pid]
     while stack:
-        line.append(stack.pop())
-        stack.extend(reversed(children.get(line[-1], ())))
-    return line
+        if (one := stack.pop()) not in line:
+            line[one] = None
+            stack.extend(reversed(children.get(one, ())))
+    return list(line)
 
 
 def with_launchers(stats: Mapping[int, Stat], pids: Iterable[int], is_launcher: Callable[[int], bool]) -> list[int]:

@@ -1,0 +1,251 @@
+"""Runs that hangtop starts, and starts again: real processes, real terminals, real environments."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hangtop import launches
+from hangtop.actions import restart
+from hangtop.actions.launching import LaunchError, launch
+from hangtop.actions.performer import perform
+from hangtop.actions.presets import presets
+from hangtop.actions.stop import Myself
+from hangtop.model import RunState
+from hangtop.records.ask import LaunchAsk
+from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.process import ProcessReading
+from hangtop.sources.launch import LaunchSource
+from hangtop.sources.processes import ProcessSource, open_table
+from hangtop.spec import WatchSpec
+from tests.fakes.processes import eventually
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+
+PROGRAM = """
+import os, sys, time
+print("attempt", os.environ.get("NCCL_DEBUG", "-"), os.environ.get("MY_TOKEN", "-"), os.getcwd(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_book(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@contextmanager
+def launched(*argv: str, log: Path, cwd: Path | None = None) -> Iterator[Launch]:
+    """A run under a runner; its session, and that of the runner, are killed at the end."""
+    known = launch(Start(argv, str(cwd or log.parent), str(log)))
+    try:
+        yield known
+    finally:
+        end(known)
+
+
+def end(known: Launch) -> None:
+    """The run leads a session of its own; the runner ends with it."""
+    table = open_table()
+    table.refresh((known.pid,))
+    stat = table.stats.get(known.pid)
+    if stat is not None and stat.start_ticks == known.start_ticks:
+        with suppress(ProcessLookupError):
+            os.killpg(known.pid, signal.SIGKILL)
+    eventually(lambda: (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code is not None, "the end of it")
+
+
+def test_the_log_gets_what_was_printed_and_nothing_else(tmp_path: Path) -> None:
+    program = (
+        "import sys; print('one'); print('two\\rthree', file=sys.stderr); print(repr(sys.stdin.read()), sys.stdout.isatty())"
+    )
+    log = tmp_path / "train.log"
+    log.write_text("of an older run\n")
+    with launched(sys.executable, "-c", program, log=log) as known:
+        ended = eventually(
+            lambda: now if (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code is not None else None
+        )
+    assert ended.exit_code == 0
+    assert log.read_bytes() == b"of an older run\none\ntwo\rthree\n'' True\n"
+
+
+def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    starter = (
+        "import sys; from hangtop.actions.launching import launch; from hangtop.records.plan import Start;"
+        "print(launch(Start((sys.executable, '-c', sys.argv[2]), '/', sys.argv[1])).pid, flush=True);"
+        "import time; time.sleep(600)"
+    )
+    argv = [sys.executable, "-c", starter, str(log), PROGRAM]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
+    process.stdout.close()
+    table = open_table()
+    table.refresh(())
+    stat = table.stats[pid]
+    known = launches.of_process(pid, stat.start_ticks)
+    assert known is not None
+    try:
+        eventually(lambda: log.exists() and b"attempt - -" in log.read_bytes())
+        assert stat.session == pid
+        assert table.stats[pid].state not in "ZX"
+    finally:
+        end(known)
+    assert launches.of_process(pid, stat.start_ticks).exit_code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "said"),
+    [(("no-such-program",), "/", "no-such-program"), ((sys.executable,), "/no/such/folder", "/no/such/folder")],
+)
+def test_what_cannot_be_started_is_said_in_one_line(tmp_path: Path, argv: tuple[str, ...], cwd: str, said: str) -> None:
+    with pytest.raises(LaunchError, match="No such file or directory") as raised:
+        launch(Start(argv, cwd, str(tmp_path / "train.log")))
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_full_disk_does_not_hold_up_the_run(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    program = f"print('x' * 1_000_000, flush=True); open({str(done)!r}, 'w').close()"
+    known = launch(Start((sys.executable, "-c", program), str(tmp_path), "/dev/full"))
+    try:
+        eventually(done.exists, "the end of a program whose output nobody can write")
+    finally:
+        end(known)
+
+
+def test_the_environment_is_kept_for_us_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hf_secret")
+    with launched(sys.executable, "-c", PROGRAM, log=tmp_path / "train.log") as known:
+        place = Path(known.environ_file)
+        assert place.stat().st_mode & 0o777 == 0o600
+        assert place.parent.stat().st_mode & 0o777 == 0o700
+        assert launches.environ_of(known.environ_file)["MY_TOKEN"] == "hf_secret"
+        assert b"hf_secret" not in msgspec.json.encode(known)
+
+
+def watch(log: Path) -> RunState:
+    """The state once the process source knows the run."""
+    source = ProcessSource(WatchSpec(logs=(str(log),)))
+
+    def look() -> RunState | None:
+        for value in source.read(time.time()):
+            if isinstance(value, ProcessReading) and value.processes:
+                return RunState(procs=value)
+        return None
+
+    return eventually(look, "a process of the run")
+
+
+def asked(log: Path, state: RunState) -> LaunchReading:
+    source = LaunchSource(WatchSpec(logs=(str(log),)))
+    (reading,) = source.answer(restart.launch_ask(state, 1), time.time())
+    assert isinstance(reading, LaunchReading)
+    return reading
+
+
+ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
+
+
+def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: Path) -> None:
+    """Read from the living process: argv with blanks, folder, environment, where its output goes; then a preset on top."""
+    log = tmp_path / "train.log"
+    environ = {**os.environ, "MY_TOKEN": "hf_secret value"}
+    with log.open("wb") as output:
+        argv = [sys.executable, "-c", PROGRAM, "a b"]
+        old = subprocess.Popen(argv, stdout=output, cwd=tmp_path, env=environ, start_new_session=True)
+    new: Launch | None = None
+    try:
+        eventually(lambda: b"attempt" in log.read_bytes())
+        state = watch(log)
+        told = asked(log, state)
+        assert b"hf_secret" not in msgspec.json.encode(told)
+        plan = restart.answered(state, told, ME, None, (str(log),))
+        assert isinstance(plan, Plan)
+        assert [target.pid for target in plan.targets] == [old.pid]
+        plan = restart.with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
+        steps = list(perform(plan, open_table()))
+        assert old.wait(10) == -signal.SIGTERM
+        assert [step.kind for step in steps][-1] == "proof"
+        new = launches.latest(str(log))
+        assert new is not None
+        assert new.attempt == 2
+        lines = eventually(lambda: now if len(now := log.read_text().splitlines()) == 2 else None)
+        assert lines == [f"attempt - hf_secret value {tmp_path}", f"attempt INFO hf_secret value {tmp_path}"]
+        again = asked(log, watch(log))
+        assert again.launch == new
+        assert launches.environ_of(new.environ_file).get("NCCL_DEBUG") is None
+    finally:
+        if old.poll() is None:
+            os.killpg(old.pid, signal.SIGKILL)
+            old.wait(10)
+        if new is not None:
+            end(new)
+
+
+def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its supervisor starts it again: a second run beside it would fight for GPUs and ports."""
+    from hangtop.actions import ending
+
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 20.0)
+    log = tmp_path / "train.log"
+    run = "import sys, time; f = open(sys.argv[1], 'a'); print('x', file=f, flush=True); time.sleep(600)"
+    supervisor = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-c', {run!r}, sys.argv[1]])"
+    process = subprocess.Popen([sys.executable, "-c", supervisor, str(log)], start_new_session=True)
+    try:
+        eventually(lambda: log.exists() and log.stat().st_size)
+        state = watch(log)
+        told = asked(log, state)
+        first = restart.top(state.procs)
+        assert first is not None
+        assert not isinstance(first, Refusal)
+        plan = restart.answered(state, told, ME, None, (str(log),))
+        assert isinstance(plan, Plan)
+        assert any("may go on with its next line" in warning for warning in plan.warnings)
+        steps = list(perform(plan, open_table()))
+        assert steps[-1].kind == "failed"
+        assert "nothing was started" in steps[-1].text
+        assert launches.latest(str(log)) is None
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+def test_a_run_that_is_gone_and_was_not_started_by_hangtop_is_refused(tmp_path: Path) -> None:
+    (reading,) = LaunchSource(WatchSpec(logs=(str(tmp_path / "train.log"),))).answer(LaunchAsk(1), time.time())
+    assert isinstance(reading, LaunchReading)
+    refused = restart.answered(RunState(), reading, ME, None, ())
+    assert isinstance(refused, Refusal)
+    assert "hangtop did not start it" in refused.why
+
+
+def test_from_the_shell_a_command_after_two_dashes_is_run_and_watched(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    command = [sys.executable, "-m", "hangtop", "--log", str(log), "--plain", "--", sys.executable, "-c", PROGRAM, "--log"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as shown:
+        known = None
+        try:
+            known = eventually(lambda: launches.latest(str(log)), "the start of the run")
+            eventually(lambda: b"attempt" in log.read_bytes())
+            assert known.argv[-1] == "--log"
+        finally:
+            os.killpg(shown.pid, signal.SIGKILL)
+            if known is not None:
+                table = open_table()
+                table.refresh(())
+                assert table.stats[known.pid].state not in "ZX"
+                end(known)
