@@ -100,7 +100,7 @@ def alive(case: Case) -> Verdict | None:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
     waiting = f"; {_count(peers)} wait{_s(peers)} for it" if peers else ""
     sure = growing is not None or computing or any(not one.doubted for one in working)
-    advice = "Do not kill it." if sure else "It works, or does the same for ever: that shows if it goes on."
+    advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
     return _slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence))
 
 
