@@ -57,7 +57,7 @@ ACT: tuple[Key, ...] = (
     Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
     Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True, live=True),
     Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),
-    Key("r", "r", "act('restart')", "restart", "stop the run and start it again, with more debugging", dangerous=True, live=True),
+    Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True, live=True),
 )
 """What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 
