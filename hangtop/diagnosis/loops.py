@@ -29,8 +29,9 @@ def surely_loops(process: Process, known: Doing, stacks: Looks, sources: Sources
         return False
     if (process.cpu_percent or 0.0) < WORTH_A_CORE and not known.thread.runs:
         return False
-    loops = {_loop(seen, sources) for _, stack in stacks if (seen := doing(stack))}
-    return loops in ({"waits"}, {"endless"}) and not _does_more(process)
+    looks = [seen for _, stack in stacks if (seen := doing(stack))]
+    loops = {_loop(seen, sources) for seen in looks if _is_read(seen, sources)}
+    return loops in ({"waits"}, {"endless"}) and len({seen.function for seen in looks}) == 1 and not _does_more(process)
 
 
 def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
@@ -72,6 +73,13 @@ def _does_more(process: Process) -> bool:
     own_percent = process.cpu_percent or 0.0
     busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > own_percent + WORTH_A_CORE
     return busy_children or own_percent > MORE_THAN_A_CORE or (recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S)
+
+
+def _is_read(known: Doing, sources: Sources) -> bool:
+    """Whether the source around the user's innermost line is known: it comes a moment after the stacks."""
+    inner = next(iter(own(known.thread.frames)), None)
+    place = None if inner is None else known.thread.frames[inner]
+    return place is None or any((one.file, one.at) == (place.file, place.line) for one in sources)
 
 
 def _loop(known: Doing, sources: Sources) -> Loop | None:

@@ -117,6 +117,15 @@ def looping(loop: Any, stack: Thread = SPIN, silence_s: float = 200, busy_childr
     return replace(state, looks=tuple(replace(one, excerpts=(excerpt,)) for one in state.looks))
 
 
+def half_read() -> RunState:
+    state = looping("endless")
+    other = replace(SPIN, frames=(Frame("poll_flag", USER, 69), STEP))
+    last = replace(
+        state.looks[1], stacks=tuple(replace(one, threads=(other,)) if one.pid == 102 else one for one in state.looks[1].stacks)
+    )
+    return replace(state, looks=(state.looks[0], last))
+
+
 def p2p() -> RunState:
     return run({0: ALL_REDUCE, 1: PAIR, 2: PAIR, 3: ALL_REDUCE}, tuple(process(rank) for rank in range(4)))
 
@@ -153,6 +162,7 @@ def wrong_port() -> RunState:
     [
         pytest.param(four(LOCK), "hung", "cpu_collective", [2], id="a lock, its peers wait"),
         pytest.param(looping("endless"), "hung", "python_loop", [2], id="a loop that its source shows to be endless"),
+        pytest.param(half_read(), "hung", "python_loop", [2], id="the source of its other line is not read yet"),
         pytest.param(looping("waits"), "hung", "python_loop", [2], id="a busy wait"),
         pytest.param(looping(None), "slow", None, [], id="one line of C code, or a long loop: it may work"),
         pytest.param(looping(None, silence_s=400), "hung", "python_loop", [2], id="in one line for three limits"),

@@ -267,7 +267,7 @@ def main() -> int:
     parser.add_argument("--step", type=int, default=6, help="0: while the model loads")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--step-s", type=float, default=0.15)
-    parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--announce", default="", help="what the ranks say before it goes wrong")
     parser.add_argument("--folder", default=".")
     args = parser.parse_args()

@@ -503,7 +503,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--step-s", type=float, default=0.15)
     parser.add_argument("--at", choices=["dataset", "init", "model", "train", "save"], default="train")
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--missing", type=int, nargs="*", default=[], help="ranks that are never started")
     parser.add_argument("--no-reap", dest="reap", action="store_false")
     parser.add_argument("--folder", default=".")

@@ -230,7 +230,7 @@ def main() -> int:
     parser.add_argument("--rank", type=int, nargs="*", default=[2])
     parser.add_argument("--step", type=int, default=6)
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--missing", type=int, nargs="*", default=[])
     parser.add_argument("--folder", default=".")
     args = parser.parse_args()

@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--bad", type=int, nargs="*", default=[2])
     parser.add_argument("--step", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=40.0)
+    parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--folder", default=".")
     args = parser.parse_args()
     if args.rank is None and "RANK" in os.environ:
