@@ -15,7 +15,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hangtop.diagnosis.ray import odd_actors, stale_since, troubles, wishes
+from hangtop.model import RunState, fold
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
+from hangtop.records.reading import Reading
+from hangtop.sources import open_source
 from hangtop.sources.ray import RaySource
 from hangtop.spec import WatchSpec
 from tests.fakes.ray_cluster import RealRay, missing, real_ray
@@ -184,13 +187,21 @@ def test_check_names_the_rank_that_stays_behind(head, play):
     assert said["sources"]["ray"]["ok"]
 
 
-def test_check_tells_the_true_step_of_each_rank_from_its_own_file(head, play):
+def test_each_rank_has_the_step_that_its_own_file_tells(head, play):
     log = head.folder / "bars.log"
     play("bars.py", "3", "1", str(log), until="BARS DRAWN")
-    command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "8", "--wait", "30", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    said = json.loads(done.stdout)
-    assert {rank["rank"]: rank["step"] for rank in said["ranks"]} == {0: 9, 1: 2, 2: 9}, said["headline"]
+    spec = WatchSpec(logs=(str(log),))
+    sources = [open_source(name, spec) for name in ("procs", "ray", "log")]
+    state, end = RunState(), time.monotonic() + 60.0
+    while (steps := {number: rank.step for number, rank in state.ranks.items()}) != {0: 9, 1: 2, 2: 9}:
+        assert time.monotonic() < end, steps
+        for source in sources:
+            for value in source.read(time.time()):
+                state = fold(state, Reading(source.name, "here", time.time(), value))
+        time.sleep(0.2)
+    assert [file.path for file in state.log.files] == [str(log)]
+    for source in sources[1:]:
+        source.close()
 
 
 def test_two_clusters_on_one_machine_are_told_apart(head, watch):
