@@ -22,6 +22,7 @@ _KEPT_WRITERS = 4_096
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
+_QUOTED = re.compile(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
 
 # A message may name another process than the one that prints it.
@@ -209,8 +210,8 @@ def _is_error(signature: Signature) -> bool:
 
 
 def _is_quoted(text: str) -> bool:
-    """A log that is quoted inside the log: `> 2026-01-11 … Error`, `| Traceback …`."""
-    return text[:2] in ("> ", "| ", ">>") and text[2:].lstrip()[:1] in tuple("0123456789[(T")
+    """A log that is quoted inside the log: `> 2026-01-11 … Error`, `| Traceback …`, `> torch.OutOfMemoryError: …`."""
+    return text[:2] in ("> ", "| ", ">>") and _QUOTED.match(text, 2) is not None
 
 
 def _said(line: Line, lines: Lines, span: Span) -> Said | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.index import Index
@@ -236,3 +238,27 @@ def test_a_crash_and_a_new_start_are_two_attempts_even_without_a_banner() -> Non
     reading = read(start + rank_steps(1, 9) + OOM + start + rank_steps(1, 6))
     assert (reading.attempt, reading.progress.step) == (2, 6)
     assert {finding.attempt for finding in reading.findings} == {1}
+
+
+ERROR = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"Question: why do I get {ERROR}?",
+        f"Generated text: {ERROR} means that",
+        f"[rank0]: sample 3: 'user: {ERROR} assistant: restart'",
+        f"samples: [{{'role': 'user', 'content': 'Why {ERROR}?'}}]",
+        f"INFO:root:completion='it says {ERROR}' reward=0.1",
+        f"(Rollout pid=7) prompt: ['{ERROR}'] output: restart",
+        f"> {ERROR}",
+    ],
+)
+def test_prompts_and_answers_in_the_usual_forms_are_no_messages(said: str) -> None:
+    assert ids(read(lines("step {i}/9 loss 0.5\n", 3) + said + "\n")) == []
+
+
+@pytest.mark.parametrize("said", [ERROR, f"[rank0]: {ERROR}", f"Error in user code, prompt='x': {ERROR}", f"worker 3: {ERROR}"])
+def test_an_error_beside_such_words_is_still_a_message(said: str) -> None:
+    assert ids(read(lines("step {i}/9 loss 0.5\n", 3) + said + "\n")) == ["cuda.oom"]
