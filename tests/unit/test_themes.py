@@ -58,7 +58,7 @@ def test_an_ansi_theme_keeps_its_hierarchy_by_dimming():
 def test_a_broken_theme_is_named_with_what_is_wrong(tmp_path, text, said):
     path = tmp_path / "theme.toml"
     path.write_text(text)
-    with pytest.raises(ThemeError, match="theme.toml") as caught:
+    with pytest.raises(ThemeError, match=r"theme\.toml") as caught:
         load_palette(path)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
