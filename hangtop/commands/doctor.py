@@ -13,7 +13,7 @@ from typing import TextIO
 
 import msgspec
 
-from hangtop.doctor import environment, machine, network, observed, packages
+from hangtop.doctor import environment, host, machine, network, observed, packages
 from hangtop.doctor.check import Check, Checker, Subject
 
 DEADLINE_S = 9.5
@@ -21,6 +21,8 @@ CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
     "packages": packages.versions,
     "disk": machine.disks,
+    "quota": host.quota,
+    "clock": host.clock,
     "shared memory": machine.shared_memory,
     "memory": machine.memory,
     "limits": machine.limits,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from hangtop import clock
 from hangtop.diagnosis import ray as ray_words
 from hangtop.diagnosis.gpu import BAD, facts
+from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
@@ -18,16 +21,34 @@ from hangtop.text import size
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0
+COMPAT = "/usr/local/cuda/compat"
 HELD_BYTES = 512 * 2**20
 """Memory that no process of a GPU explains, or that someone holds before the start (NVRx waits for 512 MB)."""
 
 
-def observed(_: Subject) -> Iterator[Check]:
+def observed(subject: Subject) -> Iterator[Check]:
     """Look once through a probe, so that a sick driver can be left alone with it."""
     state = asyncio.run(_look())
     yield from _gpus(state)
     yield from _leftovers(state)
     yield from _ray(state)
+    yield from _pairs(state, subject)
+
+
+def _pairs(state: RunState, subject: Subject) -> Iterator[Check]:
+    """What is installed against what runs."""
+    drivers = {node.reading.driver for node in state.gpus.values()}
+    clusters = {cluster.api.version for reading in state.ray.values() for cluster in reading.clusters}
+    if not drivers and not clusters:
+        return
+    try:
+        installed = packages.installed(subject.python)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return  # `packages.versions` says why
+    for version in drivers:
+        yield from pairs.driver(installed, version, has_compat=Path(COMPAT).exists())
+    for version in clusters:
+        yield from pairs.ray(installed, version)
 
 
 async def _look() -> RunState:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.commands import doctor
-from hangtop.doctor import environment, machine, network, packages
+from hangtop.doctor import environment, host, machine, network, packages, pairs
 from hangtop.doctor.check import Check, Subject
 
 
@@ -172,3 +172,61 @@ def test_a_tiny_file_system(place: str, size: str, check: str, status: str) -> N
     env = {**os.environ, "CODE": code}
     done = subprocess.run((*PRIVATE, "sh", "-c", shell), capture_output=True, text=True, env=env, check=True)
     assert done.stdout.strip() == status
+
+
+@pytest.mark.parametrize(
+    ("installed", "driver", "status"),
+    [
+        ({"torch": "2.7.0+cu128"}, "570.86.10", "ok"),
+        ({"torch": "2.7.0+cu128"}, "470.57.02", "fail"),
+        ({"torch": "2.9.0", "nvidia-cuda-runtime": "13.0.48"}, "550.54.15", "fail"),
+        ({"torch": "2.6.0", "nvidia-cuda-runtime-cu12": "12.4.127"}, "550.54.15", "ok"),
+        ({"torch": "2.6.0+cpu", "nvidia-cuda-runtime-cu12": "12.4.127"}, "470.57.02", None),
+        ({"torch": "2.6.0"}, "470.57.02", None),
+        ({"torch": "2.6.0+cu124"}, None, None),
+    ],
+)
+def test_torch_and_the_driver_fit_as_far_as_both_are_known(
+    installed: dict[str, str], driver: str | None, status: str | None
+) -> None:
+    checks = list(pairs.driver(installed, driver, has_compat=False))
+    assert [check.status for check in checks] == ([status] if status else [])
+    assert {check.status for check in pairs.driver(installed, driver, has_compat=True)} <= {"ok", "warn"}
+
+
+def test_another_ray_than_the_clusters_fails() -> None:
+    assert [check.status for check in pairs.ray({"ray": "2.40.0"}, "2.40.0")] == ["ok"]
+    check = next(pairs.ray({"ray": "2.40.0"}, "2.52.1"))
+    assert (check.status, check.mend) == ("fail", "pip install 'ray==2.52.1'")
+    assert not list(pairs.ray({}, "2.52.1"))
+    assert not list(pairs.ray({"ray": "2.40.0"}, ""))
+
+
+def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "quota"
+    program.write_text(
+        "#!/bin/sh\ncat <<'EOF'\nDisk quotas for user ann (uid 1000): \n"
+        "     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace\n"
+        "nas:/home 1048576* 1000000 2000000 6days 12 0 0\n/dev/sda1 10 1000 2000 5 0 0\n/dev/sdb1 10 0 0 5 0 0\nEOF\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert [(check.status, check.detail.split()[-1]) for check in host.quota(subject())] == [
+        ("fail", "nas:/home"),
+        ("ok", "/dev/sda1"),
+    ]
+    program.unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not list(host.quota(subject()))
+    assert not list(host.clock(subject()))
+
+
+@pytest.mark.parametrize(("word", "status"), [("yes", ["ok"]), ("no", ["warn"]), ("", [])])
+def test_a_clock_that_nothing_keeps_right_warns(
+    word: str, status: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "timedatectl"
+    program.write_text(f"#!/bin/sh\necho {word}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert [check.status for check in host.clock(subject())] == status
