@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+import psutil
 
 HERE = Path(__file__).parent
 STALL_S = 8.0
@@ -108,9 +109,20 @@ def play(scenario: Scenario, folder: Path) -> Result:
             answers.append(_check(log, scenario.stall_s))
         return Result(scenario, tuple(answers))
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(run.pid, signal.SIGKILL)
-        run.wait()
+        _end(run)
+
+
+def _end(run: subprocess.Popen[bytes]) -> None:
+    """The whole run: its group, and below it those that have a session of their own, as torchrun's ranks have."""
+    below: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        below = psutil.Process(run.pid).children(recursive=True)
+    with suppress(ProcessLookupError):
+        os.killpg(run.pid, signal.SIGKILL)
+    for process in below:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()  # psutil looks at the start time again
+    run.wait()
 
 
 def _wait_for(mark: Path) -> None:
