@@ -19,11 +19,11 @@ def main(names: Sequence[str]) -> int:
         print(f"no scenario is named {', '.join(unknown)}; there are: {', '.join(one.name for one in known)}", file=sys.stderr)
         return 2
     wanted = [one for one in known if not names or one.name in names]
-    print(f"{'scenario':<20}{'verdict':<10}{'kind':<16}{'culprits':<12}{'s':>5}  judged")
+    print(f"{'scenario':<25}{'verdict':<10}{'kind':<16}{'culprits':<12}{'s':>5}  judged")
     results: list[Result] = []
     for scenario in wanted:
         if scenario.needs and find_spec(scenario.needs) is None:
-            print(f"{scenario.name:<20}skipped: needs {scenario.needs}")
+            print(f"{scenario.name:<25}skipped: needs {scenario.needs}")
             continue
         with TemporaryDirectory(prefix="hangtop-scenario-", ignore_cleanup_errors=True) as folder:
             results.append(play(scenario, Path(folder)))
@@ -50,7 +50,7 @@ def line(result: Result) -> str:
         wrong.append(f"culprits should be {list(wants.culprits)}")
     culprits = ",".join(str(one) for one in first.culprits)
     judged = "; ".join(wrong) or "right"
-    said = f"{wants.name:<20}{first.verdict:<10}{first.kind or '-':<16}{culprits:<12}{result.seconds:>5.1f}"
+    said = f"{wants.name:<25}{first.verdict:<10}{first.kind or '-':<16}{culprits:<12}{result.seconds:>5.1f}"
     return f"{said}  {judged}  | {first.headline}"
 
 
