@@ -15,7 +15,7 @@ from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.verdict import EXIT_CODES, Verdict
-from hangtop.report import report
+from hangtop.report import ordered, report
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
 from hangtop.text import duration
@@ -69,9 +69,19 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:
-        out.write("\n".join((*text(verdict), *notes(case))) + "\n")
+        out.write("\n".join((*text(verdict), *cure(case, verdict), *notes(case))) + "\n")
     out.flush()
     return EXIT_CODES[verdict.word]
+
+
+def cure(case: Case, verdict: Verdict) -> list[str]:
+    """Cause and fixes of the message that the verdict rests on: the first of this attempt. Nothing while all is well."""
+    told = [one for one in ordered(case.findings) if one.cause and one.severity != "hint"]
+    if verdict.word in ("running", "slow", "finished", "blind") or not told:
+        return []
+    fixes = [f"  {number}. {remedy.line()}" for number, remedy in enumerate(told[0].remedies, 1)]
+    cause = [f"  {told[0].id}: {told[0].cause}"] if told[0].cause != verdict.detail else [f"  {told[0].id}"]
+    return [*cause, *fixes]
 
 
 def notes(case: Case) -> list[str]:

@@ -21,6 +21,8 @@ DEBUG_ONLY = {
 }
 """Good for a test, a brake when they stay (NCCL docs: debugging variables should not be left set)."""
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
+GATED = ("meta-llama/", "google/gemma", "mistralai/", "black-forest-labs/FLUX")
+"""Their models are given to accounts that accepted a licence. Seen in the name only: the hub is not asked."""
 DATA_ENDINGS = (".json", ".jsonl", ".parquet", ".csv", ".yaml", ".yml", ".toml", ".py", ".sh", ".arrow", ".safetensors")
 
 
@@ -51,6 +53,11 @@ def hub(subject: Subject) -> Iterator[Check]:
     else:
         yield ok("hub", "offline", "not set")
     home = Path(subject.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface")))
+    gated = sorted({word for word in subject.command for name in GATED if name in word and not os.path.exists(word)})
+    if gated and "HF_TOKEN" not in subject.environ and not (home / "token").exists():
+        yield Check(
+            "hub", "gated model", "warn", f"{gated[0]} asks for an accepted licence, and there is no token", "hf auth login"
+        )
     held = [lock for lock in sorted(home.glob("datasets/*.lock"))[:500] if _is_held(lock)]
     if held:
         yield Check(

@@ -230,3 +230,10 @@ def test_a_clock_that_nothing_keeps_right_warns(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert [check.status for check in host.clock(subject())] == status
+
+
+def test_a_gated_model_without_a_token_warns(tmp_path: Path) -> None:
+    where = subject("train", "model=meta-llama/Llama-3.1-8B", HF_HOME=str(tmp_path))
+    assert found(environment.hub(where), "gated model").status == "warn"
+    (tmp_path / "token").write_text("x")
+    assert "gated model" not in [check.title for check in environment.hub(where)]
