@@ -25,6 +25,9 @@ ASCII_SIGNS = str.maketrans(
     }
 )  # fmt: skip
 
+DAY_SHOWN_S = 20 * 3600
+"""A clock time this long ago may be of another day."""
+
 
 def printable(text: str) -> str:
     """The last guard before the terminal: what could steer it (controls, text direction) becomes `?`. Sources clean before."""
@@ -95,6 +98,13 @@ def coarse(seconds: float) -> float:
 def clock(at: float | None) -> str:
     """Local wall-clock time of a moment, `10:04:24`."""
     return "--:--:--" if at is None else time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def moment(at: float | None, now: float) -> str:
+    """As `clock`; with the day where that is not today's: `17 Nov 15:27:27`."""
+    if at is None or now - at < DAY_SHOWN_S:
+        return clock(at)
+    return time.strftime("%d %b %H:%M:%S", time.localtime(at))
 
 
 def size(count: int | None) -> str:

@@ -12,6 +12,7 @@ from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.verdict import StageNow
 from hangtop.spec import WatchSpec
+from hangtop.text import moment
 
 LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0
@@ -63,6 +64,11 @@ class Case(Struct, frozen=True):
             return None
         since_s = None if self.stage.at is None else max(0.0, self.now - self.stage.at)
         return StageNow(self.stage.id, self.stage.title, since_s, self.limit.stalled_s)
+
+    @property
+    def silent_since(self) -> str:
+        """When the last output came, as a moment: verdicts name no ages, so that they stand still."""
+        return moment(self.log.last_output_at, self.now)
 
     @property
     def where(self) -> str:

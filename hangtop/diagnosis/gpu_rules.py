@@ -54,7 +54,7 @@ def spins(case: Case) -> Verdict | None:
     who = f"rank {ranks} does not" if ranks else "none stands out"
     return Verdict(
         word="hung",
-        headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {clock(case.log.last_output_at)}.",
+        headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {case.silent_since}.",
         refute="their power rises, or a line is written",
         kind="nccl",
         confidence="likely",

@@ -100,7 +100,7 @@ def finished(case: Case) -> Verdict | None:
         headline=f"The run finished{steps}.",
         refute="new output after the last line",
         confidence="certain" if reached else "likely",
-        evidence=(Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),),
+        evidence=(Evidence("log", f"last output {case.silent_since}: {case.log.last_line or ''}"),),
     )
 
 
@@ -114,7 +114,7 @@ def pipe_closed(case: Case) -> Verdict | None:
         headline="The writer closed its pipe; the log does not say whether the run did what it should.",
         refute="the run's own exit code is not 0",
         confidence="possible",
-        evidence=(Evidence("log", f"last output {clock(case.log.last_output_at)}: {case.log.last_line or ''}"),),
+        evidence=(Evidence("log", f"last output {case.silent_since}: {case.log.last_line or ''}"),),
     )
 
 
@@ -200,7 +200,7 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
 
 
 def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
-    since = clock(case.log.last_output_at)
+    since = case.silent_since
     if _nobody_writes(case):
         return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
     if behind == 1:
@@ -226,7 +226,7 @@ def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     pace = case.log.pace
     usual = "" if pace.p50_s is None else f"; a step takes {pace.p50_s:.1f} s"
     longest = "" if pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
-    silence = Evidence("log", f"silent since {clock(case.log.last_output_at)}, {limit}{usual}{longest}")
+    silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
     found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
     return (silence, *found[:2])
 
@@ -241,10 +241,10 @@ def slow(case: Case) -> Verdict | None:
         why = f"this stage may be silent for {duration(case.limit.stalled_s)}"
     return Verdict(
         word="slow",
-        headline=f"Quiet since {clock(case.log.last_output_at)} {case.where}; {why}.",
+        headline=f"Quiet since {case.silent_since} {case.where}; {why}.",
         refute=f"still silent after {duration(case.limit.stalled_s)}",
         confidence="possible",
-        evidence=(Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.limit.stalled_s)}"),),
+        evidence=(Evidence("log", f"silent since {case.silent_since}, limit {duration(case.limit.stalled_s)}"),),
         next=(("f", "follow"),),
         detail=" ".join(case.plan.causes[:1]) if case.plan else "",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.collectives import Behind, behind, behind_in_flight
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, duration, rank_ranges
+from hangtop.text import duration, rank_ranges
 
 
 def stragglers(case: Case) -> tuple[tuple[int | None, Behind], ...]:
@@ -49,7 +49,7 @@ def left_out(case: Case) -> Verdict | None:
         culprits=culprits,
         evidence=(
             *(Evidence("nccl", f"rank {number}: {one.text}") for number, one in found[:3]),
-            Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.quiet_s)}"),
+            Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}"),
         ),
         next=(("s", "stacks"),),
     )

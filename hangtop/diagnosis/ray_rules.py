@@ -135,4 +135,4 @@ def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:
 
 
 def _silence(case: Case) -> Evidence:
-    return Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.quiet_s)}")
+    return Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}")

@@ -17,7 +17,7 @@ from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing, works
 from hangtop.records.process import Process
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, rank_ranges, size, some
+from hangtop.text import duration, rank_ranges, size, some
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
@@ -316,7 +316,7 @@ def _stack_evidence(waiting: list[Standing]) -> Evidence:
 
 
 def _silence(case: Case) -> Evidence:
-    return Evidence("log", f"silent since {clock(case.log.last_output_at)}, limit {duration(case.quiet_s)}")
+    return Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}")
 
 
 def _still(one: Standing) -> str:

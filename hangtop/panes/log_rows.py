@@ -103,7 +103,7 @@ def silence_row(view: View, width: int) -> Row | None:
     verdict, log = view.verdict, view.state.log
     if verdict is None or log is None or verdict.word in ("running", "blind") or log.last_output_at is None:
         return None
-    since = text.clock(log.last_output_at)
+    since = text.moment(log.last_output_at, view.now)
     role = look_of(verdict).role
     said = f"silent since {since}"
     writers = view.state.procs.writers if view.state.procs else ()

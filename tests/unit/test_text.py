@@ -141,3 +141,11 @@ def test_sentences_break_between_words_and_chinese_ones_between_characters_withi
     assert text.wrap("  two words  and more", 9) == ["two words", "and more"]
     assert text.wrap("/a/path/that/is/too/long x", 10) == ["/a/path/th", "at/is/too/", "long x"]
     assert text.wrap("", 10) == [""]
+
+
+def test_a_moment_of_another_day_carries_its_day() -> None:
+    now = 1_700_000_000.0
+    assert text.moment(now - 60, now) == text.clock(now - 60)
+    assert text.moment(now - 4 * 86_400, now).endswith(text.clock(now - 4 * 86_400))
+    assert len(text.moment(now - 4 * 86_400, now)) == len("17 Nov 15:27:27")
+    assert text.moment(None, now) == text.clock(None)
