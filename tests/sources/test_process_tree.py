@@ -93,7 +93,9 @@ def test_a_rank_that_writes_its_own_log_brings_its_silent_siblings_through_the_l
     program = "import os, time\nfile = open(os.environ['OWN'], 'w') if os.environ['RANK'] == '1' else None\ntime.sleep(600)"
     own = tmp_path / "rank_1.log"
     environ = {**os.environ, "OWN": str(own)}
-    with python(LAUNCHER, program, "3", "29500", "torch.distributed.run", stdout=subprocess.DEVNULL, env=environ) as launcher:
+    torchrun = tmp_path / "torchrun"
+    torchrun.write_text(LAUNCHER)
+    with running(sys.executable, str(torchrun), program, "3", stdout=subprocess.DEVNULL, env=environ) as launcher:
         watch = Watch(own)
         watch.until(lambda reading: len(watch.ranks()) == 3, "three ranks")
         assert watch.last.processes[0].pid == launcher.pid
