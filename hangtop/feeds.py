@@ -33,6 +33,10 @@ Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
 """A probe, its stdin and its stdout."""
 
 
+_unreaped: list[subprocess.Popen[bytes]] = []
+"""Killed probes that were not gone at once: looked after later, for nobody waits for them."""
+
+
 class Feed(Protocol):
     """Readings as they come. `ask` and `close` never block; after `close` the iterator ends."""
 
@@ -188,8 +192,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             process.wait(REAP_S)
+        except subprocess.TimeoutExpired:
+            _unreaped.append(process)
+    _unreaped[:] = [left for left in _unreaped if left.poll() is None]
 
 
 def _debug_file() -> IO[bytes]:
