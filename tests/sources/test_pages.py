@@ -63,7 +63,9 @@ def log(tmp_path: Path) -> Path:
 
 
 def regex_processes() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if any("regex_child" in word for word in child.cmdline())]
+    """Our own children that look for a regex. A child that has ended and was not reaped yet has no command line."""
+    living = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+    return [child for child in living if any("regex_child" in word for word in child.cmdline())]
 
 
 def texts(page: PageReading) -> list[str]:
