@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual.binding import BindingType
+
 from hangtop.panes.arrange import Want
 from hangtop.panes.line import BLANK, LineView, Row, head
 from hangtop.panes.view import View
+
+CHOOSING: tuple[BindingType, ...] = (
+    ("up", "choose(-1)", "choose"),
+    ("down", "choose(1)", "choose"),
+    ("pageup", "choose(-10)", "choose"),
+    ("pagedown", "choose(10)", "choose"),
+    ("home", "choose(-100000)", "choose"),
+    ("end", "choose(100000)", "choose"),
+)
+"""Keys of a pane in which a row is chosen; its `action_choose` takes by how many rows."""
 
 
 class Pane(LineView, can_focus=True):

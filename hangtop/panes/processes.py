@@ -13,7 +13,7 @@ from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.log_book import Sought
-from hangtop.panes.pane import Pane
+from hangtop.panes.pane import CHOOSING, Pane
 from hangtop.panes.process_lines import (
     PLAIN,
     STUCK_S,
@@ -57,12 +57,7 @@ class ProcessesPane(Pane):
 
     id_, key, title = "procs", "4", "Processes"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "choose(-1)", "choose"),
-        ("down", "choose(1)", "choose"),
-        ("pageup", "choose(-10)", "choose"),
-        ("pagedown", "choose(10)", "choose"),
-        ("home", "choose(-100000)", "choose"),
-        ("end", "choose(100000)", "choose"),
+        *CHOOSING,
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),

@@ -10,7 +10,7 @@ from textual.events import Click, MouseScrollDown, MouseScrollUp
 from hangtop.panes.arrange import Want
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.panes.line import BLANK, Row, cut, dotted, pad
-from hangtop.panes.pane import Pane
+from hangtop.panes.pane import CHOOSING, Pane
 from hangtop.panes.rank_rows import RankRow, rank_rows, summary, table_rows, world_of
 from hangtop.panes.view import View
 
@@ -26,12 +26,7 @@ class RanksPane(Pane):
     key = "2"
     title = "Ranks"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "choose(-1)", "choose"),
-        ("down", "choose(1)", "choose"),
-        ("pageup", "choose(-10)", "choose"),
-        ("pagedown", "choose(10)", "choose"),
-        ("home", "choose(-100000)", "choose"),
-        ("end", "choose(100000)", "choose"),
+        *CHOOSING,
     ]
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.line import Row, dotted
 from hangtop.panes.log_book import Sought
-from hangtop.panes.pane import Pane
+from hangtop.panes.pane import CHOOSING, Pane
 from hangtop.panes.ranks import kept_in_sight, one_line
 from hangtop.panes.ray_rows import (
     ORDERS,
@@ -44,12 +44,7 @@ class RayPane(Pane):
 
     id_, key, title = "ray", "5", "Ray actors"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "choose(-1)", "choose"),
-        ("down", "choose(1)", "choose"),
-        ("pageup", "choose(-10)", "choose"),
-        ("pagedown", "choose(10)", "choose"),
-        ("home", "choose(-100000)", "choose"),
-        ("end", "choose(100000)", "choose"),
+        *CHOOSING,
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("enter", "open", "detail"),
