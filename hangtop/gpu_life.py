@@ -49,6 +49,8 @@ def _merged(gpu: Gpu, before: Gpu | None) -> Gpu:
     if before is None:
         return gpu
     if gpu.read_at is None:
+        if gpu.status in ("reading", before.status):  # NVML was opened again: nothing new was said of it
+            return before if gpu.xid is None else replace(before, xid=gpu.xid, xid_at=gpu.xid_at)
         return replace(before, status=gpu.status, since=gpu.since, why=gpu.why, xid=gpu.xid or before.xid)
     return gpu if gpu.xid is not None else replace(gpu, xid=before.xid, xid_at=before.xid_at)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.gpu_life import fold_gpus
+from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
 from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe
 
@@ -101,6 +103,23 @@ def test_a_gpu_that_hangs_or_is_lost_before_the_start_has_its_row(tmp_path: Path
         assert (probe.gpus[2].status, probe.gpus[2].why) == ("lost", "fell off the bus")
         assert fresh(probe, 0)
         assert fresh(probe, 3)
+
+
+def test_after_a_reload_of_the_driver_the_gpus_come_back_under_their_index(tmp_path: Path) -> None:
+    """What was opened before the reload never answers again: NVML is opened anew, by and by."""
+    driver = StandInDriver(tmp_path, "gpus 4\ngpu 2 uuid=GPU-two util=30")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(well, "four GPUs that are well")
+        driver.says("load 1\ninit driver_not_loaded\ngpus 4")
+        probe.until(lambda probe: probe.gpus[2].status == "unknown error", "errors of all GPUs")
+        probe.until(lambda probe: probe.health and probe.health.problem, "a driver that is not loaded")
+        driver.says("load 2\ndriver 580.1\ngpus 3\ngpu 0 uuid=GPU-two util=31")
+        probe.until(lambda probe: well(probe) and probe.last is not None and probe.last.driver == "580.1", "the new driver")
+        known = None
+        for reading in probe.readings:
+            known = fold_gpus(known, reading.value, reading.at) if isinstance(reading.value, GpuReading) else known
+        assert known is not None
+        assert {gpu.index: gpu.util_percent for gpu in known.reading.gpus if gpu.uuid == "GPU-two"} == {2: 31}
 
 
 def test_an_nvml_that_hangs_at_its_start_leaves_the_other_sources_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -44,9 +44,16 @@ class Card:
         self._counters: dict[str, tuple[float, float]] = {}
         self._errors: dict[str, int] = {}
         self._xids = XidEvents(nvml)
+        self._retired = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"gpu-{index}", daemon=True)
 
     def start(self) -> None:
-        threading.Thread(target=self._live, name=f"gpu-{self._index}", daemon=True).start()
+        self._thread.start()
+
+    def retire(self, within_s: float) -> None:
+        """Ask no more; waits for the question that is under way, so that NVML can be closed below it."""
+        self._retired.set()
+        self._thread.join(within_s)
 
     def gpu(self, now: float) -> Gpu:
         """What is known at `now`. An answer that is overdue shows in `status`, the old values stay."""
@@ -65,8 +72,8 @@ class Card:
         """When the call that has not returned yet was made; `None`: none is under way."""
         return self._asked_at
 
-    def _live(self) -> NoReturn:
-        while True:
+    def _live(self) -> None:
+        while not self._retired.is_set():
             began = time.monotonic()
             try:
                 self._round()
@@ -75,7 +82,7 @@ class Card:
                 traceback.print_exc()
                 self._become("unknown error", f"hangtop could not read it: {type(error).__name__}: {error}")
             pause_s = ROUND_S if self._known.status in ("ok", "reading") else BROKEN_AGAIN_S
-            time.sleep(max(0.05, pause_s - (time.monotonic() - began)))
+            self._retired.wait(max(0.05, pause_s - (time.monotonic() - began)))
 
     def _round(self) -> None:
         started_at = clock.now()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from hangtop import clock
-from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.nvml import words
 from hangtop.sources.nvml.card import LATE_S, NO_ANSWER_S, Card
@@ -17,16 +18,21 @@ from hangtop.sources.nvml.pids import PidSight
 
 OPEN_WAIT_S = 0.5
 FIRST_ROUND_WAIT_S = 0.3
+RETIRE_WAIT_S = 2.0
+REOPEN_AFTER_S = (10.0, 20.0, 40.0, 60.0)
+"""When no GPU has given a value for so long, NVML is opened again: the driver may have been reloaded. The last one repeats."""
+BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
 KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
 class Opening(threading.Thread):
-    """One try to open NVML. It may hang for good; then it is left alone."""
+    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, old: tuple[Card, ...] = ()) -> None:
         super().__init__(name="nvml-init", daemon=True)
+        self._old = old
         self.asked_at = clock.now()
         self.nvml: Any = None
         self.count = 0
@@ -37,6 +43,7 @@ class Opening(threading.Thread):
     def run(self) -> None:
         try:
             nvml = import_module("pynvml")
+            self._close(nvml)
             nvml.nvmlInit()
             self.count = nvml.nvmlDeviceGetCount()
             self.driver = nvml.nvmlSystemGetDriverVersion()
@@ -44,6 +51,14 @@ class Opening(threading.Thread):
         except Exception as error:  # told by `NvmlNode.look`, in the thread that asks
             self.error = error
         self.done.set()
+
+    def _close(self, nvml: Any) -> None:
+        """What was open belongs to a driver that is gone: its handles never answer again."""
+        for card in self._old:
+            card.retire(RETIRE_WAIT_S)
+        if self._old:
+            with suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
 
 
 class NvmlNode:
@@ -53,17 +68,20 @@ class NvmlNode:
         self._opening: Opening | None = None
         self._cards: tuple[Card, ...] = ()
         self._sight = PidSight()
+        self._well_at = 0.0
+        self._reopened = 0
 
     def look(self, now: float) -> GpuReading:
         """Raises `Absent` when there is no such driver or GPU, `Trouble` when the driver refuses."""
         if not self._cards and (waiting := self._open(now)):
             return waiting
-        gpus, pids_hidden = self._sight.look(tuple(card.gpu(now) for card in self._cards), now)
-        opened = self._opening
+        known = tuple(card.gpu(now) for card in self._cards)
+        self._reopen_if_dead(known, now)
+        gpus, pids_hidden = self._sight.look(known, now)
         return GpuReading(
             gpus=gpus,
-            driver=opened.driver if opened else None,
-            stuck_since=self._stuck_since(gpus, now),
+            driver=self._opening.driver if self._opening else None,
+            stuck_since=self._stuck_since(gpus, now) if self._cards else None,
             pids_hidden=pids_hidden,
             notes=_notes(gpus, pids_hidden),
         )
@@ -80,11 +98,21 @@ class NvmlNode:
         if opening.error or not opening.count:
             self._opening = None
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
+        self._well_at = now
         self._cards = tuple(Card(opening.nvml, index) for index in range(opening.count))
         for card in self._cards:
             card.start()
         self._wait_for_first_round()
         return None
+
+    def _reopen_if_dead(self, gpus: tuple[Gpu, ...], now: float) -> None:
+        """The next looks open NVML anew, when every GPU has been broken for a while; not below one that hangs in a call."""
+        if any(gpu.status not in (*BROKEN, "reading") for gpu in gpus):
+            self._well_at, self._reopened = now, 0
+        elif now - self._well_at > REOPEN_AFTER_S[min(self._reopened, len(REOPEN_AFTER_S) - 1)]:
+            self._opening = Opening(self._cards)
+            self._opening.start()
+            self._cards, self._reopened = (), self._reopened + 1
 
     def _wait_for_first_round(self) -> None:
         until = time.monotonic() + FIRST_ROUND_WAIT_S

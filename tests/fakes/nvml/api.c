@@ -32,6 +32,7 @@ static R do_init(const char *fn) {
     break;
   }
   if (!refs) { static int once; if (!once) { once = 1; t0 = now(); atexit(dump_counts); } }
+  if (!refs) opened_at_load = S.load;
   refs++;
   return OK;
 }

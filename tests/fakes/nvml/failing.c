@@ -62,11 +62,12 @@ static void file_nap(void) {
 R gate(int i, const char *fn, int is_handle) {
   count(fn);
   pthread_mutex_lock(&mu); refresh();
-  long lat = S.latency_us; int glock = S.global_lock, n = S.ngpu;
+  long lat = S.latency_us; int glock = S.global_lock, n = S.ngpu, stale = S.load != opened_at_load;
   Gpu *g = &S.g[i];
   int kind = g->fail, code = g->fail_code, ms = g->fail_ms;
   char in[64]; memcpy(in, g->fail_in, sizeof in);
   pthread_mutex_unlock(&mu);
+  if (stale) return UNKNOWN; /* opened below a driver that is gone */
   if (i >= n) return INVAL;
   if (glock) { pthread_mutex_lock(&rm); }
   R r = OK;

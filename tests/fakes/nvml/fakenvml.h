@@ -49,7 +49,7 @@ typedef struct {
 } Gpu;
 
 typedef struct {
-  int ngpu, cuda, init_code, init_ms, global_lock;
+  int ngpu, cuda, init_code, init_ms, global_lock, load; /* load: how often the driver was loaded */
   long latency_us;
   char driver[80], nvml[80];
   Gpu g[MAXGPU];
@@ -63,7 +63,7 @@ typedef struct { int used; } Handle;
 extern Handle handles[MAXPART * MAXGPU];
 extern State S;
 extern pthread_mutex_t mu; /* guards S */
-extern int refs;
+extern int refs, opened_at_load;
 extern double t0;
 
 double now(void);

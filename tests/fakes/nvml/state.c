@@ -4,7 +4,7 @@
 Handle handles[MAXPART * MAXGPU];
 State S;
 pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-int refs;
+int refs, opened_at_load;
 double t0;
 static struct stat last_st;
 static int loaded;
@@ -94,6 +94,7 @@ static void parse(FILE *f) {
     else if (!strcmp(w, "driver")) snprintf(N.driver, sizeof N.driver, "%s", a);
     else if (!strcmp(w, "cuda")) N.cuda = atoi(a);
     else if (!strcmp(w, "latency_us")) N.latency_us = atol(a);
+    else if (!strcmp(w, "load")) N.load = atoi(a);
     else if (!strcmp(w, "global_lock")) N.global_lock = atoi(a);
     else if (!strcmp(w, "init")) { N.init_code = err_code(a, &kind, &ms); N.init_ms = IS_HANG(kind) ? -1 : ms; }
     else if (!strcmp(w, "gpu") && sel_range(a, N.ngpu, &lo, &hi)) {
