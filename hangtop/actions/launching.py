@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import tempfile
+import shlex
 import time
 from collections.abc import Generator
 
 import msgspec
 
+from hangtop.actions.child import begin
 from hangtop.actions.steps import step
+from hangtop.actions.stop import RUNNER
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start, Step
 from hangtop.sources.proc.linux import read_stat
@@ -24,24 +24,10 @@ class LaunchError(Exception):
     """The command could not be started. The message is one line."""
 
 
-_runners: list[subprocess.Popen[bytes]] = []
-
-
 def launch(start: Start) -> Launch:
     """Start it. It has a runner of its own, and lives on without us. Raises `LaunchError`."""
-    with tempfile.TemporaryFile() as told:
-        told.write(msgspec.json.encode(start))
-        told.seek(0)
-        runner = subprocess.Popen(
-            [sys.executable, "-m", "hangtop.actions.runner"],
-            stdin=told,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    _runners.append(runner)
-    assert runner.stdout is not None
-    with runner.stdout as answer:
+    runner, answer = begin(RUNNER, start)
+    with answer:
         line = answer.readline()
     try:
         return msgspec.json.decode(line, type=Launch)
@@ -52,7 +38,7 @@ def launch(start: Start) -> Launch:
 
 def started(start: Start) -> Generator[Step, None, bool]:
     """The same as steps, with the proof."""
-    yield step("doing", f"starting {' '.join(start.argv)} in {start.cwd}")
+    yield step("doing", f"starting {shlex.join(start.argv)} in {start.cwd}")
     try:
         known = launch(start)
     except LaunchError as error:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
-import sys
-import tempfile
 from collections.abc import AsyncIterator
 from typing import IO
 
 import msgspec
 
 from hangtop import clock
+from hangtop.actions.child import begin
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.stop import Myself
 from hangtop.records.plan import Plan, Step
@@ -22,43 +22,42 @@ LINE_LIMIT_BYTES = 1024 * 1024
 REAP_LOOKS, REAP_PAUSE_S = 200, 0.01
 
 _step = msgspec.json.Decoder(Step)
-_begun: list[subprocess.Popen[bytes]] = []
-"""Performers that still work. Python's asyncio would kill a child whose transport is closed; these must outlive the screen."""
 
 
-async def perform(plan: Plan) -> AsyncIterator[Step]:
-    """The steps as they happen. The performer has its own session: neither a closed terminal nor our end stops it halfway."""
-    process, output = _begin(plan)
-    failed = False
-    lines, transport = await _line_reader(output)
-    try:
-        async for line in lines:
-            step = _step.decode(line)
-            failed = failed or step.kind == "failed"
-            yield step
-    finally:
-        transport.close()
-    if await _ended(process) != 0 and not failed:
-        said = f"the performer broke off (exit code {process.returncode}); what it had done is in {journal_path()}"
-        yield Step(clock.now(), "failed", said)
+class Performance:
+    """A plan that is being carried out: its steps as they happen, to be iterated once.
+
+    The performer has its own session: neither a closed terminal nor our end stops it halfway.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._performer: subprocess.Popen[bytes] | None = None
+
+    def break_off(self) -> None:
+        """Ask it to begin no further step, and to say what was done and what was not."""
+        if self._performer is not None:
+            self._performer.send_signal(signal.SIGTERM)
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        self._performer, output = begin("hangtop.actions.performer", self._plan)
+        failed = False
+        lines, transport = await _line_reader(output)
+        try:
+            async for line in lines:
+                step = _step.decode(line)
+                failed = failed or step.kind == "failed"
+                yield step
+        finally:
+            transport.close()
+        if (code := await _ended(self._performer)) != 0 and not failed:
+            said = f"the performer broke off (exit code {code}); what it had done is in {journal_path()}"
+            yield Step(clock.now(), "failed", said)
 
 
-def _begin(plan: Plan) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """The plan goes through a file without a name: a pipe could fill up and hold us."""
-    with tempfile.TemporaryFile() as told:
-        told.write(msgspec.json.encode(plan))
-        told.seek(0)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hangtop.actions.performer"],
-            stdin=told,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    assert process.stdout is not None
-    _begun[:] = [other for other in _begun if other.poll() is None]
-    _begun.append(process)
-    return process, process.stdout
+def perform(plan: Plan) -> Performance:
+    """Carry it out, once the steps are asked for."""
+    return Performance(plan)
 
 
 async def _line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:

@@ -1,6 +1,7 @@
 """The process that carries out a plan. It goes on when the screen goes away.
 
 stdin: the plan, one JSON document. stdout: its steps, one JSON line each. Every step is first written to the action log.
+SIGTERM: begin no further step, and say what was left undone.
 """
 
 from __future__ import annotations
@@ -16,21 +17,34 @@ from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.launching import started
 from hangtop.actions.removing import remove
-from hangtop.actions.steps import step
+from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Plan, Step
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 
+BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"
 
-def perform(plan: Plan, table: ProcessTable) -> Iterator[Step]:
-    """The parts of the plan, one after the other; the next only when the one before did what it should."""
-    if plan.targets and not (yield from end(plan, table)) and plan.start is not None:
+
+def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterator[Step]:
+    """The plan, and when it was broken off a last word on that."""
+    halt = halt or Halt()
+    yield from _parts(plan, table, halt)
+    if halt.obeyed:
+        yield step("failed", BROKEN_OFF)
+
+
+def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
+    """One after the other; the next only when the one before did what it should."""
+    if plan.targets and not (yield from end(plan, table, halt)) and plan.start is not None:
         yield step("failed", "nothing was started, for something of the old run is left")
         return
     if plan.removals:
-        yield from remove(plan, table)
+        yield from remove(plan, table, halt)
     if plan.start is not None:
-        yield from started(plan.start)
+        if halt():
+            yield step("skipped", "nothing was started")
+        else:
+            yield from started(plan.start)
 
 
 class Told:
@@ -54,11 +68,13 @@ class Told:
 
 
 def main() -> None:
+    halt = Halt()
+    halt.listen()
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
     told = Told()
     try:
         journal = Journal()
-        for said in perform(plan, open_table()):
+        for said in perform(plan, open_table(), halt):
             journal.write(plan, said)
             told.tell(said)
     except OSError as error:

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
 from hangtop import clock, text
-from hangtop.actions.steps import step
+from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Plan, Removal, Spared, Step
 from hangtop.sources.inuse import Holds, InUse, look
 from hangtop.sources.leftovers import TRASH, Candidate, Judge
@@ -60,19 +60,21 @@ class Trash:
             os.close(parent)
 
 
-def remove(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
-    """Remove what the plan names, and nothing else. Gives whether all of it went."""
+def remove(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
+    """Remove what the plan names, and nothing else. Gives whether all of it went. Broken off, what was moved is put back."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
     uid, guard = os.geteuid(), Guard[int, Holds]()
     trash = Trash()
     freed = gone = 0
     try:
         judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
-        moved = yield from _move_all(plan.removals, judge, trash)
+        moved = yield from _move_all(plan.removals, judge, trash, halt)
         in_use = look(table, folders, uid, guard)
         for aside in moved:
             if (why := _used(aside, in_use)) is not None:
                 yield from _put_back(aside, why)
+            elif halt():
+                yield from _put_back(aside, "it was not deleted")
             elif (yield from _delete(aside)):
                 freed, gone = freed + aside.removal.allocated_bytes, gone + 1
     finally:
@@ -83,9 +85,12 @@ def remove(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
     return gone == number
 
 
-def _move_all(removals: Iterable[Removal], judge: Judge, trash: Trash) -> Generator[Step, None, list[Aside]]:
+def _move_all(removals: Iterable[Removal], judge: Judge, trash: Trash, halt: Halt) -> Generator[Step, None, list[Aside]]:
     moved = []
     for removal in removals:
+        if halt():
+            yield step("skipped", f"{removal.path} stays where it is")
+            continue
         if (why := _changed(removal, judge.judge(Candidate(removal.path, removal.kind)))) is not None:
             yield step("skipped", f"{removal.path}: {why}")
             continue

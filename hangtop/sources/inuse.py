@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,8 @@ from hangtop.sources.proc.table import ProcessTable, Stat
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
+LATE_S = 0.5
+"""Who did not answer has so long until it is asked again."""
 TRACKER = "multiprocessing.resource_tracker"
 
 NEVER_HOLD = frozenset(
@@ -66,9 +69,8 @@ def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int
     roots = tuple(folder.rstrip("/") + "/" for folder in folders)
     table.refresh(tuple(table.stats))
     living = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid()]
-    answers = guard.ask({stat.pid: partial(_holds, table, stat.pid, roots) for stat in living})
-    seen = {pid: holds for pid, holds in answers.items() if isinstance(holds, Holds)}
-    dark = [stat.pid for stat in living if stat.pid not in seen and not isinstance(answers.get(stat.pid), FileNotFoundError)]
+    seen = _asked(table, [stat.pid for stat in living], roots, guard)
+    dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
     owners = {pid: table.owner(pid) for pid in dark}
     return InUse(
         paths={path: pid for pid, holds in seen.items() for path in holds.paths} | _sockets(roots),
@@ -79,6 +81,35 @@ def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int
         alive=frozenset(stat.pid for stat in living),
         trackers=_trackers(table, seen, living, uid),
     )
+
+
+def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard[int, Holds]) -> frozenset[str]:
+    """Files of this folder that these processes have open or map; of those that do not answer nothing is known."""
+    held = _asked(table, pids, (folder.rstrip("/") + "/",), guard)
+    return frozenset(path for holds in held.values() for path in holds.paths if path != folder)
+
+
+def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
+    """What each holds. Who does not answer in time is asked a second time: the machine may only be busy."""
+    questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
+    answers = guard.ask(questions)
+    if late := {pid: question for pid, question in questions.items() if pid not in answers}:
+        time.sleep(LATE_S)
+        answers |= guard.ask(late)
+    return {pid: holds for pid, holds in answers.items() if isinstance(holds, Holds)}
+
+
+def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
+    """Those that live on: who ends while it is looked into answers with any of several errors, and holds nothing any more."""
+    if not unanswered:
+        return []
+    table.refresh([stat.pid for stat in unanswered])
+    now = {stat.pid: table.stats.get(stat.pid) for stat in unanswered}
+    return [
+        stat.pid
+        for stat in unanswered
+        if (known := now[stat.pid]) is not None and known.identity == stat.identity and known.state not in "ZX"
+    ]
 
 
 def _is_bystander(stat: Stat) -> bool:

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,6 +22,8 @@ from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
 from hangtop.sources.leftovers import LeftoverSource, Places, candidates
+from hangtop.sources.proc.table import Stat
+from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import python
@@ -64,9 +68,28 @@ def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Pat
     return folder
 
 
+class Family:
+    """The table of this machine, of this test's own family only: what other programs hold here is none of its business.
+
+    A live Python program elsewhere keeps every `psm_` and `sem.` made in its time, for it may know their names.
+    """
+
+    def __init__(self) -> None:
+        self._real = open_table()
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        everybody = self._real.stats
+        above = ancestors(everybody, os.getpid())
+        return {pid: stat for pid, stat in everybody.items() if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
 def look(places: Places, *, later_s: float = OLD_S, older_s: float = 600.0, pids: tuple[int, ...] = ()) -> LeftoversReading:
     """As if `later_s` had passed: a change time cannot be set back, so the clock is set on."""
-    (reading,) = LeftoverSource(WatchSpec(), places).answer(LeftoversAsk(1, older_s, pids), time.time() + later_s)
+    (reading,) = LeftoverSource(WatchSpec(), places, Family()).answer(LeftoversAsk(1, older_s, pids), time.time() + later_s)
     assert isinstance(reading, LeftoversReading)
     return reading
 
@@ -86,7 +109,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def carry_out(reading: LeftoversReading, older_s: float = 600.0) -> list[Step]:
-    return list(perform(Plan("clean", "Clean", removals=reading.found, older_s=older_s), open_table()))
+    return list(perform(Plan("clean", "Clean", removals=reading.found, older_s=older_s), Family()))
 
 
 def test_everything_that_nobody_holds_goes_and_its_size_is_told(places: Places, later: None) -> None:
@@ -267,7 +290,7 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, l
         "import msgspec, os, sys; from hangtop.actions import removing; from hangtop.records.plan import Plan;"
         "from hangtop.sources.processes import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
-        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table()))"
+        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.Halt()))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
     done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=60)

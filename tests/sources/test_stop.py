@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions import ending
+from hangtop.actions import survivors
 from hangtop.actions.journal import Journal
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
@@ -69,6 +69,7 @@ def test_a_willing_process_ends_by_term_and_a_stubborn_one_by_kill() -> None:
         assert [step.text.split()[0] for step in steps if step.kind == "doing"] == ["SIGTERM", "SIGTERM", "SIGKILL"]
         assert kinds(steps, willing.pid) == ["doing", "done"]
         assert kinds(steps, stubborn.pid) == ["doing", "doing", "done"]
+        assert f"parent pid {os.getpid()} does not reap" in steps[-2].text
         assert steps[-1].kind == "proof"
         assert (willing.wait(5), stubborn.wait(5)) == (-signal.SIGTERM, -signal.SIGKILL)
 
@@ -138,12 +139,12 @@ def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
 
 
 def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 20.0)
-    with python(SUPERVISOR) as (_, first):
+    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 20.0)
+    with python(SUPERVISOR) as (supervisor, first):
         steps = stop(target(int(first)))
         survived = [step for step in steps if step.kind == "survived"]
         assert len(survived) == 1
-        assert "a supervisor restarts it" in survived[0].text
+        assert f"pid {supervisor.pid} (python3) restarts it; stop that first" in survived[0].text.replace("(python)", "(python3)")
 
 
 def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
         assert performer.wait(20) == 0
         assert child.wait(5) == -signal.SIGKILL
     told = [json.loads(line) for line in (tmp_path / "hangtop" / "actions.log").read_text().splitlines()]
-    assert [one["kind"] for one in told] == ["doing", "doing", "done", "proof"]
+    assert [one["kind"] for one in told] == ["doing", "doing", "done", "done", "proof"]
     assert all(one["pid"] == child.pid and one["start_ticks"] for one in told[:3])
 
 

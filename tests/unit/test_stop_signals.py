@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hangtop.actions import ending
+from hangtop.actions import ending, survivors
 from hangtop.actions.ending import end
+from hangtop.actions.steps import Halt
 from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
-from hangtop.sources.proc.table import Stat
+from hangtop.sources.proc.table import Details, Stat
 
 UID = os.geteuid()
 
@@ -62,6 +63,9 @@ class RestlessTable:
     def command(self, pid: int) -> tuple[str, ...]:
         return ("python", "train.py")
 
+    def details(self, pid: int) -> Details:
+        return Details()
+
     def end(self, pid: int, number: int) -> None:
         if number == signal.SIGKILL or pid not in self.stubborn:
             self._stats.pop(pid, None)
@@ -90,8 +94,9 @@ def table_role(stat: Stat) -> str:
 def _without_pidfd_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     monkeypatch.setattr(ending, "KILL_WAIT_S", 0.0)
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 0.0)
     monkeypatch.setattr(ending, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(ending, "files_of", lambda *_: frozenset())  # these pids are none of the machine
+    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 0.0)
 
 
 @settings(max_examples=1_200, deadline=None)
@@ -113,7 +118,10 @@ def test_no_signal_leaves_the_plan(seed: int, count: int) -> None:
             raise ProcessLookupError
         table.end(pid, number)
 
-    steps = told(replace(made, grace_s=0.0), table, kill)
+    halt = Halt()
+    halt.asked = chance.random() < 0.1  # a person may break it off at any moment
+    steps = told(replace(made, grace_s=0.0), table, kill, halt)
+    assert not (halt.asked and sent)
     meant = {(target.pid, target.start_ticks) for target in made.targets}
     for pid, ticks, owner in sent:
         assert pid % 2 == 0
@@ -124,7 +132,7 @@ def test_no_signal_leaves_the_plan(seed: int, count: int) -> None:
     assert {step.pid for step in steps if step.kind == "doing"} <= {pid for pid, _ in meant}
 
 
-def told(made: Plan, table: RestlessTable, kill: object) -> list[Step]:
+def told(made: Plan, table: RestlessTable, kill: object, halt: Halt) -> list[Step]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "kill", kill)
-        return list(end(made, table))  # type: ignore[arg-type]
+        return list(end(made, table, halt))  # type: ignore[arg-type]

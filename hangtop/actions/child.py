@@ -1,0 +1,32 @@
+"""A module of hangtop as a child that outlives us: told one record on stdin, it answers in JSON lines on stdout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from typing import IO
+
+import msgspec
+
+_begun: list[subprocess.Popen[bytes]] = []
+"""Those that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""
+
+
+def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    """`python -m MODULE` in a session of its own, and its stdout. The record goes through a file without a name: a pipe could
+    fill up and hold us."""
+    with tempfile.TemporaryFile() as record:
+        record.write(msgspec.json.encode(told))
+        record.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=record,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    assert child.stdout is not None
+    _begun[:] = [other for other in _begun if other.poll() is None]
+    _begun.append(child)
+    return child, child.stdout

@@ -1,0 +1,183 @@
+"""Look again after a plan has ended processes: who survived and why, which ports are free, which shared memory is left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import partial
+
+from hangtop import text
+from hangtop.actions.steps import step
+from hangtop.records.plan import Plan, Step, Target
+from hangtop.sources.inuse import Holds, look
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.rendezvous import LISTEN, read_connections
+from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
+from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.words import command_line
+
+LOOK_EVERY_S = 0.05
+RESTARTED_WITHIN_S = 1.5
+"""A supervisor needs a moment to start what it lost."""
+PORT_WAIT_S = 3.0
+
+
+def prove(plan: Plan, late: Mapping[Identity, str], segments: Iterable[str], table: ProcessTable) -> Generator[Step, None, bool]:
+    """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone.
+
+    `late`: what was started after the plan was made. `segments`: files of shared memory that the targets held.
+    """
+    table.refresh(tuple(target.pid for target in plan.targets))
+    survivors = 0
+    for target in plan.targets:
+        survivors += yield from _survived(target, table)
+    anew = _await_restarted(plan, table)
+    yield from _unreaped(plan, table)
+    for stat, command in anew:
+        parent = table.stats.get(stat.ppid)
+        who = f"pid {stat.ppid} ({parent.name})" if parent is not None and stat.ppid > 1 else "a supervisor"
+        yield step("survived", f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first ({command})")
+    younger = [(identity, command) for identity, command in late.items() if _stat_of(identity, table) is not None]
+    for identity, command in younger:
+        yield step("survived", f"pid {identity.pid} was started after the plan was made, so it is not touched ({command})")
+    ports = yield from _prove_ports(plan.ports)
+    if not survivors and not anew and not younger:
+        number = len(plan.targets)
+        yield step("proof", "the process of the plan is gone" if number == 1 else f"all {number} processes of the plan are gone")
+    yield from _prove_shared(segments, table)
+    return ports and not survivors and not anew and not younger
+
+
+def name_of(target: Target) -> str:
+    """In a line about it: its rank, its role, or the start of its command."""
+    return f"rank {target.rank}" if target.rank is not None else target.role if target.role != "other" else target.command[:40]
+
+
+def started_since(plan: Plan, table: ProcessTable) -> dict[Identity, str]:
+    """What the targets have started since the plan was made: it was not shown, so it is named and left alone."""
+    known = {Identity(target.pid, target.start_ticks) for target in plan.targets}
+    spared = {target.pid for target in plan.targets}
+    children = children_of(table.stats)
+    alive = [one.pid for one in known if one.pid in table.stats and table.stats[one.pid].identity == one]
+    below = {pid for top in alive for pid in descendants(children, top)} - spared
+    newest = max((target.start_ticks for target in plan.targets), default=0)
+    found = (table.stats[pid] for pid in below if pid in table.stats)
+    younger = [stat for stat in found if stat.start_ticks > newest and stat.state not in "ZX"]
+    commands = _commands(table, younger)
+    return {stat.identity: commands.get(stat.pid, stat.name) for stat in younger}
+
+
+def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool]:
+    stat = _stat_of(Identity(target.pid, target.start_ticks), table)
+    if stat is None:
+        return False
+    yield step("survived", f"pid {target.pid} {name_of(target)}: {_why(stat, table)}", target)
+    return True
+
+
+def _why(stat: Stat, table: ProcessTable) -> str:
+    """Why no signal ended it."""
+    if (owner := table.owner(stat.pid)) != os.geteuid():
+        return f"it belongs to user {owner} now"
+    asked: Guard[int, Details] = Guard()
+    found = asked.ask({stat.pid: partial(table.details, stat.pid)}).get(stat.pid)
+    details = found if isinstance(found, Details) else Details()
+    if stat.state == "D":
+        where = f" in {details.wchan}" if details.wchan else ""
+        return f"blocked in the kernel{where}, no signal reaches it: its mount or GPU must answer, else only a reboot ends it"
+    if details.tracer_pid:
+        return f"a debugger holds it: end pid {details.tracer_pid}"
+    return f"it lives, in state {stat.state}"
+
+
+def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
+    """Ended, but still in the table: they hold no memory, and only their parent can let them go."""
+    table.refresh(tuple(target.pid for target in plan.targets))
+    parents: dict[int, list[int]] = {}
+    for target in plan.targets:
+        stat = table.stats.get(target.pid)
+        if stat is not None and stat.start_ticks == target.start_ticks and stat.state == "Z":
+            parents.setdefault(stat.ppid, []).append(stat.pid)
+    for parent, pids in parents.items():
+        mend = "a container needs an init (docker run --init)" if parent == 1 else "they go when it reaps them or ends"
+        yield step(
+            "done", f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing; {mend}"
+        )
+
+
+def _prove_ports(ports: Iterable[int]) -> Generator[Step, None, bool]:
+    """Whether nobody listens there any more; the kernel may take a moment."""
+    free = True
+    for port in ports:
+        until = time.monotonic() + PORT_WAIT_S
+        while (taken := _listening(port)) and time.monotonic() < until:
+            time.sleep(LOOK_EVERY_S)
+        free = free and not taken
+        yield step("survived", f"port {port} is still listened on") if taken else step("proof", f"port {port} is free")
+    return free
+
+
+def _listening(port: int) -> bool:
+    with contextlib.suppress(OSError):  # no /proc/net on this system: then nothing is known of ports
+        return any(one.state == LISTEN and one.local_port == port for one in read_connections(os.getpid()))
+    return False
+
+
+def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step]:
+    """Which files of shared memory that the targets held are gone; which stay though nobody holds them: a KILL leaves them."""
+    held = sorted(segments)
+    left = [path for path in held if os.path.lexists(path)]
+    if held and not left:
+        yield step("proof", f"shared memory: {text.some(len(held), 'segment')} gone")
+    if not left:
+        return
+    guard: Guard[int, Holds] = Guard()
+    in_use = look(table, {os.path.dirname(path) for path in left}, os.geteuid(), guard)
+    for path in left:
+        try:
+            found = os.lstat(path)
+        except OSError:  # gone meanwhile
+            continue
+        holder = in_use.holder(path, found.st_dev, found.st_ino)
+        size = text.size(found.st_blocks * 512)
+        if holder is not None:
+            yield step("done", f"shared memory {path}, {size}, stays: pid {holder}, not of the plan, uses it too")
+        else:
+            yield step("survived", f"shared memory {path}, {size}, is left and nobody holds it: hangtop clean removes it")
+
+
+def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
+    """Its line while it lives; a zombie does not."""
+    stat = table.stats.get(identity.pid)
+    return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
+
+
+def _await_restarted(plan: Plan, table: ProcessTable) -> list[tuple[Stat, str]]:
+    """Those that are started anew within a moment; at once when there is one."""
+    until = time.monotonic() + RESTARTED_WITHIN_S
+    while True:
+        table.refresh(tuple(table.stats))
+        if (found := list(_restarted(plan, table))) or time.monotonic() > until:
+            return found
+        time.sleep(LOOK_EVERY_S)
+
+
+def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
+    """Processes that run a command of the plan and are younger than all of it."""
+    wanted = {target.command for target in plan.targets}
+    newest = max((target.start_ticks for target in plan.targets), default=0)
+    younger = [stat for stat in table.stats.values() if stat.start_ticks > newest and not stat.kernel and stat.state not in "ZX"]
+    commands = _commands(table, younger)
+    for stat in younger:
+        command = commands.get(stat.pid)
+        if command and command in wanted and table.owner(stat.pid) == os.geteuid():
+            yield stat, command
+
+
+def _commands(table: ProcessTable, stats: Iterable[Stat]) -> dict[int, str]:
+    """As the process source shows them; without those that are gone or do not answer."""
+    guard: Guard[int, tuple[str, ...]] = Guard()
+    answers = guard.ask({stat.pid: partial(table.command, stat.pid) for stat in stats})
+    return {pid: command_line(words) for pid, words in answers.items() if isinstance(words, tuple)}
