@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from hangtop.crew import dead, numbered
 from hangtop.diagnosis import ray_methods
-from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
+from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
 from hangtop.records.log import RankLog
@@ -33,7 +34,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
 
     `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
     `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
-    included. `doing`: what it does, in a few words. `why`: the facts by which it stands out, if any.
+    included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
     """
 
     rank: int
@@ -56,6 +57,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     state: str | None = None
     wchan: str | None = None
     doing: str | None = None
+    shorter: tuple[str, ...] = ()
     why: str | None = None
     process: Process | None = None
 
@@ -76,6 +78,7 @@ class Known(Struct, frozen=True):
     furthest: int | None
 
 
+@kept
 def join(state: RunState) -> tuple[Rank, ...]:
     """One record for each rank that any source knows, by number."""
     known = _known(state)
@@ -175,6 +178,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         cpu_percent=process.cpu_percent if process else actor.cpu_percent if actor else None,
         state=process.state if process else actor.process_state if actor else None,
         wchan=process.wchan if process else None,
+        shorter=_shorter(process, known),
         doing=_doing(process, known, ray_methods.in_words(cls, method) if method else None),
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
@@ -216,9 +220,19 @@ def _doing(process: Process | None, known: Known, method: str | None) -> str | N
         return "ended" if process.exit_code is None else exit_words(process.exit_code)
     if process.state not in "RSI":
         return process.doing
-    stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
-    now = doing(stack) if stack is not None else None
+    now = _at_last_look(process, known)
     return f"{now.text} ({now.where})" if now is not None else method
+
+
+def _shorter(process: Process | None, known: Known) -> tuple[str, ...]:
+    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room."""
+    now = _at_last_look(process, known) if process is not None and process.state in "RSI" else None
+    return (f"{now.function} {now.where}", now.function) if now is not None else ()
+
+
+def _at_last_look(process: Process, known: Known) -> Doing | None:
+    stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
+    return doing(stack) if stack is not None else None
 
 
 def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:

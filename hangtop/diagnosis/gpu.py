@@ -7,13 +7,14 @@ kernels spin (NCCL#968, nccl#1550: H100 at 152 W of 700 W). Only power beside it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from statistics import fmean, median
 from typing import Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.diagnosis.growth import growth
+from hangtop.diagnosis.middle import median_of_others
+from hangtop.kept import kept
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples
 
@@ -49,6 +50,7 @@ HOT_C = 80.0
 HOT_OVER_PEERS_C = 15.0
 GROWTH_BYTES = 256 << 20
 G = 2**30
+NO_TRACK = GpuTrack()
 
 BAD: frozenset[FactKind] = frozenset({"lost", "reset needed", "no answer", "unknown error", "empty", "idle"})
 ODD: frozenset[FactKind] = BAD | {"little memory", "hot", "memory errors", "remap"}
@@ -106,11 +108,17 @@ def lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
     )
 
 
+@kept
+def all_lately(node: NodeGpus, now: float) -> tuple[Gpu, ...]:
+    """The GPUs of a node as they were lately, in its order."""
+    return tuple(lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in node.reading.gpus)
+
+
 def _mean_since(samples: Samples, since: float) -> float | None:
     """The mean over the slots that end after `since`."""
     skipped = int(since // samples.slot_s) - samples.first
     recent = [mean for mean in samples.means[max(0, skipped) :] if mean is not None]
-    return fmean(recent) if recent else None
+    return sum(recent) / len(recent) if recent else None
 
 
 def busy_waits(gpu: Gpu) -> bool:
@@ -133,15 +141,16 @@ def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> 
 
     `of_run`: indices of the GPUs that the run uses, which alone are compared; `None`: not known, so all that are used.
     """
-    gpus = node.reading.gpus
-    tracks = {gpu.index: node.tracks.get(gpu.index, GpuTrack()) for gpu in gpus}
-    gpus = tuple(lately(gpu, tracks[gpu.index], now) for gpu in gpus)
+    gpus = all_lately(node, now)
+    tracks = {gpu.index: node.tracks.get(gpu.index, NO_TRACK) for gpu in gpus}
     mine = [gpu for gpu in gpus if of_run is None or gpu.index in of_run]
     judged = [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, tracks[gpu.index])]
     found = [fact for gpu in gpus for fact in _of_itself(gpu, tracks[gpu.index], now)]
-    for gpu in judged:
-        peers = [other for other in judged if other is not gpu]
-        found += [GpuFact(gpu.index, kind, said) for kind, judge in AGAINST_PEERS if peers and (said := judge(gpu, peers))]
+    if len(judged) > 1:
+        peers = Peers(judged)
+        found += [
+            GpuFact(gpu.index, kind, said) for gpu in judged for kind, judge in AGAINST_PEERS if (said := judge(gpu, peers))
+        ]
     return tuple(sorted(found, key=lambda fact: (_GRAVEST_FIRST.index(fact.kind), fact.index)))
 
 
@@ -164,38 +173,62 @@ def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
     return [GpuFact(gpu.index, kind, text) for kind, text in said]
 
 
-def _empty(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+class Peers:
+    """The GPUs that are compared with each other, at least two: what is usual among the others of each."""
+
+    def __init__(self, gpus: Sequence[Gpu]) -> None:
+        self._used = sorted(gpu.used_bytes or 0 for gpu in gpus)
+        self._temperatures = sorted(gpu.temperature_c or 0.0 for gpu in gpus)
+        self._busy = sum(_is_busy(gpu) for gpu in gpus)
+        self._others = len(gpus) - 1
+
+    def used_bytes(self, gpu: Gpu) -> float:
+        """The median of the others."""
+        return median_of_others(self._used, gpu.used_bytes or 0)
+
+    def temperature_c(self, gpu: Gpu) -> float:
+        """The median of the others."""
+        return median_of_others(self._temperatures, gpu.temperature_c or 0.0)
+
+    def busy_part(self, gpu: Gpu) -> float:
+        return (self._busy - _is_busy(gpu)) / self._others
+
+
+def _is_busy(gpu: Gpu) -> bool:
+    return (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT
+
+
+def _empty(gpu: Gpu, peers: Peers) -> str | None:
     """It was used in this watch and its memory is free again, while the others hold theirs: its process died."""
-    others = median(peer.used_bytes or 0 for peer in peers)
-    empty = gpu.used_bytes is not None and gpu.used_bytes < EMPTY_BYTES < others and not gpu.processes
-    return "is empty" if empty else None
+    free = gpu.used_bytes is not None and gpu.used_bytes < EMPTY_BYTES and not gpu.processes
+    return "is empty" if free and peers.used_bytes(gpu) > EMPTY_BYTES else None
 
 
-def _idle(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+def _idle(gpu: Gpu, peers: Peers) -> str | None:
     """At 0 % while the others work or wait: the suspect of a hung collective (libgpuarray#387: all at 100 % but one)."""
-    busy = sum((peer.util_percent or 0) >= BUSY_UTIL_PERCENT for peer in peers)
-    odd = gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and busy >= PEERS_PART * len(peers)
+    odd = gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT and peers.busy_part(gpu) >= PEERS_PART
     return f"at {gpu.util_percent:.0f} %" if odd else None
 
 
-def _little_memory(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
-    usual = median(peer.used_bytes or 0 for peer in peers)
+def _little_memory(gpu: Gpu, peers: Peers) -> str | None:
     used = gpu.used_bytes
-    if used is None or used < EMPTY_BYTES or used >= LITTLE_MEMORY_PART * usual or usual - used < LITTLE_MEMORY_BYTES:
+    if used is None or used < EMPTY_BYTES:
+        return None
+    usual = peers.used_bytes(gpu)
+    if used >= LITTLE_MEMORY_PART * usual or usual - used < LITTLE_MEMORY_BYTES:
         return None
     return f"{used / G:.1f} G, the others {usual / G:.1f} G"
 
 
-def _hot(gpu: Gpu, peers: Sequence[Gpu]) -> str | None:
+def _hot(gpu: Gpu, peers: Peers) -> str | None:
     temperature = gpu.temperature_c
     held = HOLDING_BACK.intersection(gpu.throttle)
-    usual = median(peer.temperature_c or 0 for peer in peers)
-    if temperature is None or not (held or (temperature >= HOT_C and temperature - usual >= HOT_OVER_PEERS_C)):
+    if temperature is None or not (held or (temperature >= HOT_C and temperature - peers.temperature_c(gpu) >= HOT_OVER_PEERS_C)):
         return None
     return f"{temperature:.0f} °C" + (f", held back: {', '.join(sorted(held))}" if held else "")
 
 
-AGAINST_PEERS: tuple[tuple[FactKind, Callable[[Gpu, Sequence[Gpu]], str | None]], ...] = (
+AGAINST_PEERS: tuple[tuple[FactKind, Callable[[Gpu, Peers], str | None]], ...] = (
     ("empty", _empty),
     ("idle", _idle),
     ("little memory", _little_memory),

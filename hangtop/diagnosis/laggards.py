@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.middle import median_of_others
+from hangtop.kept import kept
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit
 
@@ -24,6 +25,7 @@ def laggards(case: Case) -> tuple[Culprit, ...]:
     return stand_out(case.ranks, case.now)
 
 
+@kept
 def stand_out(ranks: Sequence[Rank], now: float) -> tuple[Culprit, ...]:
     """Ranks behind by two steps or more, or silent three times as long as their peers."""
     steps = sorted(rank.step for rank in ranks if rank.step is not None)
@@ -44,7 +46,7 @@ def _judge(rank: Rank, steps: Sequence[int], silences: Sequence[float], now: flo
 def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
     if rank.step is None or len(steps) < 2:
         return None
-    behind = int(_median_of_others(steps, rank.step)) - rank.step
+    behind = int(median_of_others(steps, rank.step)) - rank.step
     return f"{behind} steps behind its peers (step {rank.step:,})" if behind >= STEPS_BEHIND else None
 
 
@@ -52,15 +54,5 @@ def _quiet(rank: Rank, silences: Sequence[float], now: float) -> str | None:
     silence_s = rank.silence_s(now)
     if silence_s is None or len(silences) < 2 or silence_s < QUIET_FLOOR_S:
         return None
-    limit_s = QUIETER * _median_of_others(silences, silence_s) + QUIET_FLOOR_S
+    limit_s = QUIETER * median_of_others(silences, silence_s) + QUIET_FLOOR_S
     return "silent much longer than its peers" if silence_s > limit_s else None
-
-
-def _median_of_others(ordered: Sequence[float], own: float) -> float:
-    """The median of all values but one's own: with a thousand ranks each second, not by sorting a thousand times."""
-    at, others = bisect_left(ordered, own), len(ordered) - 1
-
-    def other(index: int) -> float:
-        return ordered[index if index < at else index + 1]
-
-    return (other((others - 1) // 2) + other(others // 2)) / 2

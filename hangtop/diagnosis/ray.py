@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.records.ray import PlacementGroup, RayActor, RayCluster, RayNode, RayPart
 from hangtop.text import clock, some
@@ -43,6 +44,7 @@ class OddActor(Struct, frozen=True):
     sure: bool = True
 
 
+@kept
 def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster, ...]:
     """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray.
 
@@ -230,6 +232,7 @@ def _leftovers(cluster: RayCluster) -> list[RayTrouble]:
     return found
 
 
+@kept
 def odd_actors(cluster: RayCluster) -> tuple[OddActor, ...]:
     """Actors that stand out: by their own state first, then by difference from their peers of the same class and job."""
     odd = [OddActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
@@ -301,6 +304,7 @@ class Wish(Struct, frozen=True):
     impossible: bool
 
 
+@kept
 def wishes(cluster: RayCluster) -> tuple[Wish, ...]:
     """Who waits for which resources, and why it does not get them; what can never be had first."""
     alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}

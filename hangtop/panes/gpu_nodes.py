@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from hangtop import text
-from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, ODD, FactKind, GpuFact, busy_waits, facts, is_current, lately
+from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
+from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.gpu_rows import G, hard, titled
 from hangtop.panes.line import Row
@@ -45,6 +46,7 @@ class NodeRow:
         return fmean(known) if known else None
 
 
+@kept
 def node_rows(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> tuple[NodeRow, ...]:
     """Odd nodes first: the more of their GPUs stand out, the earlier."""
     rows = [_node_row(host, node, now, trouble=trouble) for host, node in nodes.items()]
@@ -59,8 +61,8 @@ def _numbered(host: str) -> tuple[int, str]:
 def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRow:
     said = facts(node, now)
     odd = tuple(fact for fact in said if fact.kind in ODD and (trouble or hard(fact)))
-    tracks = tuple(node.tracks.get(gpu.index, GpuTrack()) for gpu in node.reading.gpus)
-    gpus = tuple(lately(gpu, track, now) for gpu, track in zip(node.reading.gpus, tracks, strict=True))
+    gpus = all_lately(node, now)
+    tracks = tuple(node.tracks.get(gpu.index, NO_TRACK) for gpu in gpus)
     silent = not any(is_current(gpu, now) for gpu in gpus)
     last = max((gpu.read_at for gpu in gpus if gpu.read_at is not None), default=node.at)
     waiting = sum(busy_waits(gpu) for gpu in gpus) > len(gpus) / 2

@@ -17,7 +17,6 @@ from hangtop.panes.ranks import one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View
-from hangtop.ranks import join
 from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
 from hangtop.records.verdict import VerdictWord
 
@@ -38,6 +37,7 @@ class GpusPane(Pane):
     def __init__(self) -> None:
         super().__init__()
         self._shown: dict[str, dict[int, Shown]] = {}
+        self._settled: tuple[View | None, dict[str, NodeGpus]] = (None, {})
 
     def want(self, view: View, width: int) -> Want:
         nodes = _nodes(view)
@@ -47,7 +47,7 @@ class GpusPane(Pane):
         return Want(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        nodes = self._steady(_nodes(view), view.now)
+        nodes = self._steady(view)
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
@@ -64,9 +64,12 @@ class GpusPane(Pane):
         parts = _counted([fact for fact in found if fact.role == "bad" or fact.kind == "late"], trouble=in_trouble(view))
         return (parts[0][0][0], parts[0][0][1].split()[0]) if parts else None
 
-    def _steady(self, nodes: Mapping[str, NodeGpus], now: float) -> dict[str, NodeGpus]:
-        self._shown = {host: settle(self._shown.get(host, {}), node, now) for host, node in nodes.items()}
-        return {host: with_shown(node, self._shown[host]) for host, node in nodes.items()}
+    def _steady(self, view: View) -> dict[str, NodeGpus]:
+        if self._settled[0] is not view:
+            nodes = _nodes(view)
+            self._shown = {host: settle(self._shown.get(host, {}), node, view.now) for host, node in nodes.items()}
+            self._settled = view, {host: with_shown(node, self._shown[host]) for host, node in nodes.items()}
+        return self._settled[1]
 
 
 def in_trouble(view: View) -> bool:
@@ -87,7 +90,7 @@ def nothing(view: View) -> Row:
 
 def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
     """GPU index → ranks that compute on it."""
-    ranks = [rank for rank in join(view.state) if rank.gpu is not None and rank.host == host]
+    ranks = [rank for rank in view.ranks if rank.gpu is not None and rank.host == host]
     return {
         index: tuple(rank.rank for rank in ranks if rank.gpu == index)
         for index in {rank.gpu for rank in ranks if rank.gpu is not None}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from hangtop import text
-from hangtop.panes.line import BLANK, Row, align, cut, pad
+from hangtop.kept import kept
+from hangtop.panes.line import BLANK, Row, Span, align, cut
 from hangtop.panes.rank_rows import RankRow, table_rows
 
 BLOCK = 8
@@ -50,6 +53,7 @@ def _distance(row: RankRow) -> tuple[str, str]:
     return ("▲", "warn") if row.role or (row.rank.lag or 0) > 1 else ("■", "data")
 
 
+@kept
 def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
     """Blocks by host, in the order of their first rank; ranks that nothing is known of come as no data."""
     known = {row.rank.rank: row for row in rows}
@@ -64,33 +68,32 @@ def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
 
 def grid_rows(blocks: Sequence[Block], width: int, lines: int) -> list[Row]:
     """Blocks with spaces and a blank line every second line; when that is too tall without them, at last one cell a node."""
+    label = min(12, max(len(block.label) for block in blocks))
+    cells = max(len(block.cells) for block in blocks)
     for gap, blank_every in ((" ", 2), (" ", 0), ("", 0)):
-        rows = _grid(blocks, width, gap, blank_every)
-        if len(rows) <= lines:
-            return rows
+        per_block = label + 1 + cells * (1 + len(gap)) + 2
+        per_line = max(1, width // per_block)
+        filled = math.ceil(len(blocks) / per_line)
+        if filled + ((filled - 1) // blank_every if blank_every else 0) <= lines:
+            starts = range(0, len(blocks), per_line)
+            rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
+            return rows if not blank_every else _parted(rows, blank_every)
     return _one_cell_each(blocks, width)[:lines]
 
 
-def _grid(blocks: Sequence[Block], width: int, gap: str, blank_every: int) -> list[Row]:
-    label = min(12, max(len(block.label) for block in blocks))
-    cells = max(len(block.cells) for block in blocks)
-    per_block = label + 1 + cells * (1 + len(gap)) + 2
-    per_line = max(1, width // per_block)
-    rows: list[Row] = []
-    for start in range(0, len(blocks), per_line):
-        if blank_every and start and start // per_line % blank_every == 0:
-            rows.append(BLANK)
-        line = blocks[start : start + per_line]
-        rows.append(cut(tuple(span for block in line for span in pad(_block(block, label, gap), per_block)), width))
-    return rows
+def _parted(rows: Sequence[Row], every: int) -> list[Row]:
+    """The rows with a blank line after every so many."""
+    return [row for at, one in enumerate(rows) for row in ((BLANK, one) if at and at % every == 0 else (one,))]
 
 
-def _block(block: Block, label: int, gap: str) -> Row:
-    return (
-        align(block.label, label, "ink bold" if block.odd else "muted"),
-        (" ", ""),
-        *((sign + gap, role) for sign, role in block.cells),
-    )
+def _line(blocks: Sequence[Block], label: int, per_block: int, gap: str) -> Row:
+    """Cells that look alike are one span: a thousand of them would be measured and compared one by one."""
+    spans: list[Span] = []
+    for block in blocks:
+        spans += [align(block.label, label, "ink bold" if block.odd else "muted"), (" ", "")]
+        spans += [((sign + gap) * len(list(alike)), role) for (sign, role), alike in groupby(block.cells)]
+        spans.append((" " * (per_block - label - 1 - len(block.cells) * (1 + len(gap))), ""))
+    return tuple(spans)
 
 
 def _one_cell_each(blocks: Sequence[Block], width: int) -> list[Row]:
@@ -116,6 +119,7 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
     return [*table[: lines - 1], ((f"  and {len(odd) - lines + 2} more", "muted"),)]
 
 
+@kept
 def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
     """How many ranks are quiet how long."""
     ages = Counter(text.age(row.quiet_s) for row in rows)

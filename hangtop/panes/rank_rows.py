@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct
 
 from hangtop import text
+from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.line import Row, dotted
+from hangtop.panes.line import Row, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.ranks import Rank
@@ -18,8 +21,7 @@ QUIET_BAR = 6
 BAD_STATES = frozenset("ZTX")
 
 
-@dataclass(frozen=True)
-class RankRow:
+class RankRow(Struct, frozen=True):
     """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty."""
 
     rank: Rank
@@ -32,6 +34,7 @@ class RankRow:
     silent: bool = False
 
 
+@kept
 def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     """All ranks, odd ones first in the order of the verdict, then by number."""
     verdict = view.verdict
@@ -151,7 +154,8 @@ def _total(row: RankRow) -> Row:
 
 
 BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
-QUIET: Column[RankRow] = Column("quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True)
+QUIET: Column[RankRow] = Column("quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True, gap=1)
+DOING_CELLS = 12
 
 
 def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[RankRow]]:
@@ -169,7 +173,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         (True, Column("", 1, 0, _sign)),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
         (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
-        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True)),
+        (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),
         (
             any(r.gpu is not None and r.gpu != r.rank for r in ranks),
             Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True),
@@ -177,25 +181,39 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         (len({row.stage for row in rows if row.stage}) > 1, Column("stage", 14, 4, _stage, snug=True)),
         (True, Column("step", 7, 0, _step, right=True, snug=True)),
         (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
-        (True, Column("lag", 4, 0, _lag, right=True, gap=1)),
+        (True, Column("lag", 4, 0, _lag, right=True, gap=1, snug=True)),
         (any(row.limit_s for row in rows), BAR),
         (True, QUIET),
         (differs(lambda r: r.step_s), Column("s/step", 7, 2, lambda row: ((text.pace(row.rank.step_s), "ink"),), right=True)),
         (differs(lambda r: r.metrics.get("loss", "none")), Column("loss", 8, 1, _metric("loss"), right=True)),
         (known(lambda r: r.cpu_percent), Column("cpu", 3, 6, _cpu, right=True)),
         (known(lambda r: r.state), Column("s", 1, 0, _state, gap=1)),
-        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing, least=12)),
+        (any(row.doing for row in rows), Column(doing_title, 0, 0, _doing(0), least=DOING_CELLS)),
     ]
     return [column for there, column in columns if there]
 
 
-def _doing(row: RankRow) -> Row:
-    return ((row.doing or "", f"{row.role} bold" if row.role else "muted"),)
+def _doing(shortened: int) -> Callable[[RankRow], Row]:
+    """What it does, in the form that is so many times shortened, as far as there are shorter ones."""
+
+    def cell(row: RankRow) -> Row:
+        forms = (row.doing or "", *row.rank.shorter)
+        return ((forms[min(shortened, len(forms) - 1)], f"{row.role} bold" if row.role else "muted"),)
+
+    return cell
+
+
+def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow], width: int) -> list[Column[RankRow]]:
+    """The longest form that has room in every row, else the shortest."""
+    room = width - sum(column.width + column.gap for column in columns) + columns[0].gap
+    forms = max((len(row.rank.shorter) for row in rows), default=0)
+    shortened = next((n for n in range(forms) if all(width_of(_doing(n)(row)) <= room for row in rows)), forms)
+    return [replace(column, cell=_doing(shortened)) if not column.width else column for column in columns]
 
 
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
     """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
-    columns = fitting(snugged(columns_for(rows, hosts=hosts), rows), width)
+    columns = _with_doing_that_fits(fitting(snugged(columns_for(rows, hosts=hosts), rows), width), rows, width)
     if BAR in columns:
         columns = [replace(column, title="") if column is QUIET else column for column in columns]
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown])]

@@ -56,7 +56,7 @@ class RanksPane(Pane):
         return self._grid(view, rows, width, height)
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        odd = [row for row in rank_rows(view) if row.role]
+        odd = [row for row in rank_rows(view, self.chosen) if row.role]
         return (f"{len(odd)} odd", odd[0].role) if odd else None
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:

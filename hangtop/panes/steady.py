@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.gpu import Gpu, NodeGpus
 
-NOISE = {"util_percent": 3.0, "temperature_c": 2.0, "used_bytes": 0.1 * 2**30}
+UTIL_NOISE_PERCENT = 3.0
+TEMPERATURE_NOISE_C = 2.0
+MEMORY_NOISE_BYTES = 0.1 * 2**30
 POWER_NOISE_PART = 0.03
 REPAINT_S = 5.0
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A GPU with the values that stand on the screen, and since when they do."""
 
     gpu: Gpu
@@ -41,8 +42,13 @@ def _settled(shown: Shown | None, gpu: Gpu, now: float) -> Shown:
 
 
 def _differs(shown: Gpu, gpu: Gpu) -> bool:
-    noise = {**NOISE, "power_w": POWER_NOISE_PART * (gpu.limit_w or 0.0)}
-    return shown.processes != gpu.processes or any(_apart(getattr(shown, f), getattr(gpu, f), band) for f, band in noise.items())
+    return (
+        _apart(shown.util_percent, gpu.util_percent, UTIL_NOISE_PERCENT)
+        or _apart(shown.power_w, gpu.power_w, POWER_NOISE_PART * (gpu.limit_w or 0.0))
+        or _apart(shown.used_bytes, gpu.used_bytes, MEMORY_NOISE_BYTES)
+        or _apart(shown.temperature_c, gpu.temperature_c, TEMPERATURE_NOISE_C)
+        or shown.processes != gpu.processes
+    )
 
 
 def _apart(shown: float | None, value: float | None, noise: float) -> bool:

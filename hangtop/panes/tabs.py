@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.events import Click
 
+from hangtop.kept import kept
 from hangtop.panes.line import LineView, Row, cut, width_of
 from hangtop.panes.pane import Pane
 from hangtop.panes.view import View
@@ -32,12 +33,17 @@ class Tabs(LineView):
         super().__init__(id="tabs")
         self._panes = panes
         self._ends: list[tuple[int, str]] = []
+        self._alarms = kept(self._alarms_of)
 
     def show(self, view: View) -> None:
-        tabs = [(pane.key, pane.title.split()[0], pane.alarm(view)) for pane in self._panes]
+        alarms = self._alarms(view)
+        tabs = [(pane.key, pane.title.split()[0], alarm) for pane, alarm in zip(self._panes, alarms, strict=True)]
         active = next((pane.key for pane in self._panes if pane.id == self.hangtop.active), "")
         row, self._ends = tabs_row(tabs, active, self.size.width)
         self.paint((row,))
+
+    def _alarms_of(self, view: View) -> tuple[tuple[str, str] | None, ...]:
+        return tuple(pane.alarm(view) for pane in self._panes)
 
     def on_click(self, event: Click) -> None:
         key = next((key for end, key in self._ends if event.x < end), None)

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from hangtop.app import HangtopApp
 from hangtop.model import fold
 from hangtop.records.gpu import Gpu, GpuReading
-from hangtop.records.log import LogFile, LogLine, LogReading, RankLog
+from hangtop.records.log import LogFile, LogLine, LogReading, Progress, RankLog
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
@@ -25,7 +25,7 @@ RANKS, NODES, PER_NODE = 1024, 128, 8
 RUNS = 9
 START = 1_768_126_000.0
 REFRESH_MS, KEY_MS = 100.0, 50.0
-KEYS = {"down": "choose a rank", "2": "maximise the ranks", "6": "the log", "e": "only errors"}
+KEYS = {"down": "choose a rank", "2": "maximise the ranks", "5": "the actors", "6": "the log", "e": "only errors"}
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -84,7 +84,9 @@ def log_reading(step: int, now: float) -> LogReading:
     )
     lines = tuple(LogLine(0, 1000 * step + n, now, n, f"[rank{n}]:", f"step {step}/5000 loss=1.5") for n in range(200))
     file = LogFile("/runs/train.log", size_bytes=10**9, scanned_bytes=10**9, lines=10**7, modified_at=now)
-    return LogReading((file,), last_output_at=now, last_line="step", world=RANKS, ranks=ranks, tail=lines, fresh=step == 0)
+    progress = Progress(step=step + 100, total=5000)
+    known = {"framework": "verl", "progress": progress, "last_line": "step", "world": RANKS, "caught_up": True}
+    return LogReading((file,), last_output_at=now, ranks=ranks, tail=lines, fresh=step == 0, **known)
 
 
 def gpu_reading(node: int, step: int, now: float) -> GpuReading:
