@@ -84,9 +84,17 @@ def log_reading(step: int, now: float) -> LogReading:
     )
     lines = tuple(LogLine(0, 1000 * step + n, now, n, f"[rank{n}]:", f"step {step}/5000 loss=1.5") for n in range(200))
     file = LogFile("/runs/train.log", size_bytes=10**9, scanned_bytes=10**9, lines=10**7, modified_at=now)
-    progress = Progress(step=step + 100, total=5000)
-    known = {"framework": "verl", "progress": progress, "last_line": "step", "world": RANKS, "caught_up": True}
-    return LogReading((file,), last_output_at=now, ranks=ranks, tail=lines, fresh=step == 0, **known)
+    return LogReading(
+        (file,),
+        last_output_at=now,
+        last_line="step",
+        framework="verl",
+        world=RANKS,
+        progress=Progress(step=step + 100, total=5000),
+        ranks=ranks,
+        tail=lines,
+        fresh=step == 0,
+    )
 
 
 def gpu_reading(node: int, step: int, now: float) -> GpuReading:
