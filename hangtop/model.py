@@ -19,6 +19,7 @@ from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
 from hangtop.records.nccl import LOOKS_KEPT, NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
+from hangtop.records.raysession import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading, add_look
@@ -48,6 +49,7 @@ class RunState(Struct, frozen=True):
     nccl: tuple[NcclReading, ...] = ()
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
+    ray_session: RaySession | None = None
     page: PageReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
@@ -78,6 +80,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RayDaemons() as daemons:
             state = replace(state, ray_daemons=MappingProxyType({**state.ray_daemons, reading.host: daemons}))
+        case RaySession() as session:
+            state = replace(state, ray_session=session)
         case NcclReading() as nccl:
             state = replace(state, nccl=(*state.nccl, nccl)[-LOOKS_KEPT:])
         case PageReading() as page:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from hangtop import clock, wire
-from hangtop.records.ask import Ask, LaunchAsk, LeftoversAsk, PageAsk, StacksAsk
+from hangtop.records.ask import Ask, LaunchAsk, LeftoversAsk, PageAsk, RayAsk, StacksAsk
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading, Value
 from hangtop.sources import SOURCES, Absent, Source, Trouble, open_source
@@ -30,7 +30,13 @@ HEARTBEAT_S = 1.0
 LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Pauses after a look that failed, or found nothing to read."""
 
-ANSWERED_BY: dict[type[Ask], str] = {PageAsk: "pages", StacksAsk: "stacks", LeftoversAsk: "leftovers", LaunchAsk: "launch"}
+ANSWERED_BY: dict[type[Ask], str] = {
+    PageAsk: "pages",
+    StacksAsk: "stacks",
+    LeftoversAsk: "leftovers",
+    LaunchAsk: "launch",
+    RayAsk: "ray",
+}
 """Which source answers which question."""
 
 

@@ -1,4 +1,4 @@
-"""End the processes of a plan: TERM, wait, KILL, children before parents; then look again, and say who survived and why."""
+"""End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents; then look again and say who survived."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from hangtop.actions.signals import Aim
 from hangtop.actions.steps import Halt, step
@@ -34,15 +35,26 @@ def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bo
         except LookupError as reason:
             yield step("skipped", f"pid {target.pid}: {reason}", target)
     try:
-        yield from _signal(aims, signal.SIGTERM, halt)
-        left = yield from _await(aims, plan.grace_s, halt)
-        if left and not halt():
-            yield from _signal(left, signal.SIGKILL, halt)
-            yield from _await(left, KILL_WAIT_S, halt)
+        for _, wave in groupby(sorted(aims, key=_wave), key=_wave):
+            yield from _end_wave(list(wave), plan.grace_s, halt)
         return (yield from prove(plan, late, segments, table))
     finally:
         for aim in aims:
             aim.release()
+
+
+def _end_wave(aims: list[Aim], grace_s: float, halt: Halt) -> Iterator[Step]:
+    """TERM, wait, KILL. Some may have ended with those before them: told, and left alone."""
+    left = yield from _await(aims, 0.0, halt)
+    yield from _signal(left, signal.SIGTERM, halt)
+    left = yield from _await(left, grace_s, halt)
+    if left and not halt():
+        yield from _signal(left, signal.SIGKILL, halt)
+        yield from _await(left, KILL_WAIT_S, halt)
+
+
+def _wave(aim: Aim) -> int:
+    return aim.target.wave
 
 
 def _signal(aims: Sequence[Aim], number: signal.Signals, halt: Halt) -> Iterator[Step]:

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from hangtop.actions import errands, raystart, watching
 from hangtop.actions.ending import end
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.launching import started
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
-from hangtop.records.plan import Plan, Step
+from hangtop.records.plan import Plan, Start, Step
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 
@@ -35,16 +36,27 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
 
 def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     """One after the other; the next only when the one before did what it should."""
-    if plan.targets and not (yield from end(plan, table, halt)) and plan.start is not None:
+    yield from errands.run_all(plan.errands, halt)
+    if plan.targets and not (yield from end(plan, table, halt)) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, for something of the old run is left")
         return
     if plan.removals:
         yield from remove(plan, table, halt)
+    if plan.ray and not (yield from raystart.started(plan.ray, halt)) and plan.start is not None:
+        yield step("failed", "the run was not started, for Ray is not as it was")
+        return
     if plan.start is not None:
-        if halt():
-            yield step("skipped", "nothing was started")
-        else:
-            yield from started(plan.start)
+        yield from _start(plan, plan.start, halt)
+
+
+def _start(plan: Plan, start: Start, halt: Halt) -> Iterator[Step]:
+    """The run, and the look at it."""
+    if halt():
+        yield step("skipped", "nothing was started")
+        return
+    mark = watching.Mark(plan.watch.logs) if plan.watch is not None else None
+    if (yield from started(start)) and plan.watch is not None and mark is not None:
+        yield from watching.watched(plan.watch, mark, halt)
 
 
 class Told:

@@ -113,7 +113,8 @@ def _changed(removal: Removal, judged: Removal | Spared | None) -> str | None:
         case Spared(why=why):
             return why
         case Removal():
-            same = (judged.device, judged.inode, judged.uid, judged.modified_ns, judged.folder)
+            changed_at = removal.modified_ns if removal.changing else judged.modified_ns
+            same = (judged.device, judged.inode, judged.uid, changed_at, judged.folder)
             shown = (removal.device, removal.inode, removal.uid, removal.modified_ns, removal.folder)
             return None if same == shown else "it is another one than was shown"
 

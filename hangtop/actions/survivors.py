@@ -22,6 +22,8 @@ LOOK_EVERY_S = 0.05
 RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to start what it lost."""
 PORT_WAIT_S = 3.0
+TITLES = ("ray::", "ray-dashboard-")
+"""Ray writes what a process does over its command line: many are alike, of other clusters too."""
 
 
 def prove(plan: Plan, late: Mapping[Identity, str], segments: Iterable[str], table: ProcessTable) -> Generator[Step, None, bool]:
@@ -166,7 +168,7 @@ def _await_restarted(plan: Plan, table: ProcessTable) -> list[tuple[Stat, str]]:
 
 def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
     """Processes that run a command of the plan and are younger than all of it."""
-    wanted = {target.command for target in plan.targets}
+    wanted = {target.command for target in plan.targets if not target.command.startswith(TITLES)}
     newest = max((target.start_ticks for target in plan.targets), default=0)
     younger = [stat for stat in table.stats.values() if stat.start_ticks > newest and not stat.kernel and stat.state not in "ZX"]
     commands = _commands(table, younger)

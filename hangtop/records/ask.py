@@ -52,4 +52,11 @@ class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):
     start_ticks: int = 0
 
 
-Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk
+class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
+    """What belongs to this Ray session on this machine, and what would start it again? An empty `session`: the only one."""
+
+    ask: int
+    session: str = ""
+
+
+Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk | RayAsk

@@ -13,6 +13,7 @@ class Target(Struct, frozen=True, omit_defaults=True):
     """A process that will be signalled: this one and no other of the same pid, by its start time.
 
     `gpus`: indices of the GPUs on which it holds memory or that it has open; `gpu_bytes`: how much, where the driver tells.
+    `wave`: who has a higher one gets no signal before all of the lower ones are gone, or were given up.
     """
 
     pid: int
@@ -26,12 +27,14 @@ class Target(Struct, frozen=True, omit_defaults=True):
     rss_bytes: int | None = None
     gpus: tuple[int, ...] = ()
     gpu_bytes: int | None = None
+    wave: int = 0
 
 
 class Removal(Struct, frozen=True, omit_defaults=True):
     """A file or folder that will be removed: this one and no other of the same path, by its device, inode, owner and time.
 
     `newest_at`: unix time of the youngest thing in it. `allocated_bytes`: what it takes on the disk or of shared memory.
+    `changing`: the targets of the plan still write to it, so its time is not compared.
     """
 
     path: str
@@ -44,6 +47,52 @@ class Removal(Struct, frozen=True, omit_defaults=True):
     allocated_bytes: int
     files: int = 1
     folder: bool = False
+    changing: bool = False
+
+
+class Errand(Struct, frozen=True):
+    """A command of hangtop itself that changes nothing of the run, such as `stacks`. What it prints goes to `output`, if given.
+
+    Where it fails, or takes longer than `deadline_s`, the plan goes on: evidence is worth having, but not worth a hung run.
+    """
+
+    words: tuple[str, ...]
+    title: str
+    deadline_s: float
+    output: str | None = None
+
+
+class RayStart(Struct, frozen=True, omit_defaults=True):
+    """A node of a Ray cluster that will be started by `ray start`, and what proves that it is there again.
+
+    `argv` without secrets: what stands there as `***` lies in `environ_file`, mode 0600, with the environment of the raylet.
+    `gcs_address` and `dashboard`: `host:port`. `resources`: what the node had, by Ray's names; memory in bytes.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    environ_file: str
+    gcs_address: str
+    head: bool = True
+    dashboard: str | None = None
+    resources: dict[str, float] = {}
+    deadline_s: float = 150.0
+
+
+class Watch(Struct, frozen=True, omit_defaults=True):
+    """What the new run must do to have passed the place where the old one hung. `logs`, `pids` …: as in `WatchSpec`.
+
+    `order`: ids of the stages of its framework, in order. `stage`: where it hung; `step`: at which step, if it had one.
+    """
+
+    logs: tuple[str, ...]
+    stage: str = ""
+    title: str = ""
+    order: tuple[str, ...] = ()
+    step: int | None = None
+    profile: str | None = None
+    stall_s: float = 120.0
+    deadline_s: float = 1_800.0
 
 
 class Start(Struct, frozen=True, omit_defaults=True):
@@ -71,7 +120,8 @@ class Spared(Struct, frozen=True, omit_defaults=True):
 class Plan(Struct, frozen=True, omit_defaults=True):
     """Shown word for word, then run as it is. `targets` in the order of their signals: children before parents.
 
-    First the targets end, then the removals go, then `start` begins; what a step needs and does not get ends the plan there.
+    First the errands are run, then the targets end, wave by wave, then the removals go, then Ray starts (`ray`), then `start`
+    begins, then `watch` looks at it; what a step needs and does not get ends the plan there.
     `word`: what a person must type to run it, if anything. `warnings`: what it will not achieve, and what would. `frees`: what
     is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed.
     """
@@ -85,6 +135,9 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     grace_s: float = 10.0
     removals: tuple[Removal, ...] = ()
     start: Start | None = None
+    errands: tuple[Errand, ...] = ()
+    ray: tuple[RayStart, ...] = ()
+    watch: Watch | None = None
     frees: str = ""
     ports: tuple[int, ...] = ()
     older_s: float = 600.0

@@ -14,6 +14,7 @@ from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
+from hangtop.records.raysession import RaySession
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 
@@ -29,6 +30,7 @@ Value = (
     | NcclReading
     | RayReading
     | RayDaemons
+    | RaySession
     | LeftoversReading
     | LaunchReading
     | Heartbeat

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.ray import clusters_of_run
 from hangtop.model import RunState
-from hangtop.records.ask import Ask
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
@@ -23,9 +23,13 @@ from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.cluster import Cluster
 from hangtop.sources.raycluster.daemons import Daemon
 from hangtop.sources.raycluster.dashboard import Dashboard
+from hangtop.sources.raycluster.farworkers import FarWorkers
 from hangtop.sources.raycluster.files import rank_files
+from hangtop.sources.raycluster.options import python_of
+from hangtop.sources.raycluster.places import Access
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.processes import RayProcesses, RayTable
+from hangtop.sources.raycluster.session import SessionLook
 from hangtop.sources.raycluster.token import Token, find_token
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
@@ -52,9 +56,11 @@ class RaySource:
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
         self._clusters: dict[str, Cluster] = {}
+        self._far_workers = FarWorkers()
         self._last: RayReading | None = None
         self._said_at = 0.0
         self._last_daemons: RayDaemons | None = None
+        self._sessions: SessionLook | None = None
 
     def read(self, now: float) -> Iterable[Value]:
         """All clusters, when something of them changed; and how their daemons were started, the same."""
@@ -62,7 +68,9 @@ class RaySource:
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.look(now)
         reading = self._named(here, now) if self._spec.ray != "auto" else self._found(here, now)
-        self._watched.workers = rank_files(clusters_of_run(self.run_with(reading)))
+        self._far_workers.meet(self._access(reading))
+        self._watched.access = self._far_workers.access
+        self._watched.workers = rank_files(clusters_of_run(self.run_with(reading)), self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -73,8 +81,10 @@ class RaySource:
             yield reading
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
+        """A session in full: its processes, what would start it again, what is left of it."""
+        if isinstance(ask, RayAsk):
+            self._sessions = self._sessions or SessionLook(self._table)
+            yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -121,6 +131,26 @@ class RaySource:
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
         return cluster.look(daemons, workers, now, here.pids)
+
+    def _access(self, reading: RayReading) -> dict[str, Access]:
+        """How the clusters with a dashboard are asked for what only some want to know."""
+        ways: dict[str, Access] = {}
+        for key, cluster in self._clusters.items():
+            if (poll := cluster.poll) is None:
+                continue
+            session = cluster.session or poll.view.session
+            raylet = next((d for d in self._here.daemons if d.kind == "raylet" and d.session == key and d.gone_at is None), None)
+            gcs = next((c.gcs_address for c in reading.clusters if c.session == session), None)
+            ways[session] = Access(
+                session,
+                poll.dashboard.address,
+                poll.dashboard.find_token,
+                lambda poll=poll: poll.view,  # type: ignore[misc]
+                gcs,
+                python_of(raylet.argv) if raylet else None,
+                (lambda pid=raylet.pid: self._environ(pid)) if raylet else dict,  # type: ignore[misc]
+            )
+        return ways
 
     def _token(self, session: str) -> Token | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)

@@ -29,6 +29,18 @@ _SECRET_OPTION = re.compile(
 _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
+class Origin:
+    """How a daemon was started, word for word, secrets and all. Stays in the probe, and keeps its text to itself when printed."""
+
+    __slots__ = ("environ", "words")
+
+    def __init__(self, words: tuple[str, ...], environ: Mapping[str, str] | None = None) -> None:
+        self.words, self.environ = words, environ or {}
+
+    def __repr__(self) -> str:
+        return "Origin(hidden)"
+
+
 class Daemon(Struct, frozen=True):
     """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves."""
 
@@ -46,6 +58,7 @@ class Daemon(Struct, frozen=True):
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     gone_at: float | None = None
+    origin: Origin | None = None
 
     @property
     def pid(self) -> int:
@@ -59,7 +72,8 @@ class Daemon(Struct, frozen=True):
     def with_environ(self, environ: Mapping[str, str]) -> Daemon:
         """With those variables that a restart needs."""
         kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
-        return replace(self, env=kept)
+        origin = Origin(self.origin.words, dict(environ)) if self.origin else None
+        return replace(self, env=kept, origin=origin)
 
     def part(self) -> RayPart:
         return RayPart(
@@ -84,6 +98,7 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
         gcs_address=_gcs(kind, options),
         dashboard=_dashboard(kind, options),
         argv=tuple(without_secrets(clean_text(word)) for word in words),
+        origin=Origin(tuple(words)),
     )
 
 

@@ -1,0 +1,176 @@
+"""Start the nodes of a Ray session again, and prove that they are there: port, health, nodes, resources."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+
+import msgspec
+
+from hangtop import clock, launches, text
+from hangtop.actions.steps import Halt, step
+from hangtop.logs.clean import clean_text
+from hangtop.records.plan import RayStart, Step
+from hangtop.records.ray import RayCluster, RayNode, RayReading
+from hangtop.redact import Redactor
+from hangtop.sources import Absent, Trouble
+from hangtop.sources.ray import RaySource
+from hangtop.spec import WatchSpec
+
+HIDDEN = "***"
+HEALTHY_WITHIN_S = 60.0
+LOOK_EVERY_S = 1.0
+CONNECT_S = 2.0
+GIVEN = frozenset({"memory", "object_store_memory"})
+"""Bytes of these may be rounded on the way."""
+
+
+def started(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool]:
+    """Each node, the head first, then the proof. Gives whether all of it is as before."""
+    for start in starts:
+        if halt():
+            yield step("skipped", f"not started: {shlex.join(start.argv)}")
+            return False
+        if not (yield from _start(start)):
+            return False
+    return (yield from _prove(starts, halt))
+
+
+def _start(start: RayStart) -> Generator[Step, None, bool]:
+    """`ray start` comes back when its daemons are up. They have sessions of their own, and outlive us."""
+    yield step("doing", f"{shlex.join(start.argv)}, within {start.deadline_s:.0f} s, in {start.cwd}")
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as said:
+        try:
+            argv, environ = _with_secrets(start)
+            process = subprocess.Popen(
+                argv, env=environ, cwd=start.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+            )
+        except (OSError, msgspec.DecodeError) as error:
+            yield step("failed", f"Ray was not started: {error}")
+            return False
+        try:
+            code = process.wait(start.deadline_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # our own child, not yet waited for: its group is still its own
+            process.wait()
+            yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_words(said.fileno())}")
+            return False
+        took_s = time.monotonic() - began
+        if code != 0:
+            yield step("failed", f"ray start ended with exit code {code} after {took_s:.1f} s: {_last_words(said.fileno())}")
+            return False
+    yield step("done", f"Ray is started{'' if start.head else ', node joined'}, {took_s:.1f} s")
+    return True
+
+
+def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
+    """What is shown as `***` lies in the environment's file under the name of its option. Raises `OSError`, `DecodeError`."""
+    environ = launches.environ_of(start.environ_file)
+    hidden = {name: environ.pop(name) for name in list(environ) if name.startswith("-")}
+    return [hidden.get(word.partition("=")[0], word) if HIDDEN in word else word for word in start.argv], environ
+
+
+def _last_words(fd: int) -> str:
+    """The last line of what it printed, without secrets."""
+    lines = [line.strip() for line in os.pread(fd, 1 << 20, 0).decode(errors="replace").splitlines()]
+    return Redactor().text(clean_text(next((line for line in reversed(lines) if line), "it said nothing")))[:300]
+
+
+def _prove(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool]:
+    """Fresh looks, until all is well or the time is over."""
+    first = starts[0]
+    until = time.monotonic() + HEALTHY_WITHIN_S
+    source = RaySource(WatchSpec(ray=first.gcs_address))
+    cluster: RayCluster | None = None
+    try:
+        while True:
+            cluster = _look(source) or cluster
+            problems = _problems(cluster, starts)
+            if not problems or time.monotonic() > until or halt():
+                break
+            time.sleep(LOOK_EVERY_S)
+    finally:
+        source.close()
+    for problem in problems:
+        yield step("survived", problem)
+    if not problems:
+        yield from _well(cluster, starts)
+    return not problems
+
+
+def _look(source: RaySource) -> RayCluster | None:
+    try:
+        readings = [value for value in source.read(clock.now()) if isinstance(value, RayReading)]
+    except (Absent, Trouble):  # not there yet
+        return None
+    living = [cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None]
+    return living[0] if living else None
+
+
+def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[str]:
+    """What is not as it was, in words; nothing when all is."""
+    address, has_dashboard = starts[0].gcs_address, starts[0].dashboard is not None
+    if not _answers(address):
+        return [f"nobody answers at {address}"]
+    if cluster is None:
+        return ["no daemon of the new session is seen"]
+    if not has_dashboard:
+        return []
+    if cluster.api.answer != "ok":
+        return [
+            f"the dashboard at {cluster.api.address} does not answer as it should: {cluster.api.problem or cluster.api.answer}"
+        ]
+    if not cluster.api.gcs_ok:
+        return [f"the dashboard at {cluster.api.address} says that the GCS is not healthy"]
+    nodes = [node for node in cluster.nodes if node.alive and node.local]
+    found = [f"{len(nodes)} of {text.some(len(starts), 'node')} of this machine is there"] if len(nodes) < len(starts) else []
+    return [*found, *_missing(_sum(node.total for node in nodes), _sum(start.resources for start in starts))]
+
+
+def _missing(now: Mapping[str, float], before: Mapping[str, float]) -> Iterator[str]:
+    for name, value in before.items():
+        if name.startswith("node:"):
+            continue
+        has = now.get(name, 0.0)
+        if abs(has - value) > (0.01 * value if name in GIVEN else 1e-3):
+            yield f"{name}: {_amount(name, has)}, before {_amount(name, value)}"
+
+
+def _well(cluster: RayCluster | None, starts: Sequence[RayStart]) -> Iterator[Step]:
+    address = starts[0].gcs_address
+    if cluster is None or cluster.api.answer != "ok":
+        yield step("proof", f"Ray answers at {address}; it has no dashboard that could tell of its health")
+        return
+    nodes: list[RayNode] = [node for node in cluster.nodes if node.alive]
+    total = _sum(start.resources for start in starts)
+    has = ", ".join(f"{_amount(n, v)} {n}" for n, v in sorted(total.items()) if not n.startswith("node:"))
+    yield step("proof", f"port {address.rpartition(':')[2]} answers; gcs_healthz 200 at {cluster.api.address}")
+    yield step("proof", f"session {cluster.session}: {text.some(len(nodes), 'node')}, with {has}, as before")
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), CONNECT_S):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _sum(resources: Iterator[Mapping[str, float]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in resources:
+        for name, value in one.items():
+            found[name] = found.get(name, 0.0) + value
+    return found
+
+
+def _amount(name: str, value: float) -> str:
+    return text.size(int(value)) if "memory" in name else f"{value:g}"
