@@ -12,8 +12,10 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.binding import BindingType
+from textual.screen import ModalScreen
 
 from hangtop import clock
+from hangtop.actions.restart import may_live
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import judge
@@ -33,9 +35,9 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
-from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.driver import QuickDriver, driver_class
 from hangtop.screens.help import HelpScreen
+from hangtop.screens.leave import LeaveScreen
 from hangtop.screens.page import PageScreen
 from hangtop.screens.process import ProcessScreen
 from hangtop.screens.rank import RankScreen
@@ -58,6 +60,7 @@ class HangtopApp(App[None]):
     """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
 
     `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
+    `started`: the run was started with hangtop, so `q` asks what becomes of it.
     `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
     """
 
@@ -76,6 +79,7 @@ class HangtopApp(App[None]):
         read_only: bool = False,
         title: str | None = None,
         ascii_only: bool | None = None,
+        started: bool = False,
     ) -> None:
         folders = (Path(spec.config_dir) / "themes",) if spec.config_dir else ()
         self.palettes = load_palettes(*folders)
@@ -85,7 +89,7 @@ class HangtopApp(App[None]):
         for palette in self.palettes.values():
             self.register_theme(palette.theme())
         self.theme = self.palette.name
-        self.spec, self.feed, self.now, self.read_only = spec, feed, now, read_only
+        self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         self.ascii = "utf" not in locale.getpreferredencoding(False).lower() if ascii_only is None else ascii_only
         self.curiosity = Curiosity(feed)
         self.timeline = Timeline()
@@ -190,7 +194,7 @@ class HangtopApp(App[None]):
         """Letters are letters while a filter is typed; an open plan takes every key; what is not in `keys` has none."""
         if isinstance(self.focused, FilterPrompt):
             return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
-        if isinstance(self.screen, ActionScreen):
+        if isinstance(self.screen, ModalScreen):
             return False
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
 
@@ -199,7 +203,10 @@ class HangtopApp(App[None]):
         ACTS[name](self)
 
     async def action_quit(self) -> None:
-        self.action_leave()
+        if self.started and may_live(self.state):
+            self.push_screen(LeaveScreen())
+        else:
+            self.action_leave()
 
     def action_leave(self) -> None:
         """End at once, whatever the feed is doing."""

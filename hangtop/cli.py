@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
+from msgspec.structs import replace
 
 from hangtop import __version__
 from hangtop.config import config_dir
@@ -130,7 +131,8 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
     spec = watch_spec(given, config)
     code = command.start(words, spec.logs, sys.stderr)
     if code == 0:
-        code = watch.run(spec, watch_look(given, config), recorder(given["record"], spec))
+        look = replace(watch_look(given, config), started=True)
+        code = watch.run(spec, look, recorder(given["record"], spec))
         sys.stderr.write(command.goes_on(spec.logs))
     context.exit(code)
 

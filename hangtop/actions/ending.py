@@ -48,7 +48,7 @@ def _end_wave(aims: list[Aim], grace_s: float, halt: Halt) -> Iterator[Step]:
     left = yield from _await(aims, 0.0, halt)
     yield from _signal(left, signal.SIGTERM, halt)
     left = yield from _await(left, grace_s, halt)
-    if left and not halt():
+    if left:
         yield from _signal(left, signal.SIGKILL, halt)
         yield from _await(left, KILL_WAIT_S, halt)
 

@@ -31,6 +31,11 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
     return tops[0] if tops else None
 
 
+def may_live(state: RunState) -> bool:
+    """Whether a process of the run lives, or none has been looked for yet."""
+    return state.procs is None or any(process.state not in "ZX" for process in state.procs.processes)
+
+
 def launch_ask(state: RunState, number: int) -> LaunchAsk:
     """Of the living process that a person started, else of the run that wrote the log last."""
     first = top(state.procs)

@@ -34,14 +34,17 @@ class Myself(Struct, frozen=True):
     host: str = ""
 
 
-def plan(state: RunState, me: Myself, rank: int | None = None) -> Plan | Refusal:
-    """The processes of the run, or of one rank, that are ours to stop, children before parents."""
+def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
+    """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
     procs = _procs_here(state, me)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
-    chosen = _of_rank(procs.processes, rank) if rank is not None else list(procs.processes)
+    what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
+    whole = rank is None and pid is None
+    heads = {one.pid for one in procs.processes if whole or (one.rank == rank if rank is not None else one.pid == pid)}
+    chosen = _with_all_below(procs.processes, heads)
     if not chosen:
-        return Refusal(f"no process of rank {rank} is known on this machine")
+        return Refusal(f"no process of {what} is known on this machine")
     spared = [(process, why) for process in chosen if (why := why_not(process, me)) is not None]
     kept = {process.pid for process, _ in spared}
     stopped = [process for process in chosen if process.pid not in kept]
@@ -49,8 +52,7 @@ def plan(state: RunState, me: Myself, rank: int | None = None) -> Plan | Refusal
         return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in spared})))
     gpus = _gpus_here(state, me)
     targets = targets_of(stopped, gpus)
-    what = f"rank {rank}" if rank is not None else "the run"
-    meeting = procs.rendezvous if rank is None else None
+    meeting = procs.rendezvous if whole else None
     return Plan(
         action="stop",
         title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
@@ -137,11 +139,10 @@ def _held(gpus: Iterable[Gpu]) -> dict[int, list[tuple[int, GpuProcess]]]:
     return held
 
 
-def _of_rank(processes: Iterable[Process], rank: int) -> list[Process]:
-    """The processes of a rank and everything below them."""
-    listed = list(processes)
-    members = {process.pid for process in listed if process.rank == rank}
-    grew = True
+def _with_all_below(processes: Iterable[Process], heads: Collection[int]) -> list[Process]:
+    """These and everything below them."""
+    listed, members = list(processes), set(heads)
+    grew = bool(members)
     while grew:
         below = {process.pid for process in listed if process.ppid in members} - members
         members |= below

@@ -24,11 +24,15 @@ class StdinError(Exception):
 
 
 class Look(Struct, frozen=True):
-    """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output."""
+    """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
+
+    `started`: hangtop has just started the run, and asks before it leaves it.
+    """
 
     as_lines: bool = False
     calm: bool = False
     read_only: bool = False
+    started: bool = False
     theme: str | None = None
     title: str = ""
     until: frozenset[VerdictWord] = plain.ENDED
@@ -52,7 +56,16 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
     from hangtop.themes import ThemeError
 
     try:
-        app = HangtopApp(spec, feed, now=now, calm=look.calm, theme=look.theme, read_only=look.read_only, title=look.title)
+        app = HangtopApp(
+            spec,
+            feed,
+            now=now,
+            calm=look.calm,
+            theme=look.theme,
+            read_only=look.read_only,
+            title=look.title,
+            started=look.started,
+        )
     except ThemeError as error:
         feed.close()
         sys.stderr.write(f"hangtop: {error}\n")

@@ -102,6 +102,11 @@ class RayPane(Pane):
         """Only actors that say this text, in whatever names them or what they do."""
         self._reshape(replace(self.shape, pattern=pattern))
 
+    def chosen_row(self) -> ActorRow | None:
+        """The row that is chosen, when it is there."""
+        line = self._line()
+        return None if line is None else self._table[line]
+
     def action_choose(self, by: int) -> None:
         """Moves the choice; the first key press chooses the first row."""
         if self._table:
@@ -110,18 +115,18 @@ class RayPane(Pane):
 
     def action_unfold(self) -> None:
         """Each actor of the class a row of its own."""
-        row = self._chosen_row()
+        row = self.chosen_row()
         if row is not None:
             self._reshape(replace(self.shape, opened=self.shape.opened | {row.first.cls}))
 
     def action_fold(self) -> None:
-        row = self._chosen_row()
+        row = self.chosen_row()
         if row is not None:
             self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
 
     def action_open(self) -> None:
         """Everything of the chosen actor; alike ones are unfolded first."""
-        row = self._chosen_row()
+        row = self.chosen_row()
         if row is None:
             self.hangtop.action_detail()
         elif len(row.actors) > 1:
@@ -181,10 +186,6 @@ class RayPane(Pane):
 
     def _line(self) -> int | None:
         return next((line for line, row in enumerate(self._table) if row.chosen), None)
-
-    def _chosen_row(self) -> ActorRow | None:
-        line = self._line()
-        return None if line is None else self._table[line]
 
     def _choose(self, line: int) -> None:
         self.chosen = key_of(self._table[line].first)

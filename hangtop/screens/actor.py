@@ -42,6 +42,11 @@ class ActorScreen(PageScreen):
         self._ask = ASKS
         self._lines: tuple[LogLine, ...] = ()
 
+    @property
+    def actor(self) -> RayActor | None:
+        """As it was last known."""
+        return self._last[1] if self._last is not None else None
+
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))
 

@@ -12,6 +12,7 @@ from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import presets_for
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.plan import Plan, Refusal
+from hangtop.screens.chosen import Chosen, chosen
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.errand import errand
 from hangtop.screens.stacks import StacksScreen
@@ -22,8 +23,24 @@ if TYPE_CHECKING:
 
 
 def open_stop(app: HangtopApp) -> None:
-    """Stop the chosen rank, else the run."""
-    made = stop.plan(app.state, myself(), app.watch_screen.ranks_pane.chosen)
+    """Stop what is chosen, else the run."""
+    _ask_to_stop(app, chosen(app))
+
+
+def stop_run(app: HangtopApp) -> None:
+    """Stop the whole run, whatever is chosen."""
+    _ask_to_stop(app, Chosen())
+
+
+def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
+    me = myself()
+    made: Plan | Refusal
+    if what.alike > 1:
+        made = Refusal(f"this line stands for {what.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
+    elif what.pid is not None and what.host and what.host != me.host:
+        made = Refusal(f"pid {what.pid} is on {what.host}: run hangtop there")
+    else:
+        made = stop.plan(app.state, me, what.rank, what.pid)
     plan = stop.doubted(made, app.view.verdict) if isinstance(made, Plan) else made
     number = stop.number_of(plan.targets) if not isinstance(plan, Refusal) else ""
     app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}"))

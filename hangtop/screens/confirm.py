@@ -5,7 +5,7 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from hangtop.actions.perform import Performance
 from hangtop.actions.presets import Preset
 from hangtop.actions.proof import gpu_memory
 from hangtop.actions.restart import with_presets
@@ -76,7 +77,7 @@ class ActionScreen(ModalScreen[None]):
     def __init__(
         self,
         make: Callable[[], Made],
-        run: Callable[[Plan], AsyncIterator[Step]],
+        run: Callable[[Plan], AsyncIterable[Step]],
         verb: str,
         *,
         at_once: bool = False,
@@ -93,6 +94,8 @@ class ActionScreen(ModalScreen[None]):
         self.armed = False
         self.typed = ""
         self._why = ""
+        self._work: AsyncIterable[Step] | None = None
+        self._breaking_off = False
         self._ended_at: float | None = None
 
     @property
@@ -147,7 +150,7 @@ class ActionScreen(ModalScreen[None]):
             case "asking":
                 return self._buttons()
             case "running":
-                return (("at work …", "muted"),), (("Esc ", "accent bold"), ("back, it goes on", "muted"))
+                return self._at_work()
             case _:
                 return BLANK, (("↑↓ ", "accent bold"), ("scroll   ", "muted"), ("Esc ", "accent bold"), ("close", "muted"))
 
@@ -166,10 +169,18 @@ class ActionScreen(ModalScreen[None]):
                 self._enter()
             case key if self.phase == "asking":
                 self._answer(key, event.character)
+            case "x":
+                self.break_off()
             case "q":
                 self.hangtop.action_leave()
         if self.is_current:
             self.show(self.hangtop.view)
+
+    def break_off(self) -> None:
+        """No further step; those that were begun end. What is left undone is told by the performer."""
+        if self.phase == "running" and isinstance(self._work, Performance):
+            self._breaking_off = True
+            self._work.break_off()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.top += 3
@@ -231,7 +242,8 @@ class ActionScreen(ModalScreen[None]):
         self.hangtop.run_worker(self._carry_out(plan), name="action", exclusive=False)
 
     async def _carry_out(self, plan: Plan) -> None:
-        async for step in self._run(plan):
+        self._work = self._run(plan)
+        async for step in self._work:
             self.steps.append(step)
             if self.is_current:
                 self.show(self.hangtop.view)
@@ -243,6 +255,14 @@ class ActionScreen(ModalScreen[None]):
         """What is still waited for."""
         waits = self._ended_at is not None and self.phase == "running"
         return [(("          … waits for the driver to give GPU memory back", "muted"),)] if waits else []
+
+    def _at_work(self) -> tuple[Row, Row]:
+        back: Row = (("Esc ", "accent bold"), ("back, it goes on", "muted"))
+        if self._breaking_off:
+            return (("breaking off …", "warn"),), back
+        if self._ended_at is not None or not isinstance(self._work, Performance):
+            return (("at work …", "muted"),), back
+        return (("at work …", "muted"),), (("x ", "accent bold"), ("break off   ", "muted"), *back)
 
     def _buttons(self) -> tuple[Row, Row]:
         word = self.plan.word if self.plan else ""

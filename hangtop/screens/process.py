@@ -29,20 +29,20 @@ class ProcessScreen(PageScreen):
 
     def __init__(self, key: Key) -> None:
         super().__init__()
-        self._key = key
+        self.key = key
         self._last: tuple[Member, ...] = ()
         self._gone_at: float | None = None
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"process {self._key[1]}", "ink"))
+        return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
         found = all_members(view)
-        there = next((member for member in found if member.key == self._key), None)
+        there = next((member for member in found if member.key == self.key), None)
         if there is not None:
             self._last, self._gone_at = (there, *below(there, found)), None
         elif not self._last:
-            return [((f"No process {self._key[1]} any more.", "muted"),)]
+            return [((f"No process {self.key[1]} any more.", "muted"),)]
         elif self._gone_at is None:
             self._gone_at = view.now
         gone = f"is gone since {text.clock(self._gone_at)}; this is the last that was known of it" if self._gone_at else None

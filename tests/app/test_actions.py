@@ -24,10 +24,12 @@ from hangtop.records.plan import Plan, Removal, Spared
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
+from hangtop.screens.leave import LeaveScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.processes import open_table
 from hangtop.sources.stacks import look
 from hangtop.spec import DEFAULT_SOURCES, WatchSpec
+from tests.fakes.processes import python
 
 WILLING = "import time; print(flush=True); time.sleep(600)"
 
@@ -344,3 +346,127 @@ async def test_r_shows_what_will_be_started_and_digits_choose_its_environment(tm
             await pilot.press("enter")
             assert app.screen is app.watch_screen
             assert alive(processes[0])
+
+
+async def test_x_breaks_an_action_off_and_what_was_not_done_is_told(tmp_path: Path):
+    """The stubborn one has had its TERM; it gets no KILL, and the action log tells it."""
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    with python(stubborn, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        process = described(child.pid, 0)
+        app = app_over([process])
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k", "right", "enter")
+            screen = app.screen
+            assert isinstance(screen, ActionScreen)
+            while not screen.steps:
+                await asyncio.sleep(0.02)
+            await pilot.pause()
+            assert "break off" in screen_text(app)
+            await pilot.press("x")
+            assert "breaking off" in screen_text(app)
+            await over(pilot, app)
+            text = screen_text(app)
+            assert "broken off as asked" in text
+            assert "SIGKILL to" not in text
+            assert f"pid {process.pid} rank 0 gets no SIGKILL" in text
+            assert f"pid {process.pid} rank 0: it lives, in state S" in text
+            assert alive(process)
+        told = (tmp_path / "hangtop" / "actions.log").read_text()
+        assert "broken off as asked" in told
+        assert "SIGKILL to" not in told
+
+
+@contextmanager
+def family() -> Iterator[list[Process]]:
+    """A launcher, its rank 1 and what that started, as the process source would tell of them."""
+    with running(3) as (top, rank, worker):
+        yield [
+            replace(top, rank=None, role="launcher"),
+            replace(rank, ppid=top.pid),
+            replace(worker, ppid=rank.pid, rank=None, role="data worker"),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [(0, "what it started: 3 processes"), (1, "Stop rank 1: 2 processes"), (2, "Stop rank 1: 2 processes")],
+)
+async def test_k_acts_on_what_is_chosen_among_the_processes(line: int, title: str):
+    with family() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 50)) as pilot:
+            await settle(pilot, app)
+            app.choose_rank(0)
+            await pilot.press("4")
+            app.watch_screen.processes_pane.chosen = (os.uname().nodename, processes[line].pid, processes[line].start_ticks)
+            await pilot.press("k")
+            assert title in screen_text(app)
+            await pilot.press("escape", "enter", "k")
+            assert title in screen_text(app)
+            await pilot.press("escape", "escape", "escape", "k")
+            assert "Stop rank 0" not in screen_text(app)
+            assert all(map(alive, processes))
+
+
+async def test_a_line_that_stands_for_several_is_not_taken_for_one():
+    with running(3) as processes:
+        alike = [replace(process, rank=None, role="data worker", ppid=1) for process in processes]
+        app = app_over(alike)
+        async with app.run_test(size=(140, 50)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("4")
+            pane = app.watch_screen.processes_pane
+            pane.chosen = (os.uname().nodename, alike[0].pid, alike[0].start_ticks)
+            node = pane.chosen_node()
+            assert node is not None
+            assert len(node.members) == 3
+            await pilot.press("k")
+            assert "stands for 3 alike" in screen_text(app)
+
+
+@pytest.mark.parametrize("keys", [("q",), ("enter",), ("ctrl+c",)])
+async def test_quitting_asks_while_a_run_that_hangtop_started_lives_and_leaves_it_by_default(keys: tuple[str, ...]):
+    with running() as processes:
+        app = app_over(processes, started=True)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("q")
+            assert isinstance(app.screen, LeaveScreen)
+            assert "Leave it running" in screen_text(app)
+            await pilot.press("escape")
+            assert app.screen is app.watch_screen
+            await pilot.press("q", *keys)
+            await pilot.pause()
+            assert not app.is_running
+        assert alive(processes[0])
+
+
+async def test_the_run_can_be_stopped_on_the_way_out_by_the_same_plan():
+    with running() as processes:
+        app = app_over(processes, started=True)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("q", "right", "enter")
+            assert "Stop the run: 1 process" in screen_text(app)
+            await pilot.press("right", "enter")
+            await over(pilot, app)
+            assert not alive(processes[0])
+            await pilot.press("escape")
+            app.feed.put(Reading("procs", os.uname().nodename, app.now(), ProcessReading()))
+            await settle(pilot, app)
+            await pilot.press("q")
+            await pilot.pause()
+            assert not app.is_running
+
+
+async def test_without_a_run_of_its_own_q_is_immediate():
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("q")
+            await pilot.pause()
+            assert not app.is_running

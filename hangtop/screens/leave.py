@@ -1,0 +1,113 @@
+"""Before hangtop quits while a run that it started still lives: leave it running, stop it, or stay. Leaving is the default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from hangtop.panes.footer import keys_row
+from hangtop.panes.keys import Key
+from hangtop.panes.line import BLANK, LineView, Row, between, cut
+from hangtop.panes.view import View
+from hangtop.screens.acts import stop_run
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+
+Answer = Literal["leave", "stop", "stay"]
+BUTTONS: tuple[tuple[Answer, str], ...] = (("leave", " Leave it running "), ("stop", " Stop it … "), ("stay", " Stay "))
+KEYS = (
+    Key("", "← → Enter", "", "choose", ""),
+    Key("", "q", "", "leave", ""),
+    Key("", "s", "", "stop it", ""),
+    Key("", "Esc", "", "stay", ""),
+)
+
+
+class LeaveBody(LineView):
+    DEFAULT_CSS = "LeaveBody { height: 5; background: $surface; }"
+
+    def show(self, view: View) -> None:
+        chosen = cast("LeaveScreen", self.screen).chosen
+        width = max(1, self.size.width)
+        buttons: Row = ()
+        for answer, label in BUTTONS:
+            alike = "bad bold" if answer == "stop" else "ink"
+            buttons = (
+                *buttons,
+                (label, f"{'accent' if answer != 'stop' else alike} reverse" if answer == chosen else alike),
+                ("  ", ""),
+            )
+        rows: list[Row] = [
+            (("The run goes on when hangtop quits", "ink bold"),),
+            (("Its output still goes to the log: hangtop --log LOG watches it again.", "muted"),),
+            BLANK,
+            buttons,
+            between(BLANK, keys_row(KEYS), width),
+        ]
+        self.paint([cut(row, width) for row in rows])
+
+
+class LeaveScreen(ModalScreen[None]):
+    """Every way out of it is immediate: it reads nothing and waits for nobody. `q` a second time quits."""
+
+    CSS = """
+    LeaveScreen { align: center middle; background: $background 60%; }
+    LeaveScreen #leave { width: 92%; max-width: 78; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
+    LeaveScreen.ascii #leave { border: ascii $accent; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: Answer = "leave"
+
+    @property
+    def hangtop(self) -> HangtopApp:
+        return cast("HangtopApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        self.set_class(self.hangtop.ascii, "ascii")
+        with Vertical(id="leave"):
+            yield LeaveBody()
+
+    def on_mount(self) -> None:
+        self.show(self.hangtop.view)
+
+    def show(self, view: View) -> None:
+        if self.is_mounted:
+            self.query_one(LeaveBody).show(view)
+
+    def on_resize(self) -> None:
+        self.show(self.hangtop.view)
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        match event.key:
+            case "q" | "ctrl+c" | "ctrl+q":
+                self._answer("leave")
+            case "s":
+                self._answer("stop")
+            case "escape":
+                self._answer("stay")
+            case "enter":
+                self._answer(self.chosen)
+            case "right" | "tab" | "left" | "shift+tab":
+                answers = [answer for answer, _ in BUTTONS]
+                by = 1 if event.key in ("right", "tab") else -1
+                self.chosen = answers[max(0, min(answers.index(self.chosen) + by, len(answers) - 1))]
+                self.show(self.hangtop.view)
+
+    def _answer(self, answer: Answer) -> None:
+        match answer:
+            case "leave":
+                self.hangtop.action_leave()
+            case "stop":
+                self.dismiss()
+                stop_run(self.hangtop)
+            case "stay":
+                self.dismiss()
