@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hangtop.crew import dead, numbered
 from hangtop.diagnosis import ray_methods
+from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.kept import kept
@@ -19,9 +20,6 @@ from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
 
-BLOCKED_PART = 0.9
-"""In uninterruptible sleep in that share of the last looks, without a byte moved: blocked, not just reading much."""
-BLOCKED_SAMPLES = 5
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0
 """Stacks of many ranks take a while, and so does a line on its way."""
@@ -178,7 +176,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         cpu_percent=process.cpu_percent if process else actor.cpu_percent if actor else None,
         state=process.state if process else actor.process_state if actor else None,
         wchan=process.wchan if process else None,
-        shorter=_shorter(process, known),
+        shorter=_shorter(process, known, method),
         doing=_doing(process, known, ray_methods.in_words(cls, method) if method else None),
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
@@ -224,10 +222,12 @@ def _doing(process: Process | None, known: Known, method: str | None) -> str | N
     return f"{now.text} ({now.where})" if now is not None else method
 
 
-def _shorter(process: Process | None, known: Known) -> tuple[str, ...]:
-    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room."""
-    now = _at_last_look(process, known) if process is not None and process.state in "RSI" else None
-    return (f"{now.function} {now.where}", now.function) if now is not None else ()
+def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
+    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. A state has no shorter word."""
+    if process is not None and process.state not in "RSI":
+        return ()
+    now = _at_last_look(process, known) if process is not None else None
+    return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 
 
 def _at_last_look(process: Process, known: Known) -> Doing | None:
@@ -246,11 +246,3 @@ def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable
         yield "has not joined its peers at the master port"
     if lag is not None and lag >= BEHIND_STEPS:
         yield f"{lag:,} steps behind"
-
-
-def is_blocked(process: Process) -> bool:
-    """In uninterruptible sleep for good: one wait channel, no byte moved, no CPU used (rule R4 of the hang research)."""
-    recent = process.recent
-    if process.state != "D" or recent is None or recent.samples < BLOCKED_SAMPLES:
-        return False
-    return recent.blocked_part >= BLOCKED_PART and not recent.io_b_s and not recent.cpu_percent

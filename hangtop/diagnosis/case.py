@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.diagnosis.crowd import with_crowd
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.standing import Standing, standings
 from hangtop.model import RunState
@@ -85,7 +86,8 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     ranks, plan = join(state), stage_plan(log, stage)
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
     members = standings(state, ranks, patient=silence_s is None or silence_s <= patience_s)
-    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members)
+    world = max((rank.world or 0 for rank in ranks), default=0)
+    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, with_crowd(members, world))
 
 
 def _quiet_s(spec: WatchSpec, log: LogReading, plan: StagePlan | None, limit: Limit) -> float:

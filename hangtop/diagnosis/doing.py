@@ -32,6 +32,7 @@ LOOKS_OUT = 3
 WORDS: dict[DoingKind, str] = {
     "collective": "in {call}",
     "rendezvous": "in {call}",
+    "backward": "in {call} of {own}",
     "dataloader": "waits for the data loader in {own}",
     "loader_worker": "loader worker, waits for work",
     "compile": "compiles in {own}",
@@ -81,7 +82,7 @@ class Doing(Struct, frozen=True):
 
     @property
     def waits_for_peers(self) -> bool:
-        return self.kind in FOR_PEERS
+        return self.kind in FOR_PEERS or (self.kind == "backward" and not self.thread.runs)
 
     @property
     def text(self) -> str:
@@ -102,7 +103,7 @@ def doing(stack: Stack) -> Doing | None:
     """
     main = stack.main
     ours = _thread(main) if main and main.frames else None
-    if ours and (ours.waits_for_peers or ours.kind == "dataloader" or (main and main.runs)):
+    if ours and (ours.kind in FOR_PEERS or ours.kind == "dataloader" or (main and main.runs)):
         return ours
     others = [known for thread in stack.threads if thread is not main and thread.frames for known in (_thread(thread),)]
     if peers := [other for other in others if other.waits_for_peers and other.kind == "collective"]:

@@ -14,6 +14,7 @@ from hangtop.records.stack import Frame
 DoingKind = Literal[
     "collective",
     "rendezvous",
+    "backward",
     "dataloader",
     "loader_worker",
     "compile",
@@ -34,7 +35,8 @@ DoingKind = Literal[
     "user",
     "waits",
 ]
-"""What a thread does; down to `lock` the strongest explanation first. `user` works in its own code, `waits` in an unknown way."""
+"""What a thread does; down to `lock` the strongest explanation first. `backward` computes, or waits for its peers in C++.
+`user` works in its own code, `waits` in an unknown way."""
 Phase = Literal["weights", "checkpoint", "load", "eval", "compile", "generate", "data"]
 Owner = Literal["user", "package", "framework", "plumbing", "python", "native"]
 """Whose code: nobody's package, a package not known here, a training framework, libraries below it, the standard library, C."""

@@ -18,6 +18,9 @@ MORE_THAN_A_CORE = 130.0
 WAKES_S = 0.4
 """Times a second; two in a look of five seconds."""
 IO_BYTES_S = 1_000_000.0
+TURNS_CPU_PERCENT = 2.5
+TURNS_CPU_S = 0.001
+"""Processor time of one turn: who looks whether something has come needs 0.02 to 0.1 ms, a step of a simulator some ms."""
 
 Looks = Sequence[tuple[float, Stack]]
 Sources = Sequence[Excerpt]
@@ -61,6 +64,18 @@ def may_trade(process: Process, known: Doing) -> bool:
     if known.kind not in ("network", "remote") or recent is None or recent.seconds < SPAN_S:
         return False
     return (recent.switches_s or 0.0) >= WAKES_S
+
+
+def by_turns(process: Process) -> bool:
+    """Waits, wakes and computes a little, again and again: a game that is stepped, a server that is asked.
+
+    Who only asks whether something has come uses next to nothing each time.
+    """
+    recent = process.recent
+    if recent is None or recent.seconds < SPAN_S or (recent.switches_s or 0.0) < WAKES_S:
+        return False
+    percent = recent.cpu_percent or 0.0
+    return percent >= TURNS_CPU_PERCENT and percent / 100 / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
 
 
 def _far_apart(stacks: Looks) -> bool:

@@ -11,9 +11,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, may_loop, may_trade, surely_loops
+from hangtop.diagnosis.loops import Looks, Sources, by_turns, may_loop, may_trade, surely_loops
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
@@ -27,9 +28,6 @@ RUNNING_PART = 0.3
 """Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
 IO_BYTES_S = 1_000_000.0
 """Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
-BLOCKED_PART = 0.9
-BLOCKED_IO_BYTES_S = 1_000.0
-"""Uninterruptible in 9 of 10 looks, and no byte moved. D alone is no sign: a healthy big read was in D in 8 of 8 looks."""
 
 
 class Standing(Struct, frozen=True):
@@ -101,7 +99,7 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
 
 def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
     known = doing(stacks[-1][1]) if stacks else None
-    trades = known is not None and may_trade(process, known)
+    trades = known is not None and (may_trade(process, known) or by_turns(process))
     doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
     how = _how(process, known, stacks)
@@ -136,17 +134,10 @@ def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
         return "works" if works(process) else "unknown"
     if known.kind in ("collective", "rendezvous", "dataloader"):
         return known.kind
+    if known.kind == "backward":
+        return "works" if works(process) or _moved(stacks) or known.thread.runs else "collective"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
     return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
-
-
-def is_blocked(process: Process) -> bool:
-    """Uninterruptible for good: in one place in nearly every look, and no byte moves."""
-    recent = process.recent
-    if recent is None or recent.samples < 2:
-        return False
-    moved = (recent.io_b_s or 0.0) > BLOCKED_IO_BYTES_S
-    return recent.blocked_part >= BLOCKED_PART and recent.wchan is not None and not moved and (recent.cpu_percent or 0.0) < 1.0
 
 
 def works(process: Process) -> bool:

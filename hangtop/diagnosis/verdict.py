@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, waiting
+from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.model import RunState
@@ -28,8 +28,8 @@ RULES: tuple[Rule, ...] = (
     ray_rules.dead_actor,
     ray_rules.sick,
     ray_rules.no_resources,
-    waiting.rendezvous,
-    waiting.dataloader,
+    rendezvous.rendezvous,
+    dataloader.dataloader,
     waiting.alive,
     gone.vanished,
     ray_rules.straggler,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hangtop.diagnosis.standing import is_blocked
+from hangtop.diagnosis.blocked import is_blocked
 from hangtop.ranks import RAY_TITLE, Rank
 from hangtop.records.process import Process
 

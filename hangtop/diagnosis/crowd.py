@@ -1,0 +1,89 @@
+"""The crowd: most members wait at one and the same place, and the few that stand elsewhere are who they wait for.
+
+For runs whose collectives have names that nobody knows. The idea is STAT's and ByteRobust's: fold the call paths of all ranks
+into classes; the dominant class is healthy, the rest is where to look. Told by difference only, whatever a function is called.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.doing import NAMELESS, Doing
+from hangtop.diagnosis.frames import DoingKind, own, owner
+from hangtop.diagnosis.standing import Standing
+
+FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits"})
+"""Waits that a peer may end. Who sleeps, waits for a child, a thread or a file, or idles, waits for nobody among its peers …"""
+POLLS_S = 1.0
+"""… but one that sleeps and wakes this often, times a second, asks for something again and again."""
+AT_LEAST = 2
+
+
+def with_crowd(members: tuple[Standing, ...], world: int = 0) -> tuple[Standing, ...]:
+    """The members, those of the crowd as waiting in a collective.
+
+    Nothing changes where a known collective explains who waits, where all stand in the crowd and nobody of the `world` is missing
+    (they may wait for anything), and where no class is the most.
+    """
+    if any(one.waits_for_peers for one in members) or not all(one.doing or one.how == "gone" for one in members):
+        return members
+    here = [one for one in members if one.how != "gone"]
+    is_short = world > len(here)
+    chosen = _most(here, _functions)
+    if len(chosen) == len(here) and not is_short:
+        chosen = _like(here, _most(here, _lines))
+    if not chosen or (len(chosen) == len(here) and not is_short):
+        return members
+    return tuple(_waiting(one) if one in chosen else one for one in members)
+
+
+def _most(members: Sequence[Standing], key: Callable[[Doing], Hashable]) -> list[Standing]:
+    """Those of the largest class of waiting members: half of all at least, and more than any other."""
+    keys = [key(one.doing) if one.doing is not None and _waits_for_others(one) else None for one in members]
+    sizes = Counter(one for one in keys if one is not None).most_common(2)
+    if not sizes or sizes[0][1] < AT_LEAST or 2 * sizes[0][1] < len(members) or (len(sizes) > 1 and sizes[1][1] == sizes[0][1]):
+        return []
+    return [one for one, place in zip(members, keys, strict=True) if place == sizes[0][0]]
+
+
+def _like(members: Sequence[Standing], chosen: Sequence[Standing]) -> list[Standing]:
+    """The chosen, and who waits in the same call a line away, as a root that gathers does, if somebody is left then."""
+    calls = {_call(one.doing) for one in chosen if one.doing is not None}
+    alike = [one for one in members if one in chosen or (_waits_for_others(one) and one.doing and _call(one.doing) in calls)]
+    return alike if len(alike) < len(members) else list(chosen)
+
+
+def _waits_for_others(one: Standing) -> bool:
+    if one.how != "waits" or one.moved is not False or one.doing is None:
+        return False
+    recent = one.process.recent if one.process is not None else None
+    polls = one.doing.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
+    return one.doing.kind in FOR_OTHERS or polls
+
+
+def _functions(known: Doing) -> Hashable:
+    frames = known.thread.frames
+    return tuple((frames[place].function, frames[place].file) for place in own(frames)) or _lines(known)
+
+
+def _lines(known: Doing) -> Hashable:
+    frames = known.thread.frames
+    return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), _call(known)
+
+
+def _call(known: Doing) -> Hashable:
+    leaf = known.thread.frames[0]
+    return known.kind, leaf.function, leaf.file
+
+
+def _waiting(one: Standing) -> Standing:
+    """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own."""
+    frames = one.doing.thread.frames if one.doing is not None else ()
+    inner = next(iter(own(frames)), len(frames))
+    called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
+    named = [frame.name for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
+    name = next(iter(named), "one call")
+    return replace(one, how="collective", call=name, text=f"in {name}")

@@ -1,0 +1,75 @@
+"""The rule over members that wait to meet: which ranks are missing, and is the master reachable?"""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.member_verdicts import count, culprit_of, hung, names, rank_names, s, silence, stack_evidence
+from hangtop.diagnosis.standing import Standing
+from hangtop.records.verdict import Culprit, Evidence, Verdict
+from hangtop.text import some
+
+
+def rendezvous(case: Case) -> Verdict | None:
+    """Members wait to meet: who never came?
+
+    Where more of them are in a collective already, the few parted from these (`desync`).
+    """
+    meeting = [one for one in case.standings if one.how == "rendezvous"]
+    if not case.is_quiet or not meeting or sum(one.how == "collective" for one in case.standings) > len(meeting):
+        return None
+    astray = [one for one in case.standings if one.how in ("waits", "loops", "unknown", "dataloader")]
+    if any(one.alive for one in case.standings):
+        return None
+    missing = missing_ranks(case)
+    place = _meeting_place(case)
+    apart = _unconnected(case, meeting)
+    if astray:
+        culprits = tuple(culprit_of(case, one) for one in astray)
+        headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{s(meeting)}."
+    elif missing:
+        culprits = tuple(Culprit(rank, None, None, "likely", ("no such process here, and it never joined",)) for rank in missing)
+        headline = f"{rank_names(missing)} never came; {count(meeting)} wait{s(meeting)} for the process group{place}."
+    elif apart:
+        why = f"holds no connection to the meeting point{place}"
+        culprits = tuple(Culprit(one.rank, one.pid, one.host, "likely", (why, one.text)) for one in apart)
+        headline = f"{names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
+    else:
+        culprits = ()
+        headline = f"{count(meeting)} wait{s(meeting)} for the process group and no peer comes{place}{_nobody(case)}."
+    evidence = (stack_evidence(meeting), *_meeting_evidence(case), silence(case))
+    return hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
+
+
+def missing_ranks(case: Case) -> list[int]:
+    """Ranks of the world that no process here has."""
+    worlds = [one.process.world for one in case.standings if one.process is not None and one.process.world]
+    here = {one.rank for one in case.standings}
+    return [rank for rank in range(max(worlds, default=0)) if rank not in here]
+
+
+def _meeting_place(case: Case) -> str:
+    where = None if case.procs is None else case.procs.rendezvous
+    return "" if where is None else f" at {where.address}:{where.port}"
+
+
+def _unconnected(case: Case, meeting: list[Standing]) -> list[Standing]:
+    """Those who wait to meet without a connection to the master's port, where others have one: a wrong address, a firewall."""
+    where = None if case.procs is None else case.procs.rendezvous
+    if where is None or not where.joined:
+        return []
+    return [one for one in meeting if one.rank in where.missing]
+
+
+def _nobody(case: Case) -> str:
+    where = None if case.procs is None else case.procs.rendezvous
+    return ", where nobody listens: rank 0 should" if where is not None and where.listening is False else ""
+
+
+def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
+    where = None if case.procs is None else case.procs.rendezvous
+    if where is None:
+        return ()
+    listening = {True: "somebody listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]
+    joined = "" if where.established is None else f", {some(where.established, 'connection')}"
+    world = "" if where.world is None else f" of world size {where.world}"
+    return (Evidence("procs", f"{where.address}:{where.port}: {listening}{joined}{world}"),)

@@ -1,0 +1,96 @@
+"""Who waits for whom where no function has a name that is known: the crowd at one place waits for the few elsewhere."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState
+from hangtop.records.stack import Frame, Thread
+from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, USER, four, process, run, thread
+
+CONNECTION = "/usr/lib/python3.11/multiprocessing/connection.py"
+TENSOR = "/venv/lib/python3.11/site-packages/torch/_tensor.py"
+C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
+
+
+def swap(line: int = 30) -> Thread:
+    return thread(Frame("_recv", CONNECTION, 395), Frame("recv", CONNECTION, 250), Frame("swap", USER, line), wait="pipe")
+
+
+BACKWARD = thread(Frame("backward", TENSOR, 600))
+STUCK = thread(Frame("ask_rewards", USER, 61), wait="socket")
+
+
+def test_the_rank_that_is_elsewhere_is_who_the_crowd_waits_for() -> None:
+    said = diagnose(four(STUCK, peers=swap()), SPEC, NOW)
+    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "cpu_collective", [2])
+    assert "never entered swap" in said.headline
+
+
+def test_a_root_that_gathers_a_line_further_on_is_of_the_crowd() -> None:
+    processes = tuple(process(rank) for rank in range(4))
+    said = diagnose(run({0: swap(37), 1: swap(), 2: STUCK, 3: swap()}, processes), SPEC, NOW)
+    assert [one.rank for one in said.culprits] == [2]
+
+
+def test_in_a_script_of_one_function_the_lines_tell() -> None:
+    waits = thread(Frame("recv", CONNECTION, 250), Frame("main", USER, 40), wait="pipe")
+    odd = thread(Frame("main", USER, 47), wait="lock")
+    assert [one.rank for one in diagnose(four(odd, peers=waits), SPEC, NOW).culprits] == [2]
+
+
+def test_nobody_is_blamed_when_all_stand_in_the_crowd() -> None:
+    said = diagnose(four(swap(), peers=swap()), SPEC, NOW)
+    assert (said.word, said.culprits) == ("hung", ())
+
+
+def test_nobody_is_blamed_where_no_class_is_the_most() -> None:
+    processes = tuple(process(rank) for rank in range(4))
+    said = diagnose(run({0: swap(), 1: swap(), 2: STUCK, 3: STUCK}, processes), SPEC, NOW)
+    assert (said.word, said.culprits) == ("hung", ())
+
+
+def test_sleepers_are_no_crowd() -> None:
+    asleep = thread(Frame("cool_down", USER, 50), wait="sleep")
+    assert diagnose(four(swap(), peers=asleep), SPEC, NOW).culprits == ()
+
+
+def test_who_sleeps_and_looks_again_is_of_the_crowd() -> None:
+    polls = thread(Frame("until_all_are_here", USER, 50), wait="sleep")
+    often = replace(IDLE, switches_s=10.0)
+    processes = tuple(process(rank, often if rank != 2 else IDLE) for rank in range(4))
+    assert [one.rank for one in diagnose(run({0: polls, 1: polls, 2: STUCK, 3: polls}, processes), SPEC, NOW).culprits] == [2]
+
+
+def test_gradients_that_wait_in_c_are_a_collective_and_another_collective_is_the_odd_one() -> None:
+    gathers = thread(Frame("all_gather", C10D, 2200))
+    said = diagnose(four(gathers, peers=BACKWARD), SPEC, NOW)
+    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "desync", [2])
+
+
+def test_a_backward_that_computes_is_work() -> None:
+    runs = thread(Frame("backward", TENSOR, 600), state="R")
+    said = diagnose(run(dict.fromkeys(range(4), runs), tuple(process(rank, BUSY, "R") for rank in range(4))), SPEC, NOW)
+    assert said.word == "slow"
+
+
+def test_a_rank_that_makes_a_group_alone_parted_from_its_peers() -> None:
+    group = thread(Frame("_new_process_group_helper", C10D, 1600), Frame("new_group", C10D, 5000))
+    said = diagnose(four(group, peers=BACKWARD), SPEC, NOW)
+    assert (said.kind, [one.rank for one in said.culprits]) == ("desync", [2])
+
+
+def stepping(cpu_percent: float, switches_s: float) -> RunState:
+    """Rank 2 sleeps for moments and computes a little in between; both looks found it asleep."""
+    recent = replace(IDLE, cpu_percent=cpu_percent, switches_s=switches_s)
+    return four(thread(Frame("wait_for_frame", USER, 50), wait="sleep"), process(2, recent), silence_s=130)
+
+
+def test_who_computes_between_its_sleeps_is_at_work_until_it_was_silent_for_long() -> None:
+    assert diagnose(stepping(7.0, 18.0), SPEC, NOW).word == "slow"
+
+
+def test_who_only_looks_whether_something_came_is_not() -> None:
+    assert diagnose(stepping(2.0, 900.0), SPEC, NOW).word == "hung"
+    assert diagnose(stepping(0.1, 2.0), SPEC, NOW).word == "hung"
