@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+import sys
 from pathlib import Path
 
 from msgspec.structs import replace
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+import fleet  # noqa: E402
 from hangtop import wire
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.host import HostReading
@@ -160,8 +164,20 @@ def beat(at: float, *, problem: str | None = None) -> Reading:
     )
 
 
+def full_beat(at: float) -> Reading:
+    """All sources answer."""
+    names = ("log", "procs", "pages", "gpu", "ray", "stacks")
+    return Reading("probe", HOST, at, Heartbeat(tuple(SourceHealth(name, at) for name in names)))
+
+
 def writer(
-    at: float, *, alive: bool = True, exit_code: int | None = None, behind: int | None = None, method: str = "generate"
+    at: float,
+    *,
+    alive: bool = True,
+    exit_code: int | None = None,
+    behind: int | None = None,
+    method: str = "generate",
+    peers: str = "wait",
 ) -> Reading:
     gone_at = None if alive else at - 60
     who = Writer(
@@ -174,7 +190,9 @@ def writer(
         gone_at=gone_at,
         exit_code=exit_code,
     )
-    return Reading("procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind, method=method) if alive else ()))
+    return Reading(
+        "procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind, method=method, peers=peers) if alive else ())
+    )
 
 
 def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **more: object) -> Process:
@@ -187,14 +205,21 @@ def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **mo
     return Process(pid=pid, ppid=ppid, command=command, cpu_percent=cpu, rss_bytes=int(rss_g * 2**30), **known)  # type: ignore[arg-type]
 
 
-def tree(at: float, *, behind: int | None = None, method: str = "generate") -> tuple[Process, ...]:
-    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, the others spin."""
+def tree(at: float, *, behind: int | None = None, method: str = "generate", peers: str = "wait") -> tuple[Process, ...]:
+    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, its `peers` wait for
+    it or spin."""
     found = [
         process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
         process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
     ]
     for rank in range(8):
-        does, cpu = ("update_actor", 2.0) if rank == behind else (method, 99.0) if behind is None else ("sync_weights", 3.0)
+        does, cpu = (
+            ("update_actor", 2.0)
+            if rank == behind
+            else (method, 99.0)
+            if behind is None
+            else ("sync_weights", 99.0 if peers == "spin" else 3.0)
+        )
         title = f"ray::WorkerDict.{does}" if does else "ray::WorkerDict"
         waits = {"state": "S", "wchan": "futex_wait_queue"} if rank == behind else {}
         found.append(
@@ -411,13 +436,40 @@ def _before_training(log: LogReading, stages: tuple[StageEvent, ...]) -> LogRead
     return replace(log, ranks=ranks, tail=tail, progress=Progress(), pace=Pace(), stages=stages, longest_silence_s=12.0)
 
 
-SESSIONS = {f.__name__: f for f in (healthy, stalled, slow, startup, crashed, finished, many)}
+def fleet_healthy() -> Iterable[Reading]:
+    """8 GPUs and a Ray cluster beside the healthy run."""
+    yield from fleet.past(START, 120)
+    yield Reading("log", HOST, START, verl_log(START))
+    yield writer(START)
+    yield machine(START)
+    yield fleet.ray(START, method="generate", since=START - 15)
+    yield fleet.gpu_reading(START, tuple(fleet.busy(index, START) for index in range(8)))
+    yield full_beat(START)
+
+
+def fleet_hung() -> Iterable[Reading]:
+    """Rank 3 waits for a lock on its way to the collective in which its seven peers spin."""
+    since = START - 151
+    yield from fleet.past(since, 329)
+    yield Reading("log", HOST, START, verl_log(START, last="weight_sync", behind=3, silent_s=151.0))
+    yield writer(START, behind=3, peers="spin")
+    yield machine(START)
+    yield from fleet.standing(since, START, 3)
+    yield fleet.collectives(START - 30, 3)
+    yield fleet.ray(START, method="sync_weights", since=since, odd=(3, "update_actor", since - 10))
+    yield fleet.stacks(START - 24, 3, 1)
+    yield fleet.stacks(START - 4, 3, 2)
+    yield full_beat(START)
+
+
+SESSIONS = {f.__name__: f for f in (healthy, stalled, slow, startup, crashed, finished, many, fleet_healthy, fleet_hung)}
 
 
 def main() -> None:
     for name, session in SESSIONS.items():
         spec = WatchSpec(
-            logs=("/runs/big/rank-*.log",) if name == "many" else ("/runs/gkd/train.log",), sources=("log", "procs", "gpu")
+            logs=("/runs/big/rank-*.log",) if name == "many" else ("/runs/gkd/train.log",),
+            sources=("log", "procs", "gpu", "ray", "stacks", "nccl") if name.startswith("fleet") else ("log", "procs", "gpu"),
         )
         header = wire.encode(wire.Header(wire.SCHEMA, "0.1.0", START, spec))
         (HERE / f"{name}.jsonl").write_bytes(header + b"".join(wire.encode(reading) for reading in session()))

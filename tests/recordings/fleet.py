@@ -1,0 +1,165 @@
+"""What stands beside the log in the recordings: 8 GPUs, a Ray cluster, and the stacks of the ranks, of the run in `make.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
+from hangtop.records.nccl import FlightDump, FlightGroup, NcclReading
+from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
+from hangtop.records.reading import Reading
+from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
+
+HOST = "n1"
+G = 2**30
+LIMIT_W = 700.0
+RANK_PID = 133_950
+DRIVER_PID = 133_701
+TASK_RUNNER_PID = 133_842
+SLOT_S = 10.0
+TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
+
+
+def gpu(index: int, at: float, util: float, power: float, *, used_g: float = 61.0, warm: float = 62.0, **more: object) -> Gpu:
+    """A GPU whose numbers differ a little from those of its neighbours, and a little in time."""
+    wave = (index * 7 + int(at / SLOT_S) * 5) % 4
+    values: dict[str, object] = {
+        "status": "ok", "read_at": at, "answered_at": at, "uuid": f"GPU-{index}", "name": "NVIDIA H100 80GB HBM3",
+        "util_percent": min(100.0, util - (wave if 5 < util < 100 else 0)), "power_w": power + (index * 7 + wave * 5) % 17,
+        "limit_w": LIMIT_W, "used_bytes": int((used_g + 0.1 * (index * 3 % 5)) * G), "total_bytes": 80 * G,
+        "temperature_c": warm + index % 3,
+        "processes": (GpuProcess(RANK_PID + index, int(used_g * G)),),
+    }  # fmt: skip
+    values.update(more)
+    return Gpu(index, **values)  # type: ignore[arg-type]
+
+
+def busy(index: int, at: float) -> Gpu:
+    return gpu(index, at, 99, 600)
+
+
+def spinning(index: int, at: float) -> Gpu:
+    """In a collective: 100 % and 13 % of its power."""
+    return gpu(index, at, 100, 84, warm=44.0)
+
+
+def idle(index: int, at: float, **more: object) -> Gpu:
+    return gpu(index, at, 0, 66, warm=38.0, **more)  # type: ignore[arg-type]
+
+
+def past(until: float, seconds: float) -> Iterable[Reading]:
+    """A healthy run's GPUs up to `until`, one reading a slot."""
+    first = int((until - seconds) / SLOT_S)
+    for slot in range(first, int(until / SLOT_S)):
+        at = (slot + 0.5) * SLOT_S
+        yield gpu_reading(at, tuple(busy(index, at) for index in range(8)))
+
+
+def standing(since: float, until: float, odd: int, peers: object = spinning) -> Iterable[Reading]:
+    """Rank `odd` does nothing on its GPU, the others wait for it busily."""
+    at = since
+    while at < until - SLOT_S:
+        at += SLOT_S
+        yield gpu_reading(at, tuple(idle(index, at) if index == odd else spinning(index, at) for index in range(8)))
+    yield gpu_reading(until, tuple(idle(index, until) if index == odd else spinning(index, until) for index in range(8)))
+
+
+def gpu_reading(at: float, gpus: tuple[Gpu, ...]) -> Reading:
+    return Reading("gpu", HOST, at, GpuReading(gpus=gpus, driver="570.124.06"))
+
+
+def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | None = None, started: float = 6_180.0) -> Reading:
+    """Task runner, eight ranks and two engines. `odd`: rank, its method, and since when."""
+    runner = RayActor("TaskRunner", "running", id="a0", job="01", method="run", since=at - started, since_seen=False, pid=133_842)
+    actors = [runner]
+    for rank in range(8):
+        doing, from_ = (odd[1], odd[2]) if odd is not None and rank == odd[0] else (method, since)
+        actors.append(
+            RayActor(
+                "WorkerDict",
+                "running",
+                id=f"w{rank}",
+                job="01",
+                method=doing,
+                since=from_,
+                since_seen=False,
+                pid=RANK_PID + rank,
+                node="node1",
+                host=HOST,
+                rank=rank,
+                world=8,
+                gpus=(rank,),
+                process_state="S",
+                cpu_percent=2.0,
+            )  # fmt: skip
+        )
+    actors += [
+        RayActor(
+            "LLMServer", "idle", id=f"e{n}", job="01", since=since, since_seen=False, pid=134_200 + n, node="node1", host=HOST
+        )
+        for n in range(2)
+    ]
+    node = RayNode("node1", HOST, head=True, local=True, moved_at=at, cores=128, workers=11)
+    driver = RayDriver("01", DRIVER_PID, "node1", "python -m verl.trainer.main_ppo", local=True)
+    api = RayApi("127.0.0.1:8265", "ok", since=at - started, gcs_ok=True, actors_at=at, version="2.60.0")
+    cluster = RayCluster("session_2026-01-11", api=api, actors=tuple(actors), actors_total=11, drivers=(driver,), nodes=(node,))
+    return Reading("ray", HOST, at, RayReading((cluster,)))
+
+
+def stacks(at: float, odd: int, ask: int) -> Reading:
+    """Rank `odd` waits for a lock in its own code, the others spin in all_reduce."""
+    found = tuple(_stack(rank, at, waits=rank == odd) for rank in range(8))
+    source = (
+        "    def train_step(self, batch):",
+        "        if self.shards.stale(batch.index):",
+        "            self.update_actor(batch)",
+        "        loss = self.actor.step(batch)",
+    )
+    other = ("        if self.step % self.sync_every == 0:", "            self.sync_weights()", "        return self.metrics()")
+    excerpts = (Excerpt("/home/ada/gkd/fleet.py", 10, source, at=12), Excerpt("/home/ada/gkd/fleet.py", 21, other, at=22))
+    pids = tuple(RANK_PID + rank for rank in range(8))
+    reading = StacksReading(ask, pids, found, excerpts if ask > 1 else (), started_at=at, took_s=0.4, done=True)
+    return Reading("stacks", HOST, at, reading)
+
+
+def _stack(rank: int, at: float, *, waits: bool) -> Stack:
+    mine = "/home/ada/gkd/fleet.py"
+    if waits:
+        own = (
+            Frame("Condition.wait", "/usr/lib/python3.11/threading.py", 327),
+            Frame("ShardCache._wait_for_shard", mine, 88),
+            Frame("WorkerDict.update_actor", mine, 61),
+            Frame("WorkerDict.train_step", mine, 12),
+        )
+    else:
+        own = (
+            Frame("Stream.synchronize", f"{TORCH}/cuda/streams.py", 105),
+            Frame("all_reduce", f"{TORCH}/distributed/distributed_c10d.py", 2810),
+            Frame("WorkerDict.sync_weights", mine, 43),
+            Frame("WorkerDict.train_step", mine, 22),
+        )
+    outer = tuple(
+        Frame(f"main_loop_{n}", "/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py", 880 + n) for n in range(3)
+    )
+    pid = RANK_PID + rank
+    state = {"state": "S", "wait": "lock", "wchan": "futex_wait_queue"} if waits else {"state": "R"}
+    thread = Thread("MainThread", (*own, *outer), tid=pid, **state)  # type: ignore[arg-type]
+    return Stack(pid, at, (thread,), rank, pid, state["state"])
+
+
+def collectives(at: float, odd: int) -> Reading:
+    """The flight recorder's dumps: rank `odd` is one collective behind."""
+    dumps = tuple(
+        FlightDump(
+            rank,
+            f"/tmp/nccl_trace_rank_{rank}",
+            at,
+            (
+                FlightGroup(
+                    "0", "default_pg", 41_207 + (rank != odd), 41_207, "all_reduce" if rank != odd else "all_gather", "started"
+                ),
+            ),
+        )
+        for rank in range(8)
+    )
+    return Reading("nccl", HOST, at, NcclReading(at, dumps=dumps))
