@@ -84,7 +84,7 @@ def test_a_pid_that_is_another_process_now_gets_no_signal() -> None:
         assert child.poll() is None
 
 
-@pytest.mark.parametrize("pid", [0, 1, os.getpid(), os.getppid()])
+@pytest.mark.parametrize("pid", [0, 1, os.getpid(), os.getppid()], ids=["kernel", "init", "hangtop", "its parent"])
 def test_pid_1_and_hangtop_itself_are_never_signalled(pid: int) -> None:
     steps = stop(Target(pid, 1, 0.0, "x", "S"))
     assert [step.kind for step in steps if step.kind == "doing"] == []
