@@ -91,7 +91,7 @@ def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | N
                 gpus=(rank,),
                 process_state="S",
                 cpu_percent=2.0,
-            )  # fmt: skip
+            )
         )
     actors += [
         RayActor(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import fleet  # noqa: E402
+import fleet
+
 from hangtop import wire
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.host import HostReading
