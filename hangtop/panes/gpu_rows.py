@@ -11,6 +11,7 @@ from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_pa
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.line import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.records.samples import over
 
 Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
@@ -222,10 +223,10 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
 
 
 def power_trend(track: GpuTrack, limit_w: float | None, width: int) -> str:
-    """Power of the last minutes, a block for each 10 s that are over; utilisation where no power is told."""
+    """Power over all that is kept, but the slot that is still open; utilisation where no power is told."""
     if track.power_w.means:
-        return text.spark(track.power_w.means[:-1], width, floor=0.0, ceiling=limit_w or 0.0)
-    return text.spark(track.util_percent.means[:-1], width, floor=0.0, ceiling=100.0)
+        return text.spark(over(track.power_w, width), width, floor=0.0, ceiling=limit_w or 0.0)
+    return text.spark(over(track.util_percent, width), width, floor=0.0, ceiling=100.0)
 
 
 def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:

@@ -221,7 +221,8 @@ def noted(row: ProcessRow) -> str:
     if state_of(process):
         return process.doing
     if row.node.odd:
-        return busy_io(row.node) or (row.node.members[0].rank.doing if row.node.members[0].rank else None) or ""
+        rank = row.node.members[0].rank
+        return busy_io(row.node) or (rank and (rank.shorter or (rank.doing or "",))[-1]) or ""
     if process.role == "rank" and not RAY_TITLE.match(process.command):
         return short_command(process)
     return ""

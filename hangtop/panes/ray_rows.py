@@ -10,7 +10,7 @@ from typing import Literal
 from hangtop import text
 from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
 from hangtop.diagnosis.ray_methods import meaning
-from hangtop.panes.columns import Column, fitting, table_row, title_row
+from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, cut, dotted
 from hangtop.records.ray import RayActor, RayCluster
 
@@ -234,14 +234,14 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
     hosts = {actor.host for row in rows for actor in row.actors if actor.host}
     columns: list[tuple[bool, Column[ActorRow]]] = [
         (True, Column("actor", 24 if full else 15, 0, _name)),
-        (any(actor.rank is not None for row in rows for actor in row.actors), Column("rank", 8, 0, _ranks)),
+        (any(actor.rank is not None for row in rows for actor in row.actors), Column("rank", 8, 0, _ranks, snug=True)),
         (len(hosts) > 1, Column("node", 8, 2, _host)),
         (full, Column("pid", 8, 1, _pids, right=True)),
         (full, Column("gpu", 5, 1, _gpus, right=True)),
         (full, Column("cpu", 5, 1, _cpu, right=True)),
         (full, Column("rss G", 6, 1, _memory, right=True)),
         (full, Column("calls", 5, 1, _calls, right=True)),
-        (True, Column("state", 12, 0, _state)),
+        (True, Column("state", 12, 0, _state, snug=True)),
         (full, Column("means", 14, 3, _means)),
         (True, Column("doing", 0, 0, _does, least=10)),
     ]
@@ -254,7 +254,7 @@ FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)
 def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
     """Column titles and a row for each group in `shown`; how long it lasts stands at the right edge."""
     left = width - FOR.width - FOR.gap
-    columns = fitting(columns_for(rows, full=full), left)
+    columns = fitting(snugged(columns_for(rows, full=full), rows), left)
     gap = (" " * FOR.gap, "")
 
     def joined(row: Row, last: Row) -> Row:

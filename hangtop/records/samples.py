@@ -8,6 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 SLOTS = 60
+GROUPS = (1, 2, 3, 6, 12)
+"""How many slots may share a column of a chart."""
 
 
 class Samples(Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -56,7 +58,7 @@ def _coarser(samples: Samples) -> Samples:
     )
 
 
-def _mean(pair: tuple[float | None, float | None]) -> float | None:
+def _mean(pair: tuple[float | None, ...]) -> float | None:
     known = [value for value in pair if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -65,3 +67,16 @@ def points(samples: Samples) -> tuple[tuple[float, float], ...]:
     """(unix time of the slot's middle, mean) of every slot that holds something."""
     known = ((samples.first + i, mean) for i, mean in enumerate(samples.means) if mean is not None)
     return tuple(((slot + 0.5) * samples.slot_s, mean) for slot, mean in known)
+
+
+def over(samples: Samples, columns: int) -> tuple[float | None, ...]:
+    """The slots that are over, in at most `columns` means of as many each: those of one stretch of time stay together, so that a
+    chart moves by whole columns."""
+    closed = samples.means[:-1]
+    for each in GROUPS:
+        groups: dict[int, list[float | None]] = {}
+        for place, mean in enumerate(closed, start=samples.first):
+            groups.setdefault(place // each, []).append(mean)
+        if len(groups) <= columns:
+            break
+    return tuple(_mean(tuple(group)) for group in groups.values())[-columns:]

@@ -62,7 +62,7 @@ def test_a_run_that_is_well() -> None:
     assert head(node) == "8 × H100 80G · limit 700 W"
     assert table(node, 56)[:2] == [
         "  gpu  util %        power W      mem G   °C trend",
-        "    0  ━━━━━━━━  97  ━━━━━─  611   61.0   62 ▅▅▅▅▅▅▅▅▅▅",
+        "    0  ━━━━━━━━  97  ━━━━━─  611   61.0   62 ▅▅▅▅▅▅",
     ]
 
 
@@ -79,8 +79,8 @@ def test_the_idle_gpu_of_a_hung_run_stands_first_and_alone_in_red() -> None:
     assert head(node, trouble=True) == "1 idle · 7 busy-wait · limit 700 W"
     rows = table_rows(gpu_rows(node, END, trouble=True), 56)
     assert lines(rows)[1:3] == [
-        "▸   3  ────────   0  ╸─────   71   61.0   45 ▅▅▅▅▂▂▂▂▂▂",
-        "~   0  ━━━━━━━━ 100  ━─────   92   61.0   45 ▅▅▅▅▂▂▂▂▂▂",
+        "▸   3  ────────   0  ╸─────   71   61.0   45 ▅▅▅▂▂▂",
+        "~   0  ━━━━━━━━ 100  ━─────   92   61.0   45 ▅▅▅▂▂▂",
     ]
     assert roles(rows[1], "3") == "bad bold"
     assert roles(rows[1], "0") == "bad"
