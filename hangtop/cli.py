@@ -182,6 +182,57 @@ def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **g
     context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes and not dry_run, out=sys.stdout))
 
 
+@hangtop.group()
+def ray() -> None:
+    """One Ray session of this machine: stop it, or start it again with the same options.
+
+    Only this session's processes, never by name as `ray stop` does. The run's with --log, the only one, or --session NAME.
+    """
+
+
+RAY = (
+    click.option("--session", default="", metavar="NAME", help="Which, when there are several: its name or GCS address."),
+    click.option("--keep-logs", is_flag=True, help="Leave the session's folder, which holds Ray's logs."),
+    click.option("--dry-run", is_flag=True, help="Show the plan (also without this option)."),
+    click.option("--yes", is_flag=True, help="Carry the plan out."),
+)
+
+
+@ray.command("stop")
+@options(WATCH, RAY)
+@click.option("--plain", is_flag=True, help="Only if the plain `ray stop` would end nothing else.")
+@click.pass_context
+def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
+    """Stop one Ray session: driver, raylet, the rest, GCS last; then clean up after it. Exit code 1: something survived."""
+    _ray(context, "stop", given, plain=plain)
+
+
+@ray.command("restart")
+@options(WATCH, RAY)
+@click.option("--option", "changes", multiple=True, metavar="NAME=VALUE", help="Another option of ray start; NAME= takes it out.")
+@click.pass_context
+def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: Any) -> None:
+    """Stop one Ray session, clean up after it, and start it again with the same options.
+
+    Exit code 1: something survived, did not start, or is not as it was.
+    """
+    _ray(context, "restart", given, changes=changes)
+
+
+def _ray(context: click.Context, verb: Any, given: Any, *, changes: tuple[str, ...] = (), plain: bool = False) -> NoReturn:
+    from hangtop.commands import ray as command
+    from hangtop.feeds import ProbeFeed
+
+    config = read_config(given["config"])
+    if config.read_only and given["yes"]:
+        raise click.UsageError("read_only is set in the config: nothing may be stopped")
+    feed = ProbeFeed(command.narrowed(watch_spec(given, config)))
+    yes, keep_logs = given["yes"] and not given["dry_run"], given["keep_logs"]
+    context.exit(
+        command.run(feed, verb, given["session"], sys.stdout, options=changes, keep_logs=keep_logs, plain=plain, yes=yes)
+    )
+
+
 @hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option("--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="Times as fast as it was.")

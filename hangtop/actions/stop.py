@@ -50,7 +50,7 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
     stopped = [process for process in chosen if process.pid not in kept]
     if not stopped:
         return Refusal("nothing to stop: " + "; ".join(sorted({why for _, why in spared})))
-    gpus = _gpus_here(state, me)
+    gpus = gpus_here(state, me)
     targets = targets_of(stopped, gpus)
     meeting = procs.rendezvous if whole else None
     return Plan(
@@ -58,6 +58,7 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         title=f"Stop {what}: {number_of(targets)}" + (f" on {me.host}" if me.host else ""),
         targets=targets,
         spared=(*_spared(spared), *_neighbours(targets, gpus)),
+        beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and process.state not in "ZX"]),
         warnings=(*_warnings(stopped, procs), *_gpu_warnings(targets, gpus)),
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
@@ -124,7 +125,8 @@ def _procs_here(state: RunState, me: Myself) -> ProcessReading | None:
     return state.procs
 
 
-def _gpus_here(state: RunState, me: Myself) -> tuple[Gpu, ...]:
+def gpus_here(state: RunState, me: Myself) -> tuple[Gpu, ...]:
+    """The GPUs of this machine whose pids mean something here."""
     nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
     return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
@@ -22,8 +23,8 @@ LOOK_EVERY_S = 0.05
 RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to start what it lost."""
 PORT_WAIT_S = 3.0
-TITLES = ("ray::", "ray-dashboard-")
-"""Ray writes what a process does over its command line: many are alike, of other clusters too."""
+TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
+"""Ray writes what a process does over its command line, and Python's helpers have the same one everywhere: in other runs too."""
 
 
 def prove(plan: Plan, late: Mapping[Identity, str], segments: Iterable[str], table: ProcessTable) -> Generator[Step, None, bool]:
@@ -31,9 +32,9 @@ def prove(plan: Plan, late: Mapping[Identity, str], segments: Iterable[str], tab
 
     `late`: what was started after the plan was made. `segments`: files of shared memory that the targets held.
     """
-    table.refresh(tuple(target.pid for target in plan.targets))
+    table.refresh(tuple(table.stats))
     survivors = 0
-    for target in plan.targets:
+    for target in (*plan.targets, *plan.beyond):
         survivors += yield from _survived(target, table)
     anew = _await_restarted(plan, table)
     yield from _unreaped(plan, table)
@@ -82,7 +83,7 @@ def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool
 def _why(stat: Stat, table: ProcessTable) -> str:
     """Why no signal ended it."""
     if (owner := table.owner(stat.pid)) != os.geteuid():
-        return f"it belongs to user {owner} now"
+        return f"it belongs to {_user(owner)}: only they or root can end it"
     asked: Guard[int, Details] = Guard()
     found = asked.ask({stat.pid: partial(table.details, stat.pid)}).get(stat.pid)
     details = found if isinstance(found, Details) else Details()
@@ -92,6 +93,14 @@ def _why(stat: Stat, table: ProcessTable) -> str:
     if details.tracer_pid:
         return f"a debugger holds it: end pid {details.tracer_pid}"
     return f"it lives, in state {stat.state}"
+
+
+def _user(uid: int | None) -> str:
+    """By name where there is one."""
+    try:
+        return pwd.getpwuid(uid).pw_name if uid is not None else "another user"
+    except KeyError:
+        return f"user {uid}"
 
 
 def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
@@ -168,7 +177,7 @@ def _await_restarted(plan: Plan, table: ProcessTable) -> list[tuple[Stat, str]]:
 
 def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
     """Processes that run a command of the plan and are younger than all of it."""
-    wanted = {target.command for target in plan.targets if not target.command.startswith(TITLES)}
+    wanted = {target.command for target in plan.targets if not _common(target.command)}
     newest = max((target.start_ticks for target in plan.targets), default=0)
     younger = [stat for stat in table.stats.values() if stat.start_ticks > newest and not stat.kernel and stat.state not in "ZX"]
     commands = _commands(table, younger)
@@ -176,6 +185,11 @@ def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
         command = commands.get(stat.pid)
         if command and command in wanted and table.owner(stat.pid) == os.geteuid():
             yield stat, command
+
+
+def _common(command: str) -> bool:
+    """Whether others that have nothing to do with the plan may run the same command line."""
+    return command.startswith(TITLES) or HELPERS in command
 
 
 def _commands(table: ProcessTable, stats: Iterable[Stat]) -> dict[int, str]:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from hangtop import text
+from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
 from hangtop.panes.stack_rows import BLANK, Row, Span
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 
@@ -27,12 +28,18 @@ SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "fai
 def rows(plan: Plan, width: int) -> list[Row]:
     """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer."""
     found: list[Row] = []
+    if plan.errands:
+        found += [*errand_rows(plan.errands), BLANK]
     if plan.targets:
         found += [_how(plan), BLANK, *_target_rows(plan.targets, width), BLANK]
     if plan.removals:
         found += [*_removal_rows(plan.removals), BLANK]
+    if plan.ray:
+        found += [*ray_rows(plan.ray, width), BLANK]
     if plan.start is not None:
         found += [*_start_rows(plan.start, width), BLANK]
+    if plan.watch is not None:
+        found += [*watch_rows(plan.watch), BLANK]
     if plan.frees:
         found += _labelled("frees", [plan.frees], width, "ink")
     found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
@@ -53,6 +60,8 @@ def plain(row: Row) -> str:
 
 def _how(plan: Plan) -> Row:
     order = "Children first, in the order shown." if len(plan.targets) > 1 else ""
+    if len({target.wave for target in plan.targets}) > 1:
+        order = "Group by group: the next gets no signal before the one before is gone."
     return (
         ("TERM", "ink bold"),
         (f", up to {plan.grace_s:.0f} s, then ", "muted"),
@@ -64,8 +73,12 @@ def _how(plan: Plan) -> Row:
 def _target_rows(targets: Sequence[Target], width: int) -> Iterator[Row]:
     users = max(4, *(len(target.user or "?") for target in targets))
     yield ((f"{'pid':>9}  {'started':<8}  {'user':<{users}}  {'rank':>5}  {'gpu':>4}  s  command", "muted"),)
-    for group in _grouped(targets):
-        yield from _group_rows(group, users, width)
+    parts = waves(targets)
+    for number, (kinds, wave) in enumerate(parts, 1):
+        if len(parts) > 1:
+            yield ((f"{number}  {kinds}", "accent"),)
+        for group in _grouped(wave):
+            yield from _group_rows(group, users, width)
 
 
 def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
@@ -139,10 +152,13 @@ def _start_rows(start: Start, width: int) -> Iterator[Row]:
 def _proof(plan: Plan) -> Iterator[str]:
     if plan.targets:
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
-        ports = f", that port {plan.ports[0]} is free," if plan.ports else ""
+        some = ", ".join(map(str, plan.ports))
+        ports = f", that port{'s' * (len(plan.ports) > 1)} {some} {'is' if len(plan.ports) == 1 else 'are'} free," if some else ""
         yield f"reads the process table{gpus} again{ports} and names what is left and why"
     if plan.removals:
         yield "names what was left in place and why"
+    if plan.ray:
+        yield "looks whether its port answers, the GCS is healthy, and nodes and resources are as before"
 
 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:

@@ -18,12 +18,13 @@ from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import command_line
-from hangtop.sources.raycluster.daemons import Daemon
+from hangtop.sources.raycluster.daemons import Daemon, without_secrets
 from hangtop.sources.raycluster.processes import RayProcesses
 from hangtop.sources.raycluster.remains import remains
 from hangtop.sources.raycluster.starts import starts_of
 
 DRIVER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_\d+\.log")
+LONGEST = 160
 NAME_WORDS = ("raylet", "plasma_store", "ray::", "gcs_server")
 LINE_WORDS = (
     "monitor.py", "ray.util.client.server", "default_worker.py", "setup_worker.py", "io.ray.runtime.runner.worker.DefaultWorker",
@@ -52,9 +53,11 @@ class SessionLook:
         folder = next((d.folder for d in known if d.folder), None) or next((w.folder for w in workers if w.folder), None)
         kinds = self._kinds([d for d in known if d.gone_at is None], [w.pid for w in workers], folder or "")
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
+        blocking = _blocking(known, stats, commands)
+        kinds |= {pid: ("daemon", "ray start") for pid, _ in blocking.values()}
         processes = tuple(self._process(stats[pid], kind, title, commands) for pid, (kind, title) in kinds.items())
         held = _holder(known, stats, kinds)
-        starts, unknown, warnings = starts_of(known, _blocking(known, stats, commands), held)
+        starts, unknown, warnings = starts_of(known, blocking, held)
         found, kept = remains(known, folder, frozenset(kinds), self._table, now)
         return RaySession(
             number,
@@ -113,7 +116,7 @@ class SessionLook:
             start_ticks=stat.start_ticks,
             started_at=self._table.started_at(stat.start_ticks),
             ppid=stat.ppid,
-            command=clean_text(stat.name) if isinstance(words, OSError) else command_line(words) or clean_text(stat.name),
+            command=_shown(words, stat, kind),
             state=stat.state,
             kind=kind,
             title=title,
@@ -122,6 +125,12 @@ class SessionLook:
             rss_bytes=stat.rss_bytes,
             job=title.partition(" ")[2] if title.startswith("driver ") else None,
         )
+
+
+def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
+    """Its command line without secrets; that of a daemon is told by its first words."""
+    line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
+    return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
 
 
 def _adopt(found: dict[int, tuple[RayKind, str]], children: Children, top: int, kind: RayKind, title: str) -> None:

@@ -1,0 +1,222 @@
+"""Stop one Ray session, and start it again with the same options: the plans. Pure.
+
+Never by name, as `ray stop` does: that ends every cluster of the machine, and whatever bears a name like Ray's (ray#60454).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from hangtop import text
+from hangtop.actions import stop
+from hangtop.actions.stop import Myself, frees, number_of, why_not
+from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.model import RunState
+from hangtop.records.ask import RayAsk
+from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
+from hangtop.records.process import Process
+from hangtop.records.ray import RayCluster
+from hangtop.records.raysession import RayKind, RayProcess, RaySession
+
+WORD = "ray"
+WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon": 2, "gcs_server": 3}
+"""A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to go well."""
+GRACE_S = 10.0
+FOLDER = "Ray session"
+
+
+def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
+    """The session to act on: the one that is named, that the run lives or lived in, or the only one of ours on this machine."""
+    known = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
+    if name:
+        fitting = [one.session for one in known if name in (one.session, one.gcs_address)]
+        return fitting[0] if fitting else Refusal(f"no session {name} is known here: {_names(known) or 'none is'}")
+    ours = [cluster for cluster in known if cluster.uid == me.uid]
+    live = [cluster for cluster in ours if cluster.ended_at is None]
+    ended = sorted(ours, key=lambda cluster: cluster.ended_at or 0.0)[-1:]
+    of_run = [one for one in clusters_of_run(state) if one.folder] or [
+        one for one in clusters_of_run(state, ended=True) if one.folder
+    ][-1:]
+    here = of_run or live or ended
+    if not here:
+        return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
+    if len(here) > 1:
+        return Refusal(f"{len(here)} sessions are here, which one? hangtop ray … --session NAME: {_names(here)}")
+    return here[0].session
+
+
+def ask_of(state: RunState, me: Myself, number: int, name: str = "") -> RayAsk | Refusal:
+    """The question for the probe whose answer the plans are made of."""
+    session = session_of(state, me, name)
+    return session if isinstance(session, Refusal) else RayAsk(number, session)
+
+
+def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
+    """Driver, raylet, the rest, GCS last; what only this session has left behind goes after them."""
+    if told.problem:
+        return Refusal(told.problem)
+    if (why := _not_ours(told, me)) is not None:
+        return Refusal(why)
+    spared = [(process, why) for one in told.processes if (why := why_not(process := _as_process(one), me)) is not None]
+    kept = {process.pid for process, _ in spared}
+    going = [process for process in told.processes if process.pid not in kept]
+    targets = targets_of(going, state, me)
+    return Plan(
+        action="ray stop",
+        title=f"Stop Ray session {told.session}: {number_of(targets)}",
+        targets=targets,
+        spared=(*(Spared(f"pid {process.pid} {process.name}", why) for process, why in spared), *told.kept),
+        warnings=tuple(_warnings(state, told, me)),
+        word=WORD,
+        grace_s=GRACE_S,
+        removals=told.removals if not kept else (),
+        frees=frees(targets),
+        ports=tuple(_ports(told.starts)),
+        older_s=0.0,
+    )
+
+
+def restarted(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
+    """The same, then each node of this machine again, with the options it had."""
+    made = stopped(state, told, me)
+    if isinstance(made, Refusal):
+        return made
+    if told.holder is not None:
+        return Refusal(f"{told.unknown}: start the run again (key r, hangtop restart), and its Ray comes with it")
+    if not told.starts:
+        return Refusal(told.unknown or "its options are not known")
+    what = f"stop {number_of(made.targets)}, start {text.some(len(told.starts), 'node')} with the same options"
+    joins = tuple(_joins(state, told))
+    return replace(
+        made,
+        action="ray restart",
+        title=f"Restart Ray session {told.session}: {what}",
+        ray=told.starts,
+        warnings=(*made.warnings, *joins, *told.warnings),
+    )
+
+
+def plain_stop_refused(told: RaySession, me: Myself) -> Refusal | None:
+    """Why the plain `ray stop` must not be run: it would end processes that are not of this session. Each is named."""
+    ours = {(process.pid, process.start_ticks) for process in told.processes}
+    foreign = [match for match in told.matches if (match.pid, match.start_ticks) not in ours]
+    if not foreign:
+        return None
+    named = "; ".join(f"pid {match.pid} (for {match.word!r} in it): {match.command[:80]}" for match in foreign[:8])
+    more = f"; and {len(foreign) - 8} more" if len(foreign) > 8 else ""
+    return Refusal(f"ray stop would also end {number_of_matches(len(foreign))} not of this session: {named}{more}")
+
+
+def number_of_matches(count: int) -> str:
+    return f"{count} {'process' if count == 1 else 'processes'}"
+
+
+def without_folder(plan: Plan) -> Plan:
+    """The same, but the session's folder with its logs stays."""
+    stays = [removal for removal in plan.removals if removal.kind == FOLDER]
+    return replace(
+        plan,
+        removals=tuple(removal for removal in plan.removals if removal.kind != FOLDER),
+        spared=(*plan.spared, *(Spared(removal.path, "kept, as asked") for removal in stays)),
+    )
+
+
+def with_options(plan: Plan, changes: Sequence[str]) -> Plan:
+    """The head, or the only node, started with other options: `name=value` sets one, `name=` takes it out, `name` is a flag."""
+    if not plan.ray or not changes:
+        return plan
+    argv = list(plan.ray[0].argv)
+    for change in changes:
+        name, equals, value = change.lstrip("-").partition("=")
+        argv = [word for word in argv if word.partition("=")[0] != f"--{name}"]
+        if value or not equals:
+            argv.append(f"--{name}={value}" if equals else f"--{name}")
+    return with_command(plan, argv)
+
+
+def with_command(plan: Plan, argv: Sequence[str]) -> Plan:
+    """The head, or the only node, started by this command. What it has is then not compared with what it had."""
+    first = plan.ray[0]
+    same = tuple(argv) == first.argv
+    return replace(plan, ray=(first if same else replace(first, argv=tuple(argv), resources={}), *plan.ray[1:]))
+
+
+def targets_of(processes: Sequence[RayProcess], state: RunState, me: Myself) -> tuple[Target, ...]:
+    """In the order of their waves, children before parents within each, with ranks and GPUs where they are known."""
+    ranks = {one.pid: one.rank for one in state.procs.processes} if state.procs is not None else {}
+    known = {one.pid: one for one in processes}
+    made = stop.targets_of([_as_process(one) for one in processes], stop.gpus_here(state, me))
+    named = [replace(t, role=known[t.pid].title or t.role, rank=ranks.get(t.pid), wave=WAVES[known[t.pid].kind]) for t in made]
+    return tuple(sorted(named, key=lambda target: target.wave))
+
+
+def join_command(start: RayStart) -> str:
+    """What joins another machine to this cluster."""
+    return shlex.join(("ray", "start", f"--address={start.gcs_address}"))
+
+
+def _as_process(one: RayProcess) -> Process:
+    return Process(
+        one.pid,
+        one.started_at,
+        one.start_ticks,
+        one.ppid,
+        one.title or one.kind,
+        one.command,
+        one.state,
+        uid=one.uid,
+        user=one.user,
+        rss_bytes=one.rss_bytes,
+    )
+
+
+def _not_ours(told: RaySession, me: Myself) -> str | None:
+    """Why nothing of this session may be touched."""
+    for one in told.processes:
+        if one.kind in ("raylet", "gcs_server") and one.uid != me.uid:
+            return f"the session belongs to {one.user or one.uid}: only they, or root, may stop it"
+        if one.pid == 1 or (one.kind != "driver" and one.pid in me.ancestors):
+            return f"pid {one.pid} ({one.title}) keeps this container or your session alive: restart the container instead"
+    return None
+
+
+def _warnings(state: RunState, told: RaySession, me: Myself) -> Iterator[str]:
+    run = {process.pid for process in state.procs.processes} if state.procs is not None else set()
+    for one in told.processes:
+        if one.job is not None and run and one.pid not in run:
+            yield f"pid {one.pid} drives job {one.job} on this session, is not of this run, and ends with it: {one.command[:100]}"
+        if one.state == "D":
+            yield f"pid {one.pid} is blocked in the kernel: no signal reaches it until its mount or GPU answers"
+    for driver in (driver for cluster in _clusters(state, told) for driver in cluster.drivers if not driver.local):
+        yield f"job {driver.job} is driven from node {driver.node[:8]}, and ends too: {driver.command[:80]}"
+    if any(removal.kind == FOLDER for removal in told.removals):
+        yield "the session's folder goes with its logs: b bundles the evidence first"
+
+
+def _joins(state: RunState, told: RaySession) -> Iterator[str]:
+    """The nodes elsewhere lose their head, and must be joined again there."""
+    away = [node for cluster in _clusters(state, told) for node in cluster.nodes if node.alive and not node.local]
+    head = next((start for start in told.starts if start.head), None)
+    if head is not None and away:
+        names = ", ".join(f"{node.host} ({node.ip})" for node in away[:8])
+        more = f" and {len(away) - 8} more" if len(away) > 8 else ""
+        yield f"{text.some(len(away), 'node')} elsewhere must join again: on {names}{more} run {join_command(head)}"
+
+
+def _clusters(state: RunState, told: RaySession) -> list[RayCluster]:
+    return [one for reading in state.ray.values() for one in reading.clusters if one.session == told.session]
+
+
+def _ports(starts: Iterable[RayStart]) -> Iterator[int]:
+    for start in starts:
+        if start.head:
+            for address in (start.gcs_address, start.dashboard or ""):
+                if (port := address.rpartition(":")[2]).isdecimal():
+                    yield int(port)
+
+
+def _names(clusters: Iterable[RayCluster]) -> str:
+    return ", ".join(f"{one.session} of {one.user or one.uid}" for one in clusters)
