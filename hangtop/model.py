@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.gpu_life import fold_gpus
+from hangtop.process_life import CpuTracks, fold_cpu
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
@@ -20,6 +21,7 @@ from hangtop.records.nccl import LOOKS_KEPT, NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.raysession import RaySession
+from hangtop.records.rayworkers import ActorLogReading, FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading, add_look
@@ -30,7 +32,7 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last;
+    `processes`, `gpus`, `ray`: by host; `cpu`: of each rank's process; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last;
     `nccl`: the last two at the collectives.
     `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
@@ -41,6 +43,7 @@ class RunState(Struct, frozen=True):
     tail_total: int = 0
     procs: ProcessReading | None = None
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
+    cpu: CpuTracks = MappingProxyType({})
     machine: HostReading | None = None
     runs: RunsReading | None = None
     checkpoints: CheckpointReading | None = None
@@ -50,6 +53,8 @@ class RunState(Struct, frozen=True):
     ray: Mapping[str, RayReading] = MappingProxyType({})
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     ray_session: RaySession | None = None
+    actor_log: ActorLogReading | None = None
+    far_stacks: FarStacksReading | None = None
     page: PageReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
@@ -64,7 +69,10 @@ def fold(state: RunState, reading: Reading) -> RunState:
         case LogReading() as log:
             state = _fold_log(state, log)
         case ProcessReading() as procs:
-            state = replace(state, procs=procs, processes=MappingProxyType({**state.processes, reading.host: procs}))
+            log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
+            cpu = fold_cpu(state.cpu, procs, reading.host, reading.at, log_pids)
+            processes = MappingProxyType({**state.processes, reading.host: procs})
+            state = replace(state, procs=procs, processes=processes, cpu=cpu)
         case HostReading() as machine:
             state = replace(state, machine=machine)
         case RunsReading() as runs:
@@ -82,6 +90,10 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, ray_daemons=MappingProxyType({**state.ray_daemons, reading.host: daemons}))
         case RaySession() as session:
             state = replace(state, ray_session=session)
+        case ActorLogReading() as actor_log:
+            state = replace(state, actor_log=actor_log)
+        case FarStacksReading() as far:
+            state = replace(state, far_stacks=add_far(state.far_stacks, far))
         case NcclReading() as nccl:
             state = replace(state, nccl=(*state.nccl, nccl)[-LOOKS_KEPT:])
         case PageReading() as page:

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from hangtop import clock, wire
-from hangtop.records.ask import Ask, LaunchAsk, LeftoversAsk, PageAsk, RayAsk, StacksAsk
+from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk, LaunchAsk, LeftoversAsk, PageAsk, RayAsk, StacksAsk
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading, Value
 from hangtop.sources import SOURCES, Absent, Source, Trouble, open_source
@@ -36,6 +36,8 @@ ANSWERED_BY: dict[type[Ask], str] = {
     LeftoversAsk: "leftovers",
     LaunchAsk: "launch",
     RayAsk: "ray",
+    ActorLogAsk: "rayworkers",
+    FarStacksAsk: "rayworkers",
 }
 """Which source answers which question."""
 

@@ -52,6 +52,33 @@ class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):
     start_ticks: int = 0
 
 
+class ActorLogAsk(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
+    """The last lines that an actor printed. `log`: its output file, where that is on this machine."""
+
+    ask: int
+    session: str
+    actor: str
+    log: str | None = None
+
+
+class FarWorker(Struct, frozen=True, omit_defaults=True):
+    """A worker of Ray on another node, by its pid there."""
+
+    node: str
+    pid: int
+    rank: int | None = None
+    host: str | None = None
+
+
+class FarStacksAsk(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
+    """The stacks of workers on other nodes: from the dashboard, or with `task` by running a task on each node of the cluster."""
+
+    ask: int
+    session: str
+    workers: tuple[FarWorker, ...]
+    task: bool = False
+
+
 class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     """What belongs to this Ray session on this machine, and what would start it again? An empty `session`: the only one."""
 
@@ -59,4 +86,4 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     session: str = ""
 
 
-Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk | RayAsk
+Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | FarStacksAsk

@@ -15,6 +15,7 @@ from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.raysession import RaySession
+from hangtop.records.rayworkers import ActorLogReading, FarStacksReading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 
@@ -31,6 +32,8 @@ Value = (
     | RayReading
     | RayDaemons
     | RaySession
+    | ActorLogReading
+    | FarStacksReading
     | LeftoversReading
     | LaunchReading
     | Heartbeat

@@ -47,7 +47,8 @@ class Stack(Struct, frozen=True, omit_defaults=True):
     """One process. `started_ticks` (clock ticks after boot) makes it this process and no other of the same pid.
 
     `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its handler for SIGUSR1 may be
-    faulthandler's, so that sending it prints the stacks into its log; never sent by hangtop itself.
+    faulthandler's, so that sending it prints the stacks into its log; never sent by hangtop itself. `host`: another machine, on
+    which the pid is; then `rank` is known, or it is none.
     """
 
     pid: int
@@ -59,6 +60,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
     problem: str | None = None
     mend: str | None = None
     signal_dump: bool = False
+    host: str | None = None
 
     @property
     def main(self) -> Thread | None:

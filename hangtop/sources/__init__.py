@@ -43,6 +43,7 @@ SOURCES: dict[str, str] = {
     "checkpoints": "hangtop.sources.checkpoints:CheckpointSource",
     "gpu": "hangtop.sources.gpu:GpuSource",
     "ray": "hangtop.sources.ray:RaySource",
+    "rayworkers": "hangtop.sources.rayworkers:RayWorkerSource",
     "stacks": "hangtop.sources.stacks:StackSource",
     "launch": "hangtop.sources.launch:LaunchSource",
     "leftovers": "hangtop.sources.leftovers:LeftoverSource",

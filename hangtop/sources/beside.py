@@ -1,4 +1,6 @@
-"""Files beside the run's log: the output files of a Ray run's workers, which hold what the deduplicated driver log leaves out."""
+"""Files beside the run's log: the output files of a Ray run's workers, which hold what the deduplicated driver log leaves out.
+
+Those of other nodes too: `hangtop.sources.rayworkers` fetches them."""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from hangtop.records.log import BESIDE
 from hangtop.sources.digested import DigestedLog
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.filesystem import FileSystem
+from hangtop.sources.raycluster.farlog import FarLog, FollowedFar
 from hangtop.sources.raycluster.files import WorkerLog
 from hangtop.sources.tail import Followed
 from hangtop.sources.watched import WatchedFile
@@ -18,7 +21,7 @@ TAIL_BYTES = 64 << 10
 
 
 class BesideLogs:
-    """The files of the run's ranks on this machine, numbered from `BESIDE` on. A file stays when its worker is dead: its last
+    """The files of the run's ranks, numbered from `BESIDE` on. A file stays when its worker is dead: its last
     lines are worth the most then. Another job of the same session is another run, and starts over."""
 
     def __init__(self, index: Index) -> None:
@@ -36,7 +39,7 @@ class BesideLogs:
     @property
     def files(self) -> tuple[WatchedFile, ...]:
         """For who wants to read pages of them, in order of their numbers."""
-        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s) for log in self.logs)
+        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _kept(log)) for log in self.logs)
 
     def look(self, wanted: Sequence[WorkerLog]) -> bool:
         """Takes up the files that are new; true when there are other files than before."""
@@ -65,5 +68,9 @@ class BesideLogs:
         self.logs = ()
 
     def _opened(self, number: int, file: WorkerLog) -> DigestedLog:
-        followed = Followed(file.path, tail_bytes=TAIL_BYTES)
+        followed = Followed(file.path, tail_bytes=TAIL_BYTES) if file.far is None else FollowedFar(file.far)
         return DigestedLog(number, FoundLog(file.path, file.rank), followed, self._index, FileSystem())
+
+
+def _kept(log: DigestedLog) -> FarLog | None:
+    return log.followed.far if isinstance(log.followed, FollowedFar) else None

@@ -14,8 +14,11 @@ from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.faults import binary, shown
 from hangtop.sources.filesystem import FileSystem
+from hangtop.sources.raycluster.farlog import FollowedFar
 from hangtop.sources.spool import FollowedPipe
 from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
+
+Followable = Followed | FollowedPipe | FollowedFar
 
 MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
@@ -41,7 +44,7 @@ class DigestedLog:
     """Two digests: one that began near the end, for the screen at once; and one from the first byte on, which takes its place
     when it has caught up. `restarts` grows when what was told of the file holds no more."""
 
-    def __init__(self, number: int, found: FoundLog, followed: Followed | FollowedPipe, index: Index, where: FileSystem) -> None:
+    def __init__(self, number: int, found: FoundLog, followed: Followable, index: Index, where: FileSystem) -> None:
         self.number = number
         self.found = found
         self.followed = followed

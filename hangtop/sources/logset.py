@@ -8,7 +8,7 @@ import stat
 from hangtop.logs.index import Index
 from hangtop.records.log import LogFile
 from hangtop.sources.changes import Changes
-from hangtop.sources.digested import DigestedLog
+from hangtop.sources.digested import DigestedLog, Followable
 from hangtop.sources.discover import STDIN, FoundLog, discover
 from hangtop.sources.faults import Fault, shown
 from hangtop.sources.filesystem import FileSystem, file_system_of
@@ -116,7 +116,7 @@ def _is_fifo(path: str) -> bool:
         return False  # who follows it says what is wrong with it
 
 
-def _spool(followed: Followed | FollowedPipe) -> Spool | None:
+def _spool(followed: Followable) -> Spool | None:
     return followed.spool if isinstance(followed, FollowedPipe) else None
 
 

@@ -49,6 +49,7 @@ class SpyThread(msgspec.Struct, frozen=True):
     thread_name: str | None = None
     os_thread_id: int | None = None
     owns_gil: bool = False
+    active: bool = False
 
 
 class Dump(msgspec.Struct, frozen=True):

@@ -149,6 +149,7 @@ class RaySource:
                 gcs,
                 python_of(raylet.argv) if raylet else None,
                 (lambda pid=raylet.pid: self._environ(pid)) if raylet else dict,  # type: ignore[misc]
+                raylet.uid if raylet else None,
             )
         return ways
 

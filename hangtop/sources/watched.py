@@ -16,25 +16,27 @@ from hangtop.logs.lines import Writer
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.sources.raycluster.files import WorkerLog
-from hangtop.sources.spool import Spool
+from hangtop.sources.raycluster.places import Access
+from hangtop.sources.rows import Readable
 from hangtop.spec import WatchSpec
 
 
 class WatchedFile(Struct, frozen=True):
-    """One of them. A pipe has no file: what is kept of it stands in its spool. `rank_of` tells, as far as it was learned by now,
-    whose line it is; `shift_s` makes unix time of the log's own clock."""
+    """One of them. A pipe and a far file are not here: what is kept of them stands in a spool. `rank_of` tells, as far as it was
+    learned by now, whose line it is; `shift_s` makes unix time of the log's own clock."""
 
     path: str
     rank_of: Callable[[Writer], int | None]
     shift_s: float | None = None
-    spool: Spool | None = None
+    spool: Readable | None = None
 
 
 class Watched:
     """What is watched now. Each field is replaced as a whole, never changed: threads need no lock.
 
     `files`, `index`, `log`, `ranks`: of the log source. `beside`: its files beside the log, the first has number `BESIDE`.
-    `procs`: of the process source. `workers`: of the Ray source, the output files of the run's workers.
+    `procs`: of the process source. `workers`: of the Ray source, the output files of the run's workers; `access`: how the
+    clusters that it sees are asked, by session.
     """
 
     def __init__(self) -> None:
@@ -45,6 +47,7 @@ class Watched:
         self.ranks: Mapping[int, RankLog] = {}
         self.procs: ProcessReading | None = None
         self.workers: tuple[WorkerLog, ...] = ()
+        self.access: Mapping[str, Access] = {}
 
     def file(self, number: int) -> WatchedFile | None:
         """The file of this number; `None` when there is none."""

@@ -16,9 +16,11 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+
+from hangtop.sources.proc.table import ProcessTable, Stat
 
 MARK = "HANGTOP_TEST_RAY"
 PROGRAMS = Path(__file__).parent / "ray_programs"
@@ -158,6 +160,30 @@ class RealRay:
             return (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
         except OSError:  # gone, or not ours to see
             return False
+
+
+class OnlyHead:
+    """A process table from which all raylets but one are gone, with everything below them: their nodes are then other machines,
+    of which only the dashboard tells. The head's is the one that stays."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._stats: Mapping[int, Stat] = {}
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        return self._stats
+
+    def refresh(self, watched: Collection[int] = ()) -> None:
+        self._table.refresh(watched)
+        stats = self._table.stats
+        away = {pid for pid, stat in stats.items() if stat.name == "raylet" and "--head" not in self._table.command(pid)}
+        while below := {pid for pid, stat in stats.items() if stat.ppid in away} - away:
+            away |= below
+        self._stats = {pid: stat for pid, stat in stats.items() if pid not in away}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._table, name)
 
 
 def wait_for(holds: Callable[[], object], timeout_s: float) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.sources.raycluster.token import Token
 
@@ -25,13 +26,18 @@ CHUNK = 1 << 20
 
 
 class Answer(Struct, frozen=True):
-    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline."""
+    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline.
+
+    `headers`: by name in lower case. `cut`: there was more than was asked for at most.
+    """
 
     status: int
     body: bytes = b""
     error: str = ""
     late: bool = False
     took_s: float = 0.0
+    headers: Mapping[str, str] = {}
+    cut: bool = False
 
     @property
     def ok(self) -> bool:
@@ -55,7 +61,7 @@ class Dashboard:
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
         self._deadline_s = deadline_s
-        self._find_token = find_token
+        self.find_token = find_token
         self._token: Token | None = None
         self._free: deque[HTTPConnection] = deque()
         self._lock = threading.Lock()
@@ -64,8 +70,17 @@ class Dashboard:
     def has_token(self) -> bool:
         return self._token is not None
 
-    def get(self, path: str) -> Answer:
-        return self.get_all([path])[0]
+    def get(self, path: str, *, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST) -> Answer:
+        """One answer, cut after `most_bytes`. `headers` go with it beside the token's."""
+        answer = self._get(path, headers, most_bytes)
+        return self._get(path, headers, most_bytes) if answer.status in (401, 403) and self._renew_token() else answer
+
+    def _get(self, path: str, headers: Mapping[str, str] | None, most_bytes: int) -> Answer:
+        connection = self._take()
+        try:
+            return self._ask(connection, path, time.monotonic() + self._deadline_s, headers, most_bytes)
+        finally:
+            self._give_back(connection)
 
     def get_all(self, paths: Sequence[str]) -> list[Answer]:
         """The answers in the order of the paths, all within one deadline. A challenge is answered with the token, once."""
@@ -83,7 +98,7 @@ class Dashboard:
 
     def _renew_token(self) -> bool:
         """Look for a token anew, since it may have been changed; true when there is one to try."""
-        self._token = self._find_token()
+        self._token = self.find_token()
         return self._token is not None
 
     def _fetch(self, paths: Sequence[str]) -> list[Answer]:
@@ -122,47 +137,57 @@ class Dashboard:
         with self._lock:
             self._free.append(connection)
 
-    def _ask(self, connection: HTTPConnection, path: str, until: float) -> Answer:
+    def _ask(
+        self,
+        connection: HTTPConnection,
+        path: str,
+        until: float,
+        headers: Mapping[str, str] | None = None,
+        most_bytes: int = LARGEST,
+    ) -> Answer:
         from http.client import HTTPException
 
         began = time.monotonic()
         reused = connection.sock is not None
         try:
             try:
-                answer = self._exchange(connection, path, until)
+                answer = self._exchange(connection, path, until, headers, most_bytes)
             except (BrokenPipeError, ConnectionResetError):
                 if not reused:  # the server hung up on a fresh connection: that is its answer
                     raise
                 connection.close()
-                answer = self._exchange(connection, path, until)
+                answer = self._exchange(connection, path, until, headers, most_bytes)
         except TimeoutError:
             answer = Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)
         except ConnectionRefusedError:
             answer = Answer(0, error="connection refused")
         except (OSError, HTTPException) as error:
             answer = Answer(0, error=f"{type(error).__name__}: {error}".rstrip(": "))
-        if not answer.status:
+        if not answer.status or answer.cut:  # what was not read would be taken for the next answer
             connection.close()
-        return Answer(answer.status, answer.body, answer.error, answer.late, time.monotonic() - began)
+        return replace(answer, took_s=time.monotonic() - began)
 
-    def _exchange(self, connection: HTTPConnection, path: str, until: float) -> Answer:
+    def _exchange(
+        self, connection: HTTPConnection, path: str, until: float, headers: Mapping[str, str] | None, most_bytes: int
+    ) -> Answer:
         connection.timeout = _left(until)
         if connection.sock is not None:
             connection.sock.settimeout(connection.timeout)
         else:
             connection.connect()
         token = self._token
-        connection.request("GET", path, headers=token.header() if token else {})
+        connection.request("GET", path, headers={**(headers or {}), **(token.header() if token else {})})
         response = connection.getresponse()
-        body = _body(connection, response, until)
+        body, cut = _body(connection, response, until, most_bytes)
         with self._lock:
             self.requests += 1
             self.received_bytes += len(body)
-        return Answer(response.status, body)
+        told = {name.lower(): value for name, value in response.getheaders()} if headers is not None else {}
+        return Answer(response.status, body, headers=told, cut=cut)
 
 
-def _body(connection: HTTPConnection, response: HTTPResponse, until: float) -> bytes:
-    """The whole body, within the deadline even when it comes in drops."""
+def _body(connection: HTTPConnection, response: HTTPResponse, until: float, most_bytes: int) -> tuple[bytes, bool]:
+    """The whole body, within the deadline even when it comes in drops; or its beginning, and that it was cut."""
     from http.client import HTTPException, IncompleteRead
 
     parts, size = [], 0
@@ -176,10 +201,12 @@ def _body(connection: HTTPConnection, response: HTTPResponse, until: float) -> b
         size += len(part)
         if size > LARGEST:
             raise HTTPException(f"an answer of more than {LARGEST >> 20} MiB")
+        if size > most_bytes:
+            return b"".join(parts)[:most_bytes], True
     if response.length:
         raise IncompleteRead(b"", response.length)
     response.close()  # the socket stays open: read1 does not notice the end by itself
-    return b"".join(parts)
+    return b"".join(parts), False
 
 
 def _left(until: float) -> float:

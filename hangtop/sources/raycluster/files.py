@@ -1,16 +1,17 @@
-"""The output files of a cluster's workers: true per-rank progress, which Ray's deduplicated driver log does not have. Pure."""
+"""The output files of a cluster's workers: true per-rank progress, which Ray's deduplicated driver log does not have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray import RayActor, RayCluster
+from hangtop.sources.raycluster.farlog import FarLog
 
 
 class WorkerLog(Struct, frozen=True):
-    """A worker's output file on this machine. `stream`: `out` or `err`; tqdm bars go to `err`."""
+    """A worker's output file. `stream`: `out` or `err`; tqdm bars go to `err`. `far`: it is on another node."""
 
     path: str
     pid: int
@@ -19,6 +20,11 @@ class WorkerLog(Struct, frozen=True):
     name: str = ""
     rank: int | None = None
     job: str | None = None
+    far: FarLog | None = None
+
+
+FarLogs = Callable[[str, RayActor], Sequence[FarLog]]
+"""Session and actor → its two output files, where it is on another node and that is reached."""
 
 
 def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
@@ -43,8 +49,20 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
     )
 
 
-def rank_files(clusters: Sequence[RayCluster]) -> tuple[WorkerLog, ...]:
+def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
+    """Both files of each rank whose process is on another node, in the order of ranks."""
+    away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
+    ordered = sorted((actor for actor in away if actor.ray_pid and actor.node), key=lambda actor: actor.rank or 0)
+    return tuple(
+        WorkerLog(log.path, actor.ray_pid or 0, log.stream, actor.cls, actor.name, actor.rank, actor.job, log)
+        for actor in ordered
+        for log in far_logs(cluster.session, actor)
+    )
+
+
+def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda session, actor: ()) -> tuple[WorkerLog, ...]:
     """The files of all ranks in the clusters of a run. None where ranks belong to several jobs: then nobody can say which of them
     are of this run, and a foreign rank in its table is worse than a poor one."""
-    found = tuple(file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
+    here = (file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
+    found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
     return found if len({file.job for file in found}) <= 1 else ()

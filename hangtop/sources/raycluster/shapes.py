@@ -94,6 +94,7 @@ class Raylet(Shape, frozen=True, gc=False):
     state_message: str | None = None
     is_head_node: bool = False
     session_dir: str = ""
+    dashboard_agent_listen_port: Number = None
 
 
 class Node(Shape, frozen=True, gc=False):
@@ -177,6 +178,12 @@ class Version(msgspec.Struct, frozen=True, gc=False):
 
     ray_version: str = ""
     session_name: str = ""
+
+
+class Profiling(Shape, frozen=True, gc=False):
+    """`/api/profiling_enabled`: may the dashboard call py-spy?"""
+
+    profiling_enabled: bool = False
 
 
 class _Envelope(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,53 @@
+"""The workers of a run on other nodes: how their clusters are asked, and their output files, each met once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hangtop.records.ray import RayActor
+from hangtop.sources.raycluster import shapes
+from hangtop.sources.raycluster.farlog import FarLog
+from hangtop.sources.raycluster.nodelogs import NodeLogs
+from hangtop.sources.raycluster.places import Access, place_of
+
+STREAMS = ("out", "err")
+
+
+class FarWorkers:
+    """For the thread of the Ray source."""
+
+    def __init__(self) -> None:
+        self.access: Mapping[str, Access] = {}
+        self._logs: dict[str, NodeLogs] = {}
+        self._files: dict[tuple[str, str], tuple[FarLog, ...]] = {}
+        self._actors: dict[str, tuple[tuple[shapes.Actor, ...], dict[str, shapes.Actor]]] = {}
+
+    def meet(self, found: Mapping[str, Access]) -> None:
+        """The clusters that are seen now. The way to one that was there before stays as it was."""
+        known = {session: self.access.get(session) for session in found}
+        self.access = {
+            session: kept if (kept := known[session]) is not None and kept.dashboard == one.dashboard else one
+            for session, one in found.items()
+        }
+
+    def logs_of(self, session: str, actor: RayActor) -> Sequence[FarLog]:
+        """The two output files of an actor's worker; none while nobody knows where it is."""
+        access = self.access.get(session)
+        if access is None or actor.id is None:
+            return ()
+        told = self._by_id(session, access).get(actor.id)
+        place = place_of(told, access.view()) if told is not None else None
+        if place is None:
+            return ()
+        key = (place.node, place.worker)
+        if key not in self._files:
+            logs = self._logs.setdefault(access.dashboard, NodeLogs(access))
+            self._files[key] = tuple(FarLog(place, stream, logs) for stream in STREAMS)
+        return self._files[key]
+
+    def _by_id(self, session: str, access: Access) -> dict[str, shapes.Actor]:
+        actors = access.view().actors
+        known = self._actors.get(session)
+        if known is None or known[0] is not actors:
+            self._actors[session] = known = (actors, {actor.actor_id: actor for actor in actors})
+        return known[1]

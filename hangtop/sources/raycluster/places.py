@@ -1,0 +1,73 @@
+"""Where a worker of Ray is that is not on this machine, and how its node is reached. Pure but for the callables it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from hangtop.sources.raycluster import shapes
+from hangtop.sources.raycluster.poll import ApiView
+from hangtop.sources.raycluster.token import Token
+
+NOBODY = "f" * 56
+
+
+class Access(Struct, frozen=True):
+    """How a cluster is asked. `python`: the interpreter that its workers run in, where a raylet of it is on this machine; then
+    also `environ`, with which a program that joins the cluster must be started (a token, say), and `uid`, as whom. `view`: what
+    its dashboard told last."""
+
+    session: str
+    dashboard: str
+    find_token: Callable[[], Token | None]
+    view: Callable[[], ApiView]
+    gcs_address: str | None = None
+    python: str | None = None
+    environ: Callable[[], Mapping[str, str]] = dict
+    uid: int | None = None
+
+
+class Place(Struct, frozen=True):
+    """A worker on its node. `agent`: `host:port` of the node's agent, `None` where it has no HTTP port."""
+
+    node: str
+    host: str
+    pid: int
+    worker: str
+    job: str
+    folder: str
+    agent: str | None = None
+
+    def file(self, stream: str) -> str:
+        """The name of its output file (python/ray/_private/utils.py, `get_worker_log_file_name`)."""
+        return f"worker-{self.worker}-{self.job}-{self.pid}.{stream}"
+
+    def path(self, stream: str) -> str:
+        return f"{self.folder}/logs/{self.file(stream)}"
+
+
+def place_of(actor: shapes.Actor, view: ApiView) -> Place | None:
+    """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
+    address, pid = actor.address, actor.pid or 0
+    seen = view.nodes.get(address.node_id)
+    if seen is None or not pid or address.worker_id in ("", NOBODY):
+        return None
+    raylet, ip = seen.summary.raylet, seen.summary.ip or address.ip_address
+    port = shapes.number(raylet.dashboard_agent_listen_port)
+    host = f"[{ip}]" if ":" in ip else ip
+    return Place(
+        address.node_id,
+        seen.summary.hostname or ip,
+        pid,
+        address.worker_id,
+        actor.job_id,
+        raylet.session_dir.rstrip("/"),
+        f"{host}:{port}" if port > 0 and ip else None,
+    )
+
+
+def place_by_id(actor_id: str, view: ApiView) -> Place | None:
+    """The same, for the actor of this id."""
+    actor = next((one for one in view.actors if one.actor_id == actor_id), None)
+    return None if actor is None else place_of(actor, view)
