@@ -77,12 +77,18 @@ def settled(state: RunState) -> bool:
     return bool(looked) and all(one.read_at or one.problem or one.absent for one in looked) and (caught_up or failed)
 
 
-async def processes_of(feed: Feed, patience_s: float = 5.0) -> RunState:
-    """The state once the processes of the run are known, or when it has been waited for long enough."""
+def _told_once(state: RunState, name: str) -> bool:
+    """Whether this source has looked once, or has said why it cannot, or is not asked at all."""
+    health = state.health.get(name)
+    return bool(state.health) and (health is None or bool(health.read_at or health.problem or health.absent))
+
+
+async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = False) -> RunState:
+    """The state once the processes of the run are known, or after waiting long enough. `gpus`: and what they hold on GPUs."""
     state = RunState()
     started = asyncio.get_running_loop().time()
     async for state in states(feed, 0.1):
-        known = state.procs is not None and state.procs.processes
+        known = state.procs is not None and state.procs.processes and (not gpus or _told_once(state, "gpu"))
         if known or asyncio.get_running_loop().time() - started > patience_s:
             break
     return state

@@ -17,6 +17,7 @@ from hangtop.actions.ending import end
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.launching import started
+from hangtop.actions.released import released
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Plan, Start, Step
@@ -37,7 +38,9 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
 def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     """One after the other; the next only when the one before did what it should."""
     yield from errands.run_all(plan.errands, halt)
-    if plan.targets and not (yield from end(plan, table, halt)) and (plan.start is not None or plan.ray):
+    ended = not plan.targets or (yield from end(plan, table, halt))
+    freed = yield from released(plan, halt)
+    if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, for something of the old run is left")
         return
     if plan.removals:

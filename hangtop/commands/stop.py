@@ -18,7 +18,7 @@ WIDE = 10_000
 
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
-    plan = stop.plan(asyncio.run(processes_of(feed)), myself(), rank)
+    plan = stop.plan(asyncio.run(processes_of(feed, gpus=True)), myself(), rank)
     return show(plan, "stop", yes=yes, out=out)
 
 

@@ -122,6 +122,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 
     First the errands are run, then the targets end, wave by wave, then the removals go, then Ray starts (`ray`), then `start`
     begins, then `watch` looks at it; what a step needs and does not get ends the plan there.
+    `beyond`: processes of the run that are another user's: never signalled, but named where they live on.
     `word`: what a person must type to run it, if anything. `warnings`: what it will not achieve, and what would. `frees`: what
     is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed.
     """
@@ -130,6 +131,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     title: str
     targets: tuple[Target, ...] = ()
     spared: tuple[Spared, ...] = ()
+    beyond: tuple[Target, ...] = ()
     warnings: tuple[str, ...] = ()
     word: str = ""
     grace_s: float = 10.0

@@ -15,7 +15,6 @@ from textual.screen import ModalScreen
 
 from hangtop.actions.perform import Performance
 from hangtop.actions.presets import Preset
-from hangtop.actions.proof import gpu_memory
 from hangtop.actions.restart import with_presets
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.plan_rows import rows, step_rows
@@ -96,7 +95,6 @@ class ActionScreen(ModalScreen[None]):
         self._why = ""
         self._work: AsyncIterable[Step] | None = None
         self._breaking_off = False
-        self._ended_at: float | None = None
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -119,15 +117,9 @@ class ActionScreen(ModalScreen[None]):
         self.look()
 
     def look(self) -> None:
-        """Make the plan as soon as it can be made, and once; finish the proof."""
+        """Make the plan as soon as it can be made, and once."""
         if self.phase == "looking":
             self._settle(self._make())
-        elif self.phase == "running" and self.plan is not None and self._ended_at is not None:
-            app = self.hangtop
-            proof = gpu_memory(self.plan, app.state, self._ended_at, app.now())
-            if proof is not None:
-                self.steps += proof
-                self.phase = "over"
         self.show(self.hangtop.view)
 
     def show(self, view: View) -> None:
@@ -142,7 +134,7 @@ class ActionScreen(ModalScreen[None]):
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.phase == "asking":
             return [title, *rows(self.plan, width), *self._preset_rows()]
-        return [title, *step_rows(self.steps, width), *self._outlook()]
+        return [title, *step_rows(self.steps, width)]
 
     def foot(self) -> tuple[Row, Row]:
         """(buttons, keys)."""
@@ -247,20 +239,15 @@ class ActionScreen(ModalScreen[None]):
             self.steps.append(step)
             if self.is_current:
                 self.show(self.hangtop.view)
-        self._ended_at = self.steps[-1].at if self.steps else self.hangtop.now()
+        self.phase = "over"
         if self.is_current:
             self.look()
-
-    def _outlook(self) -> list[Row]:
-        """What is still waited for."""
-        waits = self._ended_at is not None and self.phase == "running"
-        return [(("          … waits for the driver to give GPU memory back", "muted"),)] if waits else []
 
     def _at_work(self) -> tuple[Row, Row]:
         back: Row = (("Esc ", "accent bold"), ("back, it goes on", "muted"))
         if self._breaking_off:
             return (("breaking off …", "warn"),), back
-        if self._ended_at is not None or not isinstance(self._work, Performance):
+        if not isinstance(self._work, Performance):
             return (("at work …", "muted"),), back
         return (("at work …", "muted"),), (("x ", "accent bold"), ("break off   ", "muted"), *back)
 
