@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from hangtop import text
@@ -13,20 +12,16 @@ from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown
 from hangtop.panes.view import View
-from hangtop.records.ask import PageAsk
-from hangtop.records.log import BESIDE, LogLine
+from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.wrap import wrapped
 
 LABEL = 14
 LAST_LINES = 20
-ASK_AGAIN_S = 2.0
-ASKS = 1 << 30
-"""Numbers of our asks begin here, so that no other's answer is taken for ours."""
-FOR_RAY = re.compile(r":(?:job_id|actor_name|task_name):")
-"""Begins a line that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
+ASK_AGAIN_S = 4.0
 
 
 class ActorScreen(PageScreen):
@@ -39,8 +34,8 @@ class ActorScreen(PageScreen):
         self._key = key
         self._last: tuple[RayCluster, RayActor] | None = None
         self._asked_at = float("-inf")
-        self._ask = ASKS
-        self._lines: tuple[LogLine, ...] = ()
+        self._ask = 0
+        self._said: ActorLogReading | None = None
 
     @property
     def actor(self) -> RayActor | None:
@@ -53,29 +48,27 @@ class ActorScreen(PageScreen):
     def show(self, view: View) -> None:
         self._last = found(view, self._key) or self._last
         if self._last is not None:
-            self._ask_for_lines(view, self._last[1])
+            self._ask_for_lines(view, *self._last)
         super().show(view)
 
     def rows(self, view: View, width: int) -> list[Row]:
         if self._last is None:
             return [(("This actor is not known any more.", "muted"),)]
-        return page_rows(*self._last, self._lines, view, width)
+        return page_rows(*self._last, self._said, view, width)
 
     def open(self) -> None:
         if self._last is not None and self._last[1].rank is not None:
             self.hangtop.show_rank(self._last[1].rank)
 
-    def _ask_for_lines(self, view: View, actor: RayActor) -> None:
-        """The end of its output file, again every few seconds while the page is open."""
-        page = view.state.page
-        if page is not None and page.ask == self._ask and page.problem is None:
-            self._lines = page.lines
-        file = file_of(view, actor)
-        if file is None or view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.watch_screen.log_pane.book.asks:
+    def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
+        """The end of its output, again every few seconds, on whichever node it is: only while the page is open."""
+        told = view.state.actor_log
+        if told is not None and told.ask == self._ask:
+            self._said = told
+        if view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.replay is not None or (actor.id is None and actor.log is None):
             return
-        self._asked_at = view.now
-        self._ask += 1
-        self.hangtop.feed.ask(PageAsk(self._ask, file, 1 << 60, count=LAST_LINES))
+        self._asked_at, self._ask = view.now, int(view.now * 1000)
+        self.hangtop.feed.ask(ActorLogAsk(self._ask, cluster.session, actor.id or "", actor.log))
 
 
 def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
@@ -84,16 +77,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
     return next(((cluster, actor) for cluster, actor in there if key_of(actor) == key), None)
 
 
-def file_of(view: View, actor: RayActor) -> int | None:
-    """Number of its output file, where that is read; of its two the one that was written to last."""
-    if view.state.log is None or actor.log is None:
-        return None
-    stem = actor.log.rpartition(".")[0]
-    own = [(file.modified_at or 0.0, n) for n, file in enumerate(view.state.log.beside) if file.path.rpartition(".")[0] == stem]
-    return BESIDE + max(own)[1] if own else None
-
-
-def page_rows(cluster: RayCluster, actor: RayActor, lines: Iterable[LogLine], view: View, width: int) -> list[Row]:
+def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
     odd = next((one for one in odd_actors(cluster) if one.actor == actor and one.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
@@ -104,11 +88,24 @@ def page_rows(cluster: RayCluster, actor: RayActor, lines: Iterable[LogLine], vi
     if actor.death is not None:
         rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
         rows += [cut((("    ", ""), (line, "muted")), width) for line in actor.death.traceback]
-    said = [line for line in lines if not FOR_RAY.match(line.text)]
-    if said:
-        rows += [BLANK, section(f"Last lines  {actor.log or ''}", width)]
-        rows += [cut(((line.prefix, "muted"), (line.text, "ink")), width) for line in said]
-    return rows
+    return [*rows, *_output_rows(said, width)]
+
+
+def _output_rows(said: ActorLogReading | None, width: int) -> list[Row]:
+    """The last lines of each of its files, and how old they are."""
+    if said is None:
+        return []
+    if said.problem:
+        return [BLANK, section("Last lines", width), ((said.problem, "muted"),)]
+    return [row for output in said.outputs for row in _of_output(output, width)]
+
+
+def _of_output(output: WorkerOutput, width: int) -> list[Row]:
+    age = "" if output.age_s is None else f"  written {text.age(output.age_s)} ago"
+    rows: list[Row] = [BLANK, section(f"Last lines{age}", width), cut(((output.path, "muted"),), width)]
+    if output.problem:
+        return [*rows, ((output.problem, "warn"),)]
+    return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
 
 
 def _of_death(actor: RayActor) -> str:
@@ -142,10 +139,6 @@ def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[st
         yield "GPU memory", text.size(actor.gpu_memory_bytes)
     if actor.pending_tasks is not None:
         yield "waits for", f"{text.some(actor.pending_tasks, 'call')} that it made"
-    if actor.log:
-        yield "output", actor.log
-    elif actor.node and actor.state != "dead":
-        yield "output", "on its node: ray logs actor --id " + (actor.id or "ID")
 
 
 def _pid(actor: RayActor) -> str:

@@ -9,8 +9,10 @@ from play import Clock, MemoryFeed, screen_text, settle
 from hangtop.app import HangtopApp
 from hangtop.panes.ray import RayPane
 from hangtop.panes.ray_rows import key_of
-from hangtop.records.log import BESIDE, LogFile, LogLine, LogReading
+from hangtop.records.ask import ActorLogAsk, Ask
+from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
+from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
 from hangtop.records.reading import Reading
 from hangtop.screens.actor import ActorScreen
 from hangtop.spec import WatchSpec
@@ -34,20 +36,33 @@ def cluster(*actors: RayActor) -> RayCluster:
 
 
 FLEET = cluster(RayActor("TaskRunner", "running", "runner", method="run", pid=90, since=NOW - 900), *map(worker, range(4)))
-LINES = [
-    LogLine(BESIDE, 0, None, 2, "", ":job_id:01000000"),
-    LogLine(BESIDE, 20, None, 2, "", "loading shard 7 of rank 2"),
-]
+OUTPUTS = (
+    WorkerOutput("n1:/tmp/out", ("loading shard 7 of rank 2",), age_s=95.0),
+    WorkerOutput("n1:/tmp/err", problem="not written yet, or removed"),
+)
+
+
+class Workers(MemoryFeed):
+    """Whoever asks for an actor's output gets `OUTPUTS`."""
+
+    def __init__(self, *readings: Reading) -> None:
+        super().__init__(readings)
+        self.logs: list[ActorLogAsk] = []
+
+    def ask(self, ask: Ask) -> None:
+        if isinstance(ask, ActorLogAsk):
+            self.logs.append(ask)
+            self.put(Reading("rayworkers", "n1", NOW, ActorLogReading(ask.ask, OUTPUTS)))
+        super().ask(ask)
 
 
 def readings(ray: RayCluster) -> list[Reading]:
-    beside = (LogFile(f"{LOGS}/worker-{2:056x}-01000000-102.err", modified_at=NOW - 5),)
-    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True, beside=beside)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
     return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,)))]
 
 
-def app_with(ray: RayCluster) -> tuple[HangtopApp, MemoryFeed]:
-    feed = MemoryFeed(readings(ray), LINES)
+def app_with(ray: RayCluster) -> tuple[HangtopApp, Workers]:
+    feed = Workers(*readings(ray))
     return HangtopApp(WatchSpec(logs=("train.log",)), feed, now=Clock(NOW)), feed
 
 
@@ -80,13 +95,37 @@ async def test_enter_on_alike_actors_unfolds_them_and_on_one_opens_its_page(open
         "restarts      2",
         "102",
         "update_actor",
+        "written 1:30 ago",
         "loading shard 7 of rank 2",
+        "not written yet",
     ):
         assert word in said, said
-    assert "job_id" not in said, "what a worker prints for Ray is not for people"
-    assert feed.asked[0].file == BESIDE
+    (ask,) = feed.logs
+    assert (ask.session, ask.actor, ask.log) == ("session_x", "id2", worker(2).log)
     await pilot.press("escape")
     assert app.screen is app.watch_screen
+
+
+async def test_the_output_of_an_actor_is_asked_for_only_while_its_page_is_open():
+    far = worker(2, pid=None, ray_pid=77, log=None)
+    app, feed = app_with(cluster(worker(0), far))
+    async with app.run_test(size=(120, 45)) as pilot:
+        await settle(pilot, app)
+        assert not feed.logs
+        app.show_actor(key_of(far))
+        for _ in range(3):
+            await settle(pilot, app)
+        assert "loading shard 7 of rank 2" in screen_text(app)
+        assert [(ask.actor, ask.log) for ask in feed.logs] == [("id2", None)]
+        app.now.now += 5
+        app.tick()
+        await settle(pilot, app)
+        assert len(feed.logs) == 2, "again after a few seconds"
+        await pilot.press("escape")
+        app.now.now += 60
+        app.tick()
+        await settle(pilot, app)
+        assert len(feed.logs) == 2
 
 
 async def test_the_choice_stays_with_the_actor_whatever_the_order(opened):

@@ -1,7 +1,8 @@
 """Run by the cluster's own Python, not by hangtop's: one short task on each node that calls py-spy there, then all of it ends.
 
 Usage: hangtop_stacks.py GCS_ADDRESS, with `{"<node id>": [pid, …]}` on stdin. Each node's answer is a line on stdout:
-`hangtop ` and JSON, `{"node": …, "dumps": {"<pid>": [threads or null, error]}}` or `{"node": …, "error": …}`. For Python 3.8 and later.
+`hangtop ` and JSON, `{"node": …, "dumps": {"<pid>": [threads or null, error]}}` or `{"node": …, "error": …}`.
+For Python 3.8 and later.
 """
 
 from __future__ import annotations
