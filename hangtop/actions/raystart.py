@@ -24,7 +24,7 @@ from hangtop.sources.ray import RaySource
 from hangtop.spec import WatchSpec
 
 HIDDEN = "***"
-HEALTHY_WITHIN_S = 60.0
+HEALTHY_WITHIN_S = 120.0
 LOOK_EVERY_S = 1.0
 CONNECT_S = 2.0
 GIVEN = frozenset({"memory", "object_store_memory"})

@@ -76,7 +76,7 @@ class RayStart(Struct, frozen=True, omit_defaults=True):
     head: bool = True
     dashboard: str | None = None
     resources: dict[str, float] = {}
-    deadline_s: float = 150.0
+    deadline_s: float = 300.0
 
 
 class Watch(Struct, frozen=True, omit_defaults=True):

@@ -21,7 +21,7 @@ MOST_GROUPS = 64
 LONGEST_COMMAND = 300
 ORPHAN_AFTER_S = 3.0
 """A worker ends within a second of its raylet, when all is well."""
-_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S+)")
+_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S(?:[^\n]*\S)?)")
 _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
 
 

@@ -17,6 +17,7 @@ from hangtop.sources.raycluster.daemons import Daemon
 from hangtop.sources.raycluster.options import spill_folder
 
 SHARED = "/dev/shm"
+ANY_AGE = float("-inf")
 SESSION, SPILL = "Ray session", "Ray spill"
 
 
@@ -29,7 +30,7 @@ def remains(
     guard: Guard[int, Holds] = Guard()
     in_use = look(table, roots, os.geteuid(), guard)
     held = {key for key, pid in in_use.mapped.items() if pid in members}
-    judge = Judge(_without(in_use, members, folder or ""), now, 0.0, os.geteuid())
+    judge = Judge(_without(in_use, members, folder or ""), now, ANY_AGE, os.geteuid())
     judged = [judge.judge(candidate) for candidate in chain(places, _segments(held))]
     return (
         tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),

@@ -21,6 +21,7 @@ from hangtop.sources.raycluster.options import (
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]
 """(starts, the head first; why there are none; warnings)."""
 ISOLATED = "it ran with resource isolation, whose reserves are not rebuilt: add --enable-resource-isolation … yourself"
+CLIENTS = "no client server (ray://) of it is seen: the new one listens on 10001"
 REDIS = "its GCS keeps its state in Redis: actors and jobs of the old session may come back with the new one"
 
 
@@ -85,9 +86,11 @@ def _program(raylet: Daemon) -> tuple[str, ...]:
     return (beside,) if os.access(beside, os.X_OK) else (python, "-m", "ray.scripts.scripts")
 
 
-def _warnings(daemons: Iterable[Daemon]) -> Iterable[str]:
+def _warnings(daemons: Sequence[Daemon]) -> Iterable[str]:
     words = {word.partition("=")[0] for daemon in daemons if daemon.origin for word in daemon.origin.words}
     if "--enable-resource-isolation" in words:
         yield ISOLATED
     if "--redis_address" in words:
         yield REDIS
+    if "--head" in words and not any(daemon.kind == "client_server" for daemon in daemons):
+        yield CLIENTS
