@@ -32,8 +32,8 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `cpu`: of each rank's process; `procs`: the latest of the processes. `looks`: the last looks at the stacks, latest last;
-    `nccl`: the last two at the collectives.
+    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes; `cpu`: of each rank's process lately.
+    `looks`: the last looks at the stacks, latest last; `nccl`: the last two at the collectives.
     `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
 

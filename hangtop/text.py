@@ -15,13 +15,15 @@ UNKNOWN = "?"
 NOT_APPLICABLE = "–"
 SPARKS = "▁▂▃▄▅▆"
 """Never `▇█`: neighbouring rows would merge."""
+BLOCKS = " ▁▂▃▄▅▆▇█"
+"""Of a chart over several lines, whose rows are to merge."""
 
 ASCII_SIGNS = str.maketrans(
     {
         "▸": ">", "◂": "<", "●": "*", "▲": "^", "■": "#", "○": "o", "✓": "+", "·": "-", "━": "=", "╸": "=", "─": "-",
         "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "#", "▌": "#", "▏": "|", "×": "x", "◆": "!", "✗": "x",
         "□": "o", "⋯": "~", "…": "~", "−": "-", "–": "-", "—": "-", "├": "|", "└": "`", "│": "|", "↑": "^", "↓": "v",
-        "←": "<", "→": ">", "°": " ", "≥": ">", "≤": "<", "“": '"', "”": '"', "‘": "'", "’": "'",
+        "▇": "#", "█": "#", "←": "<", "→": ">", "°": " ", "≥": ">", "≤": "<", "“": '"', "”": '"', "‘": "'", "’": "'",
     }
 )  # fmt: skip
 
@@ -176,6 +178,19 @@ def spark(values: Sequence[float | None], width: int, *, floor: float | None = N
         return SPARKS[round((value - low) / span * top) if span > 0 else top // 2]
 
     return "".join(block(value) for value in shown)
+
+
+def chart(values: Sequence[float | None], lines: int, ceiling: float) -> list[str]:
+    """The values as columns `lines` tall, top line first, full at `ceiling`. A value of zero is a thin line, no value a gap."""
+    steps = len(BLOCKS) - 1
+
+    def cell(value: float | None, line: int) -> str:
+        if value is None:
+            return " "
+        tall = max(1, round(min(value / ceiling, 1.0) * lines * steps)) if ceiling > 0 else 1
+        return BLOCKS[max(0, min(tall - line * steps, steps))]
+
+    return ["".join(cell(value, line) for value in values) for line in reversed(range(lines))]
 
 
 def rank_ranges(ranks: Iterable[int]) -> str:

@@ -178,8 +178,8 @@ def _row(line: list[tuple[str, Style]], y: int, app: HangtopApp) -> list[str]:
 
 def _shape(char: str, x: float, y: float, colour: str) -> str | None:
     lines = {"━": (8.5, 1, 3), "╸": (8.5, 0.5, 3), "─": (9.5, 1, 1), "▌": (0, 0.5, CELL_H), "▏": (0, 0.15, CELL_H)}
-    if char in "▁▂▃▄▅▆":
-        tall = 2.5 * ("▁▂▃▄▅▆".index(char) + 1)
+    if char in "▁▂▃▄▅▆▇█":
+        tall = 2.5 * ("▁▂▃▄▅▆▇█".index(char) + 1)
         return _box(x, y + CELL_H - tall, CELL_W + 0.05, tall, colour)
     if char not in lines:
         return None

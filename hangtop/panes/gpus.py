@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
 from hangtop.diagnosis.gpu_join import of_run
+from hangtop.model import RunState
 from hangtop.panes.arrange import Want
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
@@ -17,7 +18,8 @@ from hangtop.panes.ranks import one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View
-from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
+from hangtop.ranks import Rank
+from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.verdict import VerdictWord
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
@@ -95,6 +97,13 @@ def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
         index: tuple(rank.rank for rank in ranks if rank.gpu == index)
         for index in {rank.gpu for rank in ranks if rank.gpu is not None}
     }
+
+
+def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
+    """The GPU that a rank computes on, and its past."""
+    node = state.gpus.get(rank.host or "") or (next(iter(state.gpus.values())) if len(state.gpus) == 1 else None)
+    found = next((gpu for gpu in node.reading.gpus if gpu.index == rank.gpu), None) if node is not None else None
+    return None if node is None or found is None else (found, node.tracks.get(found.index, GpuTrack()))
 
 
 def summary(rows: Sequence[GpuRow], now: float) -> Row:

@@ -129,11 +129,12 @@ def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: 
     note = "◂ the classes part here" if place == one.parts_at else ""
     name = _column(f"   {frame.function}", max(20, width - 2 * PLACE_CELLS))
     return _fit(
-        (edge, (name, role), ("  ", ""), (_column(_place(frame, mine), PLACE_CELLS), role), ("  ", ""), (note, "muted")), width
+        (edge, (name, role), ("  ", ""), (_column(place_of(frame, mine=mine), PLACE_CELLS), role), ("  ", ""), (note, "muted")),
+        width,
     )
 
 
-def _place(frame: Frame, mine: bool) -> str:
+def place_of(frame: Frame, *, mine: bool) -> str:
     """`fleet.py:88` for the user's files, `torch/cuda/streams.py:105` for libraries."""
     path = PurePath(frame.file)
     if mine:

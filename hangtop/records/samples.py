@@ -80,3 +80,10 @@ def over(samples: Samples, columns: int) -> tuple[float | None, ...]:
         if len(groups) <= columns:
             break
     return tuple(_mean(tuple(group)) for group in groups.values())[-columns:]
+
+
+def until(samples: Samples, now: float, slots: int) -> tuple[float | None, ...]:
+    """The last so many slots up to the one of `now`, which may be open; `None` where nothing was read."""
+    last = int(now // samples.slot_s)
+    places = range(last - slots + 1 - samples.first, last + 1 - samples.first)
+    return tuple(samples.means[place] if 0 <= place < len(samples.means) else None for place in places)

@@ -10,6 +10,7 @@ from hangtop.panes.line import BLANK, Row, align, cut, pad
 from hangtop.panes.view import View
 from hangtop.panes.words import LOOKS
 from hangtop.screens.page import PageScreen
+from hangtop.text import cells
 
 SIGNS: tuple[tuple[str, str, str], ...] = (
     ("▸", "bad", "the odd row, or the stage now"),
@@ -28,8 +29,11 @@ WORDS: tuple[tuple[str, str], ...] = (
 )
 
 
-def section(title: str, width: int) -> Row:
-    return ((title, "ink bold"), ("  ", ""), ("─" * max(0, width - len(title) - 2), "faint"))
+def section(title: str, width: int, said: str = "") -> Row:
+    """A head line: the title, what is said of it, and a rule to the edge."""
+    more = f"{said} " if said else ""
+    rule = "─" * max(0, width - len(title) - cells(more) - 2)
+    return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)
 
 
 def key_rows(keys: Sequence[Key], width: int) -> list[Row]:

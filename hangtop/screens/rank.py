@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from msgspec.structs import replace
 
 from hangtop import text
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, cut
+from hangtop.panes.line import BLANK, Row, cut, dotted, pad
 from hangtop.panes.log_rows import line_row
 from hangtop.panes.process_lines import odd_places
 from hangtop.panes.process_rows import Look, table_rows
@@ -21,9 +23,11 @@ from hangtop.records.verdict import Culprit
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.process import all_members, below, parents
-from hangtop.screens.rank_facts import fact_rows, gpu_facts
+from hangtop.screens.rank_facts import collective_facts, fact_rows, gpu_facts
+from hangtop.screens.rank_past import beside_rows
 
 LINES = 200
+TWO_COLUMNS, GAP = 100, 3
 
 
 class RankScreen(PageScreen):
@@ -36,7 +40,17 @@ class RankScreen(PageScreen):
         self.rank = rank
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"rank {self.rank} of {world_of(view)}", "ink"))
+        rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
+        known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
+        if rank is not None:
+            told = (
+                rank.host,
+                rank.pid and f"pid {rank.pid}",
+                None if rank.gpu is None else f"GPU {rank.gpu}",
+                rank.actor and f"actor {rank.actor}",
+            )
+            known += [((word, "muted"),) for word in told if word]
+        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
 
     def rows(self, view: View, width: int) -> list[Row]:
         ranks = view.ranks
@@ -49,15 +63,12 @@ class RankScreen(PageScreen):
         ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
         rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
-        known = fact_rows(rank, peers, view.now, width, role, gpu_facts(view.state))
-        title = f"Against its {text.some(len(peers), 'peer')}  differences first" if peers else "The only rank"
         return [
             *_stands_out(culprit, role, width),
-            section(title, width),
-            *known,
+            *_known_rows(rank, peers, view, width, role, odd=culprit is not None),
             BLANK,
             *_process_rows(rank, view, width),
-            section(f"Log  lines of rank {self.rank}", width),
+            section("Log", width, f"lines of rank {self.rank}"),
             *self._lines(view, width),
         ]
 
@@ -74,6 +85,20 @@ class RankScreen(PageScreen):
         return [line_row(line, width) for line in lines]
 
 
+def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
+    """The facts, and where there is room beside them its stack and its past; else those below."""
+    more = (*collective_facts(view.state), *gpu_facts(view.state))
+    left = width if width < TWO_COLUMNS else (width - GAP) * 9 // 20
+    right = width - left - GAP if left < width else width
+    beside = beside_rows(rank, view, right, role if odd else "")
+    left = left if beside else width
+    title = f"Against its {text.some(len(peers), 'peer')}" if peers else "The only rank"
+    facts = [section(title, left, "differences first" if peers else ""), *fact_rows(rank, peers, view.now, left, role, more)]
+    if left == width:
+        return [*facts, *([BLANK, *beside] if beside else [])]
+    return [(*pad(one, left + GAP), *two) for one, two in zip_longest(facts, beside, fillvalue=BLANK)]
+
+
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     """Its process and what that started, as in the pane; then what else shows life or trouble on its machine."""
     rows: list[Row] = []
@@ -85,7 +110,7 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     if member is not None:
         family = [member, *below(member, found)]
         look = Look(now=view.now, role=odd_role(view.verdict))
-        rows += [section(f"Process  started by {parents(member, found)}", width)]
+        rows += [section("Process", width, f"started by {parents(member, found)}")]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
     if beside := signs(view.state, view.now, trouble=True):
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]

@@ -11,12 +11,13 @@ from rich.cells import cell_len
 
 from hangtop import text
 from hangtop.model import RunState
+from hangtop.panes.gpus import gpu_of
 from hangtop.panes.line import Row, align, cut
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu
 
-LABEL, MINE, PEERS = 14, 16, 24
-"""Cells of the columns; the rank's own grows with what it has to say."""
+LABEL, MINE, PEERS = 12, 14, 14
+"""Cells of the columns; those of the values grow with what there is to say, as far as there is room."""
 WIDEST = 44
 M = 1_000_000
 A_MINUTE = 60 / 1.7e9
@@ -25,13 +26,17 @@ A_MINUTE = 60 / 1.7e9
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing known of a rank. Numbers count as alike within `slack`, a part of the usual one, and `least`, a difference."""
+    """One thing known of a rank. Numbers count as alike within `slack`, a part of the usual one, and `least`, a difference.
+
+    `news`: told only where ranks differ in it.
+    """
 
     label: str
     read: Callable[[Rank, float], object]
     shown: Callable[[object], str] = str
     slack: float = 0.0
     least: float = 0.0
+    news: bool = False
 
 
 def _number(value: object) -> float:
@@ -53,19 +58,14 @@ def _below(rank: Rank, now: float) -> float | None:
 FACTS: tuple[Fact, ...] = (
     Fact("stage", lambda r, now: r.stage),
     Fact("step", lambda r, now: r.step, lambda v: f"{v:,}"),
-    Fact("of", lambda r, now: r.total, lambda v: f"{v:,}"),
-    Fact("s/step", lambda r, now: r.step_s, lambda v: text.pace(_number(v)), slack=0.25),
-    Fact("quiet", lambda r, now: r.silence_s(now), lambda v: text.age(_number(v)), slack=1.0, least=5.0),
-    Fact("host", lambda r, now: r.host),
-    Fact("pid", lambda r, now: r.pid),
-    Fact("gpu", lambda r, now: r.gpu),
-    Fact("local rank", lambda r, now: r.local_rank),
-    Fact("actor", lambda r, now: r.actor),
-    Fact("doing", lambda r, now: r.doing),
-    Fact("state", lambda r, now: r.process.doing if r.process else r.state),
-    Fact("waits in", lambda r, now: r.wchan),
-    Fact("CPU %", lambda r, now: r.cpu_percent, lambda v: f"{_number(v):.0f}", slack=0.5, least=10.0),
-    Fact("CPU % below", _below, lambda v: f"{_number(v):.0f}", slack=0.5, least=10.0),
+    Fact("of", lambda r, now: r.total, lambda v: f"{v:,}", news=True),
+    Fact("s/step", lambda r, now: r.step_s, lambda v: text.pace(_number(v)), slack=0.25, news=True),
+    Fact("last line", lambda r, now: r.silence_s(now), lambda v: f"{text.age(_number(v))} ago", slack=1.0, least=5.0),
+    Fact("host", lambda r, now: r.host, news=True),
+    Fact("doing", lambda r, now: r.shorter[-1] if r.shorter else r.doing),
+    Fact("state", lambda r, now: _state(r)),
+    Fact("CPU", lambda r, now: r.cpu_percent, lambda v: f"{_number(v):.0f} %", slack=0.5, least=10.0),
+    Fact("CPU below", _below, lambda v: f"{_number(v):.0f} %", slack=0.5, least=10.0),
     Fact("memory", lambda r, now: r.process and r.process.rss_bytes, lambda v: text.size(int(_number(v))), slack=0.25),
     Fact("threads", lambda r, now: r.process and r.process.threads, lambda v: f"{v:,}", slack=0.5, least=4.0),
     Fact("reads MB/s", lambda r, now: r.process and r.process.read_b_s, _mega, slack=1.0, least=M),
@@ -73,17 +73,21 @@ FACTS: tuple[Fact, ...] = (
     Fact("started", lambda r, now: r.started_at, lambda v: text.clock(_number(v)), slack=A_MINUTE),
     Fact("lines", lambda r, now: r.lines or None, lambda v: f"{v:,}", slack=0.5),
 )
-OWN = frozenset({"pid", "gpu", "local rank"})
-"""These differ between any two ranks: no news."""
+
+
+def _state(rank: Rank) -> str | None:
+    """`S futex_wait_queue`; words where the letter says trouble."""
+    if rank.state is None or rank.state in "RSI":
+        return " ".join(part for part in (rank.state, rank.wchan) if part) or None
+    return rank.process.doing if rank.process else rank.state
 
 
 def gpu_facts(state: RunState) -> tuple[Fact, ...]:
     """Of the GPU that the rank computes on. A GPU in trouble has its status in words."""
 
     def gpu(rank: Rank) -> Gpu | None:
-        node = state.gpus.get(rank.host or "") or (next(iter(state.gpus.values())) if len(state.gpus) == 1 else None)
-        found = node.reading.gpus if node is not None else ()
-        return next((one for one in found if one.index == rank.gpu), None)
+        known = gpu_of(rank, state)
+        return known[0] if known else None
 
     def of(read: Callable[[Gpu], object]) -> Callable[[Rank, float], object]:
         return lambda rank, now: read(found) if (found := gpu(rank)) is not None else None
@@ -93,34 +97,45 @@ def gpu_facts(state: RunState) -> tuple[Fact, ...]:
         Fact("GPU util", of(lambda g: g.util_percent), lambda v: f"{_number(v):.0f} %", slack=0.25, least=10.0),
         Fact("GPU power", of(lambda g: g.power_w), lambda v: f"{_number(v):.0f} W", slack=0.25, least=30.0),
         Fact("GPU memory", of(lambda g: g.used_bytes), lambda v: text.size(int(_number(v))), slack=0.1),
+        Fact("GPU °C", of(lambda g: g.temperature_c), lambda v: f"{_number(v):.0f}", slack=0.3),
     )
+
+
+def collective_facts(state: RunState) -> tuple[Fact, ...]:
+    """How many collectives a rank has enqueued, by the flight recorder's dumps, in the group where ranks differ most."""
+    dumps = state.nccl[-1].dumps if state.nccl else ()
+    counts: dict[str, dict[int, int]] = {}
+    for dump in dumps:
+        for group in dump.groups:
+            if group.enqueued is not None:
+                counts.setdefault(group.id, {})[dump.rank] = group.enqueued
+    if not counts:
+        return ()
+    most = max(counts.values(), key=lambda known: (max(known.values()) - min(known.values()), len(known)))
+    return (Fact("collective", lambda rank, now: most.get(rank.rank), lambda v: f"{v:,}"),)
 
 
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
     """Differences first. `more`: facts that need more than the rank itself."""
     facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
     told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
-    own = min(WIDEST, max([MINE, *(cell_len(fact.shown(fact.read(rank, now))) for _, fact in told)]))
-    rows = [
-        (
-            ("  ", ""),
-            align("", LABEL, ""),
-            align(f"rank {rank.rank}", own, "muted", right=True),
-            align("peers", PEERS, "muted", right=True),
-        )
-    ]
+    told = [(differs, fact) for differs, fact in told if not fact.news or _ranks_differ(fact, rank, peers, now)]
+    theirs = {fact.label: _peers(fact, peers, now) for _, fact in told}
+    others = min(max([PEERS, *(cell_len(said) for said in theirs.values())]), max(PEERS, (width - LABEL - 4) // 2))
+    room = max(MINE, width - LABEL - others - 4)
+    own = min(room, WIDEST, max([MINE, *(cell_len(fact.shown(fact.read(rank, now))) for _, fact in told)]))
+    head = (align("", LABEL, ""), align(f"rank {rank.rank}", own, "muted", right=True), ("  ", ""))
+    rows: list[Row] = [(("  ", ""), *head, align("peers" if peers else "", others, "muted", right=True))]
     for differs, fact in sorted(told, key=lambda pair: not pair[0]):
         mine = fact.shown(fact.read(rank, now))
         sign, colour = ("▸ ", f"{role} bold") if differs else ("  ", "ink")
-        rows.append(
-            (
-                (sign, role),
-                align(fact.label, LABEL, "muted"),
-                align(mine, own, colour, right=True),
-                align(_peers(fact, peers, now), PEERS, "ink", right=True),
-            )
-        )
+        known = (align(fact.label, LABEL, "muted"), align(mine, own, colour, right=True), ("  ", ""))
+        rows.append(((sign, role), *known, align(theirs[fact.label], others, "ink" if differs else "muted", right=True)))
     return [cut(row, width) for row in rows]
+
+
+def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
+    return len({fact.shown(value) for one in (rank, *peers) if (value := fact.read(one, now)) is not None}) > 1
 
 
 def _metric_fact(name: str) -> Fact:
@@ -134,8 +149,6 @@ def _metric(rank: Rank, name: str) -> float | None:
 
 
 def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    if fact.label in OWN or not peers:
-        return False
     mine, others = fact.read(rank, now), [value for peer in peers if (value := fact.read(peer, now)) is not None]
     if not others:
         return False
@@ -148,10 +161,16 @@ def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
 def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
     """Their value, or from the least to the greatest."""
     values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
-    if not values or fact.label in OWN:
+    if not values:
         return ""
     if all(isinstance(value, int | float) for value in values):
         low, high = fact.shown(min(values, key=_number)), fact.shown(max(values, key=_number))
-        return low if low == high else f"{low} to {high}"
+        return low if low == high else f"{_bare(low, high)}-{high}"
     different = sorted({fact.shown(value) for value in values})
     return different[0] if len(different) == 1 else f"{len(different)} different"
+
+
+def _bare(low: str, high: str) -> str:
+    """Without the unit that the greater one says: `90-94 W`."""
+    number, _, unit = low.partition(" ")
+    return number if unit and high.endswith(f" {unit}") else low

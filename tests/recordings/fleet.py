@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.nccl import FlightDump, FlightGroup, NcclReading
+from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
@@ -57,11 +58,23 @@ def past(until: float, seconds: float) -> Iterable[Reading]:
 
 def standing(since: float, until: float, odd: int, peers: object = spinning) -> Iterable[Reading]:
     """Rank `odd` does nothing on its GPU, the others wait for it busily."""
-    at = since
-    while at < until - SLOT_S:
-        at += SLOT_S
+    for slot in range(int(since / SLOT_S), int(until / SLOT_S)):
+        at = (slot + 0.5) * SLOT_S
         yield gpu_reading(at, tuple(idle(index, at) if index == odd else spinning(index, at) for index in range(8)))
     yield gpu_reading(until, tuple(idle(index, until) if index == odd else spinning(index, until) for index in range(8)))
+
+
+def past_cpu(first: float, until: float, odd: int | None = None) -> Iterable[Reading]:
+    """The ranks' processes, one reading a slot; rank `odd` does not compute."""
+    for slot in range(int(first / SLOT_S), int(until / SLOT_S)):
+        ranks = tuple(_process(rank, slot, computes=rank != odd) for rank in range(8))
+        yield Reading("procs", HOST, (slot + 0.5) * SLOT_S, ProcessReading(processes=ranks))
+
+
+def _process(rank: int, slot: int, *, computes: bool) -> Process:
+    cpu = 99.0 - (7 * rank + 5 * slot) % 4 if computes else 2.0
+    pid = RANK_PID + rank
+    return Process(pid, 0.0, pid, 1, "python", "ray::WorkerDict", "R", role="rank", rank=rank, cpu_percent=cpu)
 
 
 def gpu_reading(at: float, gpus: tuple[Gpu, ...]) -> Reading:

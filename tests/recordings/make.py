@@ -452,6 +452,8 @@ def fleet_hung() -> Iterable[Reading]:
     """Rank 3 waits for a lock on its way to the collective in which its seven peers spin."""
     since = START - 151
     yield from fleet.past(since, 329)
+    yield from fleet.past_cpu(since - 329, since)
+    yield from fleet.past_cpu(since, START, 3)
     yield Reading("log", HOST, START, verl_log(START, last="weight_sync", behind=3, silent_s=151.0))
     yield writer(START, behind=3, peers="spin")
     yield machine(START)

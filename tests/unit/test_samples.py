@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.records.samples import Samples, add_recent, over
+from hangtop.records.samples import Samples, add_recent, over, until
 
 
 def after(slots: int, first: int = 0) -> Samples:
@@ -29,3 +29,7 @@ def test_a_column_keeps_its_stretch_of_time_when_old_slots_are_dropped() -> None
 def test_a_gap_stays_a_gap() -> None:
     samples = add_recent(after(2), 95.0, 9.0)
     assert over(samples, 10)[:4] == (0, 1, None, None)
+
+
+def test_the_last_slots_stand_on_the_clock_and_not_on_the_readings() -> None:
+    assert until(after(3), 45.0, 6) == (None, 0, 1, 2, None, None)
