@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import locale
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -46,13 +45,11 @@ from hangtop.screens.watch import WatchScreen
 from hangtop.session import REGULAR, Curiosity
 from hangtop.spec import WatchSpec
 from hangtop.text import ascii_only, printable
-from hangtop.themes import load_palettes, pick_palette
+from hangtop.themes import load_palettes, pick_palette, theme_folders
 
 TICK_S = 1.0
 PAINT_S = 0.25
 """Readings may come ten times a second; the screen follows at most four times."""
-LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
-"""The terminal is restored on these as on `q`."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
@@ -81,8 +78,7 @@ class HangtopApp(App[None]):
         ascii_only: bool | None = None,
         started: bool = False,
     ) -> None:
-        folders = (Path(spec.config_dir) / "themes",) if spec.config_dir else ()
-        self.palettes = load_palettes(*folders)
+        self.palettes = load_palettes(*theme_folders(spec.config_dir))
         no_color = "NO_COLOR" in os.environ
         self.palette = pick_palette(self.palettes, theme, no_color=no_color)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
@@ -125,12 +121,8 @@ class HangtopApp(App[None]):
         self.push_screen(self.watch_screen)
         self.set_interval(TICK_S, self.tick)
         self.run_worker(self._follow(), name="follow", exclusive=True)
-        for number in LEAVE_ON:
-            asyncio.get_running_loop().add_signal_handler(number, self.action_leave)
 
     def on_unmount(self) -> None:
-        for number in LEAVE_ON:
-            asyncio.get_running_loop().remove_signal_handler(number)
         self.feed.close()
         self._to_terminal(RESTORE_TITLE)
 
@@ -246,8 +238,8 @@ class HangtopApp(App[None]):
         self.repaint()
 
     def action_filter(self) -> None:
-        if self.screen is self.watch_screen:
-            self.watch_screen.ask_filter(opened=True)
+        if isinstance(self.screen, WatchScreen | PageScreen):
+            self.screen.ask_filter(opened=True)
 
     def action_search(self, direction: int) -> None:
         self.watch_screen.log_pane.find(direction)

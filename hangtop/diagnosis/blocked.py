@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.records.process import Process
 
 BLOCKED_PART = 0.9
-LOOKS = 2
+LOOKS = 3
 IO_BYTES_S = 1_000.0
 CPU_PERCENT = 1.0
 

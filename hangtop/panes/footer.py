@@ -59,11 +59,11 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
     return row
 
 
-def footer_row(view: View, width: int, keys_there: tuple[Key, ...]) -> Row:
-    """Keys drop from the end; help and quit never do."""
+def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
+    """Keys drop from the end; help and quit never do. `brief`: the sources as one sign, for the keys of a page matter more."""
     keys = [key for key in keys_there if key.word]
     short = width < 100
-    right = (*(sources_short(view) if short else sources_row(view)), (" ", ""))
+    right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
     gap = 2 if short else 3
     while width_of(keys_row(tuple(keys), gap)) + width_of(right) + 2 > width:
         spare = [key for key in keys if key.shown not in NEVER_DROPPED]

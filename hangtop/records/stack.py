@@ -108,9 +108,10 @@ LOOKS_KEPT = 4
 
 def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
     """The looks known so far, oldest first, with this part added to its own look, or as a new one."""
-    if not looks or looks[-1].ask != part.ask:
+    place = next((nth for nth, one in enumerate(looks) if one.ask == part.ask), None)
+    if place is None:
         return (*looks, part)[-LOOKS_KEPT:]
-    last = looks[-1]
+    last = looks[place]
     whole = StacksReading(
         ask=part.ask,
         asked=part.asked or last.asked,
@@ -124,4 +125,4 @@ def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[Sta
         problem=part.problem or last.problem,
         mend=part.mend or last.mend,
     )
-    return (*looks[:-1], whole)
+    return (*looks[:place], whole, *looks[place + 1 :])

@@ -82,7 +82,7 @@ class PageBody(LineView, can_focus=True):
 
 class PageFoot(LineView):
     def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, cast("PageScreen", self.screen).keys),))
+        self.paint((footer_row(view, self.size.width, cast("PageScreen", self.screen).keys, brief=True),))
 
 
 class PageScreen(Screen[None]):
@@ -121,6 +121,9 @@ class PageScreen(Screen[None]):
 
     def open(self) -> None:
         """What Enter does."""
+
+    def ask_filter(self, *, opened: bool) -> None:
+        """Show or hide the line where a filter is typed, on a page that has one."""
 
     def show(self, view: View) -> None:
         if self.is_mounted:

@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.stacks import each_thread, number
 from hangtop.panes.keys import Key
 from hangtop.panes.line import Row
+from hangtop.panes.log import FilterPrompt
+from hangtop.panes.log_book import Sought
 from hangtop.panes.plan_rows import plain
+from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.panes.view import View
 from hangtop.ranks import join
 from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Stack
-from hangtop.screens.page import PAGE_KEYS, PageScreen
+from hangtop.screens.errand import written
+from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
 
 MOST_PIDS = 256
+SAVED_CELLS = 200
 
 
 class StacksScreen(PageScreen):
-    """The run is not stopped by a look."""
+    """The run is not stopped by a look, unless `v` asks for the frames of C code too."""
 
+    CSS = "StacksScreen FilterPrompt { display: none; }"
     keys = (
         Key("", "Enter", "", "unfold", ""),
         Key("", "s", "", "take again", ""),
+        Key("", "/", "", "ranks, function", ""),
         Key("", "a", "", "all threads", ""),
         Key("", "y", "", "copy", ""),
+        Key("", "w", "", "save", ""),
+        Key("", "l", "", "locals", ""),
+        Key("", "v", "", "native", ""),
         *PAGE_KEYS,
     )
-    BINDINGS: ClassVar[list[BindingType]] = [("s", "again", "again"), ("a", "threads", "all threads"), ("y", "copy", "copy")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("s", "again", "again"),
+        ("a", "threads", "all threads"),
+        ("y", "copy", "copy"),
+        ("w", "save", "save"),
+        ("l", "again(False, True)", "local variables"),
+        ("v", "again(True)", "frames of C code"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
         self._all_threads = self._unfolded = False
         self._asked: int | None = None
-        self._said = ""
+        self._said = self._typed = ""
+        self._choice = StackChoice()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield FilterPrompt()
 
     def on_mount(self) -> None:
         self.action_again()
@@ -45,26 +70,29 @@ class StacksScreen(PageScreen):
     def head(self, view: View) -> Row:
         shown = self._view(view)
         told = self._said or ("" if shown is None else summary(shown))
-        return ((view.title, "ink bold"), ("   ", ""), (told or "stacks", "ink"))
+        chosen: Row = ((f"   only {self._typed}", "warn"),) if self._typed else ()
+        return ((view.title, "ink bold"), *chosen, ("   ", ""), (told or "stacks", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
         if why := self._why_not(view):
             return [((why, "ink"),)]
         shown = self._view(view)
         waits: list[Row] = [(("Taking the stacks …", "muted"),)] if self._waits(view) else []
-        return [*waits, *([] if shown is None else rows(shown, width))]
+        found = [] if shown is None else rows(shown, width)
+        nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
+        return [*waits, *(found or nothing)]
 
     def open(self) -> None:
         self._unfolded = not self._unfolded
         self.show(self.hangtop.view)
 
-    def action_again(self) -> None:
-        """Another look; the one before stays to be compared with."""
+    def action_again(self, native: bool = False, with_locals: bool = False) -> None:
+        """Another look; the one before stays to be compared with. `native` stops each process for about 0.1 s."""
         app = self.hangtop
         case = look(app.state, app.spec, app.now())
         if app.replay is None and case.pids:
             self._asked, self._said = int(app.now() * 1000), ""
-            app.feed.ask(StacksAsk(ask=self._asked, pids=case.pids[:MOST_PIDS]))
+            app.feed.ask(StacksAsk(self._asked, case.pids[:MOST_PIDS], native, with_locals))
         self.show(app.view)
 
     def action_threads(self) -> None:
@@ -73,18 +101,51 @@ class StacksScreen(PageScreen):
 
     def action_copy(self) -> None:
         """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
-        app = self.hangtop
-        found = self.rows(app.view, 160)
-        app.copy_to_clipboard("\n".join(plain(row) for row in found))
-        self._said = f"{len(found)} lines copied, if this terminal permits it: hangtop stacks prints the same"
-        self.show(app.view)
+        lines = self._plain()
+        self.hangtop.copy_to_clipboard("\n".join(lines))
+        self._say(f"{len(lines)} lines copied, if this terminal permits it: w writes them into a file")
+
+    async def action_save(self) -> None:
+        """Into a file where hangtop was started, for its owner alone: stacks may hold secrets."""
+        lines, stamp = self._plain(), time.strftime("%Y%m%d-%H%M%S", time.localtime(self.hangtop.now()))
+        path = Path.cwd() / f"hangtop-stacks-{stamp}.txt"
+        problem = await written(path, "\n".join(lines) + "\n")
+        self._say(problem or f"{len(lines)} lines saved to {path}")
+
+    def ask_filter(self, *, opened: bool) -> None:
+        """Show or hide the line where ranks, `thread:NAME` or a function are typed."""
+        prompt, foot = self.query_one(FilterPrompt), self.query_one(PageFoot)
+        prompt.display, foot.display = opened, not opened
+        if opened:
+            prompt.open(Sought(self._typed or None), plain=True)
+            prompt.placeholder = "ranks (0-2,5), thread:NAME, or a function; empty: all"
+        self.set_focus(prompt if opened else self.body, scroll_visible=False)
+        self.show(self.hangtop.view)
+
+    def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
+        if event.pattern is not None:
+            self._typed = event.pattern.strip()
+            self._choice, self.body.top = choice(self._typed), 0
+        self.ask_filter(opened=False)
+
+    def _say(self, words: str) -> None:
+        self._said = words
+        self.show(self.hangtop.view)
+
+    def _plain(self) -> list[str]:
+        view = self.hangtop.view
+        shown = self._view(view)
+        first = [] if shown is None else [f"{view.title}   {summary(shown)}", ""]
+        return [*first, *(plain(row) for row in self.rows(view, SAVED_CELLS))]
 
     def _view(self, view: View) -> StackView | None:
         looks = view.state.looks
+        if len(looks) > 1 and not (looks[-1].done or looks[-1].problem):
+            looks = looks[:-1]  # until the new look is whole
         if not looks:
             return None
         known = {rank.rank: rank.pid for rank in join(view.state) if rank.pid is not None}
-        stacks: tuple[Stack, ...] = number(looks[-1].stacks, known)
+        stacks: tuple[Stack, ...] = self._choice.of(number(looks[-1].stacks, known))
         culprits = frozenset(one.rank for one in view.verdict.culprits if one.rank is not None) if view.verdict else frozenset()
         shown = each_thread(stacks) if self._all_threads else stacks
         unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()

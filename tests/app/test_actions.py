@@ -255,7 +255,8 @@ async def test_what_was_begun_goes_on_when_hangtop_ends():
         child.stdout.close()
 
 
-async def test_s_takes_the_stacks_anew_and_shows_them():
+async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypatch, tmp_path: Path):
+    monkeypatch.chdir(tmp_path)
     with running(2) as processes:
         app = app_over(processes)
         async with app.run_test(size=(140, 40)) as pilot:
@@ -277,6 +278,21 @@ async def test_s_takes_the_stacks_anew_and_shows_them():
             asked = len(app.feed.questions)
             await pilot.press("s")
             assert len(app.feed.questions) == asked + 1
+            await pilot.press("l", "v")
+            assert [(one.native, one.locals) for one in app.feed.questions[-2:]] == [(False, True), (True, False)]
+            await pilot.press("slash", *"1 ", "enter")
+            await pilot.pause()
+            assert "1 process" not in screen_text(app)
+            assert "1 rank " in screen_text(app)
+            await pilot.press("w")
+            await pilot.pause(0.5)
+            (saved,) = tmp_path.glob("hangtop-stacks-*.txt")
+            assert "1 rank " in saved.read_text()
+            assert saved.stat().st_mode & 0o077 == 0
+            assert str(saved) in app.screen._said
+            await pilot.press("slash", *"nowhere", "enter")
+            await pilot.pause()
+            assert "No stack of" in screen_text(app)
             await pilot.press("a", "y", "enter", "escape")
             assert app.screen is app.watch_screen
 
