@@ -9,6 +9,7 @@ from hangtop.diagnosis.laggards import laggards
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, rank_ranges
+from hangtop.text import pace as pace_words
 
 REPEATED = 3
 """A message that comes when nothing moves counts from this often on."""
@@ -224,7 +225,7 @@ def _kind(case: Case) -> Kind:
 def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     limit = f"limit {duration(case.limit.stalled_s)}"
     pace = case.log.pace
-    usual = "" if pace.p50_s is None else f"; a step takes {pace.p50_s:.1f} s"
+    usual = "" if pace.p50_s is None else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
     silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
     found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")

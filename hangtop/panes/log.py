@@ -151,9 +151,9 @@ class FilterPrompt(Input):
         self.regex = self._plain = False
 
     def open(self, sought: Sought, *, plain: bool = False) -> None:
-        """`plain`: for text alone."""
+        """What was asked for last stands there selected, so that typing replaces it. `plain`: for text alone."""
         self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
-        self.cursor_position = len(self.value)
+        self.select_all()
         self._name_kind()
 
     def action_regex(self) -> None:

@@ -52,8 +52,8 @@ def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0)
     silence = silence_row(view, width) if book.following else None
     room = height - (silence is not None)
     lines = book.visible(room)
-    if not lines and silence is None:
-        return [(waiting_line(view, book),)] if height else []
+    if not lines and (silence is None or book.sought.filtered):
+        return [(waiting_line(view, book),), *([silence] if silence else [])][:height]
     files = view.state.log.files if view.state.log else ()
     timed = any(line.at is not None for line in lines)
     several = len(files) > 1 and book.sought.file is None
@@ -77,7 +77,10 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
     if log is None:
         return ("reading …", "muted")
     if book.sought.filtered:
-        return (book.said or ("searching …" if book.waiting else "no line matches"), "muted")
+        return (
+            book.said or ("searching …" if book.waiting else "no line matches: Esc shows all lines, / another filter"),
+            "muted",
+        )
     problems = [problem for problem in (log.problem, *(file.problem for file in log.files)) if problem]
     if problems:
         return (problems[0], "warn")

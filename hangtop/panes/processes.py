@@ -105,6 +105,8 @@ class ProcessesPane(Pane):
             hosts=len(readings),
         )
         table = table_rows(nodes, look, width, full=width >= FULL_WIDTH, shown=shown)
+        if not nodes:
+            table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
         self._lines = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
         said = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
