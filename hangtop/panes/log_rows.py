@@ -78,7 +78,7 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
         return ("reading …", "muted")
     if book.sought.filtered:
         return (
-            book.said or ("searching …" if book.waiting else "no line matches: Esc shows all lines, / another filter"),
+            book.said or ("searching …" if book.waiting else "no line matches: Esc shows all, / another filter"),
             "muted",
         )
     problems = [problem for problem in (log.problem, *(file.problem for file in log.files)) if problem]
