@@ -28,3 +28,12 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     config_dir: str | None = None
     lang: str = "en"
     stdin_fd: int | None = None
+
+
+def as_options(spec: WatchSpec) -> tuple[str, ...]:
+    """The options that make another hangtop watch the same run."""
+    words = [word for log in spec.logs for word in ("--log", log)]
+    words += [word for pid in spec.pids for word in ("--pid", str(pid))]
+    words += ["--profile", spec.profile] if spec.profile else []
+    words += ["--stall", str(spec.stall_s), "--ray", spec.ray]
+    return (*words, *(("--ckpt", spec.checkpoint_dir) if spec.checkpoint_dir else ()))

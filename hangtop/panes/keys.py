@@ -58,6 +58,16 @@ ACT: tuple[Key, ...] = (
     Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True, live=True),
     Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),
     Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True, live=True),
+    Key("R", "R", "act('ray')", "Ray", "stop this Ray session, clean, start it again", dangerous=True, live=True),
+    Key(
+        "exclamation_mark",
+        "!",
+        "act('recover')",
+        "recover",
+        "evidence, stop all, Ray again, start, watch",
+        dangerous=True,
+        live=True,
+    ),
 )
 """What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hangtop.actions import clean, restart, stop
+from hangtop.actions import clean, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import presets_for
-from hangtop.records.ask import LeftoversAsk
-from hangtop.records.plan import Plan, Refusal
+from hangtop.actions.presets import Preset, presets_for
+from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.records.ask import LeftoversAsk, RayAsk
+from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.screens.chosen import Chosen, chosen
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.errand import errand
 from hangtop.screens.stacks import StacksScreen
-from hangtop.spec import WatchSpec
+from hangtop.spec import as_options
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -52,8 +53,7 @@ def open_stacks(app: HangtopApp) -> None:
 
 def open_bundle(app: HangtopApp) -> None:
     """The archive goes where hangtop was started."""
-    place = Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(app.now()))}.tar.gz"
-    words = ("bundle", *watched(app.spec), "-o", str(place))
+    words = ("bundle", *as_options(app.spec), "-o", f"{_evidence(app)}.tar.gz")
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
@@ -84,24 +84,64 @@ def open_restart(app: HangtopApp) -> None:
             return None
         return restart.answered(app.state, told, me, verdict, app.spec.logs)
 
+    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app)))
+
+
+def open_ray(app: HangtopApp) -> None:
+    """The probe describes the session while it lives; the plan is made of that, once."""
+    me, number = myself(), int(app.now() * 1000)
+    ask = ray.ask_of(app.state, me, number)
+    if isinstance(ask, RayAsk):
+        app.feed.ask(ask)
+
+    def make() -> Plan | Refusal | None:
+        if isinstance(ask, Refusal):
+            return ask
+        told = app.state.ray_session
+        return ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
+
+    app.push_screen(ActionScreen(make, perform, "Restart Ray"))
+
+
+def open_recover(app: HangtopApp) -> None:
+    """Both the run and its Ray session are described first; then one plan of all."""
+    me, number = myself(), int(app.now() * 1000)
+    app.feed.ask(asked := restart.launch_ask(app.state, number))
+    lives_in_ray = bool(clusters_of_run(app.state) or clusters_of_run(app.state, ended=True))
+    session = ray.ask_of(app.state, me, number) if lives_in_ray else None
+    if isinstance(session, RayAsk):
+        app.feed.ask(session)
+    verdict, place = app.view.verdict, _evidence(app)
+
+    def make() -> Plan | Refusal | None:
+        launch, told = app.state.launch, app.state.ray_session
+        if launch is None or launch.ask != asked.ask:
+            return None
+        if isinstance(session, RayAsk) and (told is None or told.ask != number):
+            return None
+        return recover.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
+
+    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app)))
+
+
+def _evidence(app: HangtopApp) -> str:
+    """Where evidence goes: the folder where hangtop was started. Without a suffix."""
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(app.now()))}")
+
+
+def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:
+    """What may be changed in a start of this run."""
     log = app.state.log
-    fitting = presets_for(frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset())
-    app.push_screen(ActionScreen(make, perform, "Restart", presets=fitting))
-
-
-def watched(spec: WatchSpec) -> tuple[str, ...]:
-    """The options that make another hangtop watch the same run."""
-    words = [word for log in spec.logs for word in ("--log", log)]
-    words += [word for pid in spec.pids for word in ("--pid", str(pid))]
-    words += ["--profile", spec.profile] if spec.profile else []
-    words += ["--stall", str(spec.stall_s), "--ray", spec.ray]
-    return (*words, *(("--ckpt", spec.checkpoint_dir) if spec.checkpoint_dir else ()))
+    frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
+    return lambda start: presets_for(frameworks, start.argv)
 
 
 ACTS: Mapping[str, Callable[[HangtopApp], None]] = {
     "stacks": open_stacks,
     "bundle": open_bundle,
     "clean": open_clean,
+    "ray": open_ray,
+    "recover": open_recover,
     "restart": open_restart,
     "stop": open_stop,
 }

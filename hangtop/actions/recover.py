@@ -1,0 +1,121 @@
+"""A full recovery of a hung run behind one confirmation: the plan. Pure.
+
+Stacks, bundle, stop the driver, the ranks and this Ray session, clean, start Ray, start the run, watch it pass where it hung.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.actions import ray, restart, stop
+from hangtop.actions.stop import Myself, frees, number_of
+from hangtop.model import RunState
+from hangtop.records.launch import LaunchReading
+from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
+from hangtop.records.raysession import RaySession
+from hangtop.records.verdict import Verdict
+from hangtop.spec import WatchSpec, as_options
+
+WORD = "recover"
+STACKS_S, BUNDLE_S = 60.0, 180.0
+RANKS = 1
+"""Wave of the ranks: after the driver, which is in wave 0, and before Ray."""
+
+
+def plan(
+    state: RunState,
+    launch: LaunchReading,
+    session: RaySession | None,
+    me: Myself,
+    spec: WatchSpec,
+    verdict: Verdict | None,
+    place: str,
+) -> Plan | Refusal:
+    """`session`: that of the run, `None` where it has no Ray. `place`: start of the paths of the evidence."""
+    run = restart.answered(state, launch, me, None, spec.logs)
+    if isinstance(run, Refusal):
+        return run
+    below, why = _ray(state, session, me)
+    targets = _joined(run.targets, below.targets if below is not None else ())
+    starts = below.ray if below is not None else ()
+    assert run.start is not None
+    made = Plan(
+        action="recover",
+        title=f"Recover the run: {', '.join(_parts(targets, bool(starts)))}, start attempt {run.start.attempt}, watch it",
+        errands=tuple(_errands(spec, place)) if run.targets and "-" not in spec.logs else (),
+        targets=targets,
+        spared=_spared(run, below, targets),
+        warnings=(*run.warnings, *why, *(below.warnings if below is not None else ())),
+        word=WORD,
+        grace_s=run.grace_s,
+        removals=below.removals if below is not None else (),
+        ray=starts,
+        start=run.start,
+        watch=_watch(state, spec),
+        frees=frees(targets),
+        ports=tuple(dict.fromkeys((*run.ports, *(below.ports if below is not None else ())))),
+        older_s=0.0,
+    )
+    return stop.doubted(made, verdict if run.targets else None)
+
+
+def _ray(state: RunState, session: RaySession | None, me: Myself) -> tuple[Plan | None, Sequence[str]]:
+    """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
+    if session is None:
+        return None, ()
+    if session.holder is not None:
+        made = ray.stopped(state, session, me)
+        said = f"pid {session.holder} started Ray itself (ray.init): it ends with it, and the new run brings its own"
+        return (made, (said,)) if isinstance(made, Plan) else (None, (made.why,))
+    again = ray.restarted(state, session, me)
+    return (again, ()) if isinstance(again, Plan) else (None, (f"Ray is left as it is: {again.why}",))
+
+
+def _joined(run: Iterable[Target], below: Iterable[Target]) -> tuple[Target, ...]:
+    """Each process once: driver and launchers, then ranks, then Ray's waves."""
+    of_ray = {target.pid: target for target in below}
+    ours = {target.pid for target in run}
+    found = [
+        replace(target, wave=RANKS if target.role in ("ray worker", "rank") and target.pid in of_ray else 0) for target in run
+    ]
+    found += [replace(t, wave=t.wave + RANKS if t.wave else 0) for pid, t in of_ray.items() if pid not in ours]
+    return tuple(sorted(found, key=lambda target: target.wave))
+
+
+def _parts(targets: Sequence[Target], ray_again: bool) -> Iterable[str]:
+    if targets:
+        yield f"stop {number_of(targets)}"
+    if ray_again:
+        yield "start Ray"
+
+
+def _errands(spec: WatchSpec, place: str) -> Iterable[Errand]:
+    options = as_options(spec)
+    yield Errand(("stacks", *options), "stacks", STACKS_S, f"{place}-stacks.txt")
+    yield Errand(("bundle", *options, "-o", f"{place}.tar.gz"), "bundle", BUNDLE_S)
+
+
+def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[Spared, ...]:
+    """What a stop of the run leaves to Ray goes with Ray."""
+    if below is None:
+        return run.spared
+    return (*(one for one in run.spared if "serves the whole Ray session" not in one.why), *below.spared)
+
+
+def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
+    """Where it hung: the last stage that its log entered, and its step."""
+    if not spec.logs or "-" in spec.logs:
+        return None
+    log = state.log
+    last = log.stages[-1] if log is not None and log.stages else None
+    return Watch(
+        logs=spec.logs,
+        stage=last.id if last else "",
+        title=last.title if last else "",
+        order=tuple(stage.id for stage in log.plan) if log is not None else (),
+        step=log.progress.step if log is not None else None,
+        profile=spec.profile,
+        stall_s=spec.stall_s,
+    )

@@ -1,0 +1,71 @@
+"""`hangtop recover`: evidence, stop, clean, Ray, start and watch, as one plan, for scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from hangtop import clock
+from hangtop.actions import ray, recover, restart
+from hangtop.actions.perform import myself
+from hangtop.actions.presets import presets, with_presets
+from hangtop.commands.stop import show
+from hangtop.diagnosis.ray import clusters_of_run, uses_ray
+from hangtop.feeds import Feed
+from hangtop.model import RunState
+from hangtop.records.ask import RayAsk
+from hangtop.records.plan import Plan, Refusal
+from hangtop.session import settled, states
+from hangtop.spec import WatchSpec
+
+PATIENCE_S, SETTLE_S, LOOK_EVERY_S = 30.0, 6.0, 0.1
+NUMBER = 1
+"""Of each question."""
+
+
+def run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
+    known = {preset.id: preset for preset in presets()}
+    if unknown := [name for name in chosen if name not in known]:
+        out.write(f"hangtop recover: no preset is named {unknown[0]}; there are {', '.join(known)}\n")
+        return 2
+    plan = asyncio.run(_plan(feed, spec))
+    if isinstance(plan, Plan):
+        plan = with_presets(plan, (known[name] for name in chosen))
+    return show(plan, "recover", yes=yes, out=out)
+
+
+async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
+    """First the run and its Ray; then, of both, how they were started."""
+    asked: RayAsk | Refusal | None = None
+    begun, looks = False, 0
+    async for state in states(feed, LOOK_EVERY_S):
+        looks += 1
+        waited_s = looks * LOOK_EVERY_S
+        if not begun and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
+            begun = True
+            feed.ask(restart.launch_ask(state, NUMBER))
+            if clusters_of_run(state) or clusters_of_run(state, ended=True):
+                asked = ray.ask_of(state, myself(), NUMBER)
+            if isinstance(asked, RayAsk):
+                feed.ask(asked)
+        if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
+            return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, _place())
+        if waited_s > PATIENCE_S:
+            break
+    return Refusal("the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more")
+
+
+def _ray_known(state: RunState) -> bool:
+    """Whether Ray was looked for; a run that uses it has a session, once its processes are known."""
+    health = state.health.get("ray")
+    if health is None or not (health.read_at or health.absent or health.problem):
+        return False
+    return bool(clusters_of_run(state)) or not uses_ray(state)
+
+
+def _place() -> str:
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(clock.now()))}")
