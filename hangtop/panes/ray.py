@@ -1,4 +1,5 @@
-"""Pane 5: Ray's actors, and what is sick in Ray itself. Enlarged: every actor a row of its own, with pid, GPU, CPU and memory."""
+"""Pane 5: Ray's actors, or its nodes, and what is sick in Ray itself. Enlarged: every actor a row of its own, with pid, GPU, CPU
+and memory."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from hangtop.panes.line import Row, dotted
 from hangtop.panes.log_book import Sought
 from hangtop.panes.pane import CHOOSING, Pane
 from hangtop.panes.ranks import kept_in_sight, one_line
+from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
     ORDERS,
     PLAIN,
@@ -39,7 +41,7 @@ MOST_ROWS = 16
 class RayPane(Pane):
     """The cluster of the run. Of clusters that are not its own only their number is told.
 
-    The choice is an actor, by its id: it stays with it when the order changes.
+    The choice is an actor, by its id: it stays with it when the order changes. `a` shows nodes instead: then it is a node.
     """
 
     id_, key, title = "ray", "5", "Ray actors"
@@ -49,6 +51,7 @@ class RayPane(Pane):
         ("left", "fold", "fold"),
         ("enter", "open", "detail"),
         ("o", "order", "order"),
+        ("a", "nodes", "nodes or actors"),
         ("escape", "leave", "back"),
     ]
 
@@ -57,6 +60,9 @@ class RayPane(Pane):
         self.shape = PLAIN
         self.chosen: str | None = None
         self.top = 0
+        self.node: str | None = None
+        """Id of the chosen node, while nodes are shown."""
+        self._by_node: tuple[NodeRow, ...] | None = None
         self._table: tuple[ActorRow, ...] = ()
         self._lines: tuple[int | None, ...] = ()
 
@@ -64,15 +70,20 @@ class RayPane(Pane):
         shown = clusters_shown(view)
         if not shown:
             return Want(1)
+        if self.by_node:
+            above = _above(view, shown[0], width)
+            return Want(3 + len(above) + min(len(shown[0].nodes), MOST_ROWS))
         rows = self._look(view, shown[0])
         around = len(_above(view, shown[0], width)) + len(_below(view, shown, rows, width))
         return Want(1 + around + min(len(rows) + 1, MOST_ROWS + 1))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         shown = clusters_shown(view)
-        self._table, self._lines = (), ()
+        self._table, self._lines, self._by_node = (), (), None
         if not shown:
             return one_line(self, nothing(view), width)
+        if self.by_node:
+            return self._node_body(view, shown[0], width, height)
         rows = self._table = self._look(view, shown[0])
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
         room = max(1, height - 2 - len(above) - len(below))
@@ -80,8 +91,19 @@ class RayPane(Pane):
         seen = slice(self.top, min(self.top + room, len(rows)))
         table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
         self._lines = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
-        head = self.head(summary(shown[0], rows, view.now), width, self._how(seen))
+        head = self.head(summary(shown[0], rows, view.now), width, self._how(seen, len(rows)))
         return [head, *above, *table, *below]
+
+    def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
+        """The nodes as rows: what is sick stays above them."""
+        rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
+        above = _above(view, cluster, width)
+        room = max(1, height - 3 - len(above))
+        self.top = kept_in_sight(self.top, self._line(), room, len(rows))
+        seen = slice(self.top, min(self.top + room, len(rows)))
+        self._lines = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
+        return [self.head(said, width, self._how(seen, len(rows))), *above, *node_table(rows, width, seen)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         for cluster in clusters_shown(view)[:1]:
@@ -102,16 +124,21 @@ class RayPane(Pane):
         """Only actors that say this text, in whatever names them or what they do."""
         self._reshape(replace(self.shape, pattern=pattern))
 
+    @property
+    def by_node(self) -> bool:
+        """A filter and an order are of actors."""
+        return self.shape.nodes and not self.shape.single
+
     def chosen_row(self) -> ActorRow | None:
         """The row that is chosen, when it is there."""
         line = self._line()
-        return None if line is None else self._table[line]
+        return None if line is None or self._by_node is not None else self._table[line]
 
     def action_choose(self, by: int) -> None:
         """Moves the choice; the first key press chooses the first row."""
-        if self._table:
+        if last := len(self._table if self._by_node is None else self._by_node):
             line = self._line()
-            self._choose(0 if line is None else min(len(self._table) - 1, max(0, line + by)))
+            self._choose(0 if line is None else min(last - 1, max(0, line + by)))
 
     def action_unfold(self) -> None:
         """Each actor of the class a row of its own."""
@@ -124,10 +151,17 @@ class RayPane(Pane):
         if row is not None:
             self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
 
+    def action_nodes(self) -> None:
+        """Nodes in place of actors, and back."""
+        self.top = 0
+        self._reshape(Shape(opened=self.shape.opened, nodes=not self.by_node))
+
     def action_open(self) -> None:
-        """Everything of the chosen actor; alike ones are unfolded first."""
+        """Everything of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
         row = self.chosen_row()
-        if row is None:
+        if self._by_node is not None and (line := self._line()) is not None:
+            self.look_for(self._by_node[line].node.host)
+        elif row is None:
             self.hangtop.action_detail()
         elif len(row.actors) > 1:
             self.action_unfold()
@@ -140,6 +174,9 @@ class RayPane(Pane):
     def action_leave(self) -> None:
         """One step back: filter and order, choice; then as everywhere."""
         if self.shape.single:
+            self._reshape(Shape(opened=self.shape.opened, nodes=self.shape.nodes))
+        elif self._by_node is not None:
+            self.node = None
             self._reshape(Shape(opened=self.shape.opened))
         elif self.chosen is not None:
             self.chosen = None
@@ -173,22 +210,26 @@ class RayPane(Pane):
         trouble = _in_trouble(view)
         return actor_rows(cluster, view.now, trouble=trouble, folded=not self._full, shape=self.shape, chosen=self.chosen)
 
-    def _how(self, seen: slice) -> Row:
+    def _how(self, seen: slice, total: int) -> Row:
         """At the right edge of the head: what a person asked for, and what part of it is in sight."""
-        hidden = seen.stop - seen.start < len(self._table)
+        hidden = seen.stop - seen.start < total
         return dotted(
             [
                 ((f"with “{self.shape.pattern}”", "accent"),) if self.shape.pattern else (),
                 ((f"by {self.shape.order}", "accent"),) if self.shape.order != PLAIN.order else (),
-                ((f"{seen.start + 1}-{seen.stop} of {len(self._table):,}", "muted"),) if hidden else (),
+                ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if hidden else (),
             ]
         )
 
     def _line(self) -> int | None:
-        return next((line for line, row in enumerate(self._table) if row.chosen), None)
+        rows: Sequence[ActorRow | NodeRow] = self._table if self._by_node is None else self._by_node
+        return next((line for line, row in enumerate(rows) if row.chosen), None)
 
     def _choose(self, line: int) -> None:
-        self.chosen = key_of(self._table[line].first)
+        if self._by_node is None:
+            self.chosen = key_of(self._table[line].first)
+        else:
+            self.node = self._by_node[line].node.id
         self.hangtop.repaint()
 
     def _reshape(self, shape: Shape) -> None:

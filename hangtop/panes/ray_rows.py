@@ -39,11 +39,15 @@ ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
 @dataclass(frozen=True)
 class Shape:
-    """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike."""
+    """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike.
+
+    `nodes`: the nodes instead, with a cell for each of their ranks.
+    """
 
     order: Order = "oddness"
     pattern: str = ""
     opened: frozenset[str] = frozenset()
+    nodes: bool = False
 
     @property
     def single(self) -> bool:
@@ -311,7 +315,7 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
         ((f"{pending} pending", "warn" if pending else "muted"),),
         ((f"{ended} ended", "muted"),) if ended else (),
         ((f"{hidden:,} more", "muted"),) if hidden else (),
-        ((text.some(nodes, "node"), "muted"),) if nodes else (),
+        ((text.some(nodes, "node"), "muted"), (" (a)" if nodes > 1 else "", "muted")) if nodes else (),
     ]
     return dotted(part for part in parts if part)
 

@@ -147,6 +147,29 @@ async def test_the_choice_stays_with_the_actor_whatever_the_order(opened):
     assert pane.shape.order == "oddness"
 
 
+async def test_a_shows_nodes_with_a_cell_for_each_rank_and_enter_on_one_its_actors():
+    far = RayNode("f" * 56, "n2", moved_at=NOW - 1)
+    away = worker(3, node=far.id, host="n2", pid=None, ray_pid=103)
+    ray = replace(cluster(worker(0), worker(1), worker(2), away), nodes=(cluster().nodes[0], far))
+    app, _ = app_with(ray)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("5", "a")
+        await settle(pilot, app)
+        said = screen_text(app)
+        assert "■■■" in said, said
+        rows = [line[61:].split()[:2] for line in said.splitlines() if "update_actor" in line and "■" in line]
+        assert rows == [["n1", "0-2"], ["n2", "3"]], said
+        await pilot.press("down", "down", "enter")
+        await settle(pilot, app)
+        pane = app.watch_screen.query_one(RayPane)
+        assert [row.first.rank for row in pane._table] == [3]
+        await pilot.press("escape", "escape", "escape")
+        await settle(pilot, app)
+        assert not pane.by_node
+        assert len(pane._table) == 1, "actors again, alike ones as one row"
+
+
 async def test_slash_filters_the_actors_while_they_have_the_focus(opened):
     app, _, pilot = opened
     await pilot.press("slash", *"rank 1", "enter")

@@ -1,0 +1,186 @@
+"""Nodes × ranks: a row for each node, with a cell for each of its ranks, what its workers do and hold. Odd ones first.
+
+Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hangtop import text
+from hangtop.diagnosis.ray import STALE_AFTER_S, odd_actors, stale_since
+from hangtop.kept import kept
+from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.panes.line import Row, cut
+from hangtop.panes.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
+from hangtop.records.ray import RayActor, RayCluster, RayNode
+
+MOST_CELLS = 32
+MOST_METHODS = 3
+LEGEND: Row = (
+    ("■", "data"), (" as peers  ", "muted"), ("▲", "warn"), (" waits to start  ", "muted"), ("◆", "bad"), (" odd  ", "muted"),
+    ("✗", "bad"), (" dead  ", "muted"), ("□", "stale"), (" idle", "muted"),
+)  # fmt: skip
+"""What a cell says. An idle rank is one between two calls."""
+
+
+@dataclass(frozen=True)
+class NodeRow:
+    """A node and its living actors, ranks in order and then the others. `odd`: ids of those that stand out."""
+
+    node: RayNode
+    label: str
+    actors: tuple[RayActor, ...]
+    odd: frozenset[str | None]
+    silent_s: float | None = None
+    stale: bool = False
+    chosen: bool = False
+
+    @property
+    def role(self) -> str:
+        return "bad" if not self.node.alive or self.silent_s is not None or self.odd else ""
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return tuple(actor.rank for actor in self.actors if actor.rank is not None)
+
+
+@kept
+def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None = None) -> tuple[NodeRow, ...]:
+    """Nodes that are dead, silent or hold an odd actor first; then by their first rank. `chosen`: id of a node.
+
+    Dead nodes without any rank left are not shown once others took their place.
+    """
+    held: dict[str | None, list[RayActor]] = {}
+    for actor in cluster.actors:
+        if not meant_to_end(actor):
+            held.setdefault(actor.node, []).append(actor)
+    odd = {one.actor.id: one.actor.node for one in odd_actors(cluster) if one.sure or trouble}
+    names = Counter(node.host for node in cluster.nodes)
+    stale = stale_since(cluster, now) is not None
+    rows = [
+        NodeRow(
+            node,
+            f"{node.host}/{node.id[:4]}" if names[node.host] > 1 else node.host,
+            tuple(sorted(held.get(node.id, ()), key=lambda actor: (actor.rank is None, actor.rank or 0))),
+            frozenset(id_ for id_, where in odd.items() if where == node.id),
+            _silent_s(node, now),
+            stale,
+            chosen is not None and node.id == chosen,
+        )
+        for node in cluster.nodes
+    ]
+    return tuple(sorted(rows, key=_order))
+
+
+def _silent_s(node: RayNode, now: float) -> float | None:
+    """How long it has not reported, when that is too long."""
+    old_s = 0.0 if node.moved_at is None else now - node.moved_at
+    return old_s if node.alive and old_s > STALE_AFTER_S else None
+
+
+def _order(row: NodeRow) -> tuple[bool, bool, int, tuple[int, str]]:
+    return not row.role, not row.ranks, min(row.ranks, default=0), (len(row.label), row.label)
+
+
+def node_table(rows: Sequence[NodeRow], width: int, shown: slice = slice(None)) -> list[Row]:
+    """Column titles, a row for each node in `shown`, and what the cells mean."""
+    columns = fitting(snugged(_columns(rows), rows), width)
+    return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown]), cut(LEGEND, width)]
+
+
+def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
+    cells = min(MOST_CELLS, max((len(_cells(row)) for row in rows), default=0))
+    gpus = any(row.node.total.get("GPU") for row in rows)
+    columns: list[tuple[bool, Column[NodeRow]]] = [
+        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
+        (True, Column("node", 16, 0, _label, gap=1, snug=True)),
+        (any(row.ranks for row in rows), Column("ranks", 9, 0, _ranks, snug=True)),
+        (cells > 0, Column("workers", max(7, cells), 0, _cells)),
+        (True, Column("cpu %", 5, 5, lambda row: _number(row, row.node.cpu_percent), right=True)),
+        (True, Column("mem G", 11, 4, _memory, right=True, snug=True)),
+        (gpus, Column("gpus", 7, 6, _gpus, right=True, snug=True)),
+        (True, Column("rss G", 6, 2, _rss, right=True)),
+        (gpus, Column("gpu G", 6, 3, _gpu_memory, right=True)),
+        (True, Column("report", 7, 1, _report, right=True)),
+        (True, Column("doing", 0, 0, _doing, least=12)),
+    ]
+    return [column for there, column in columns if there]
+
+
+def _plain(row: NodeRow, role: str) -> str:
+    return row.role or ("stale" if row.stale else role)
+
+
+def _label(row: NodeRow) -> Row:
+    role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
+    return ((row.label, role),)
+
+
+def _ranks(row: NodeRow) -> Row:
+    return ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),)
+
+
+def _cells(row: NodeRow) -> Row:
+    """One cell for each of its ranks; where it has none, for each of its actors."""
+    shown = [actor for actor in row.actors if actor.rank is not None] or row.actors
+    cells = tuple(cell_of(actor, row) for actor in shown[:MOST_CELLS])
+    return (*cells[:-1], ("…", "muted")) if len(shown) > MOST_CELLS else cells
+
+
+def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
+    """Sign and role of one actor: how it stands to its peers."""
+    if actor.state in ("dead", "gone", "zombie"):
+        return "✗", "bad"
+    if actor.id in row.odd:
+        return "◆", "bad"
+    if row.stale or row.silent_s is not None or not row.node.alive:
+        return "□", "stale"
+    if actor.state in WAITING:
+        return "▲", "warn"
+    return ("■", "data") if actor.method or actor.state == "running" else ("□", "data")
+
+
+def _number(row: NodeRow, value: float | None, digits: int = 0) -> Row:
+    return ((text.UNKNOWN, "stale"),) if value is None else ((f"{value:,.{digits}f}", _plain(row, "ink")),)
+
+
+def _memory(row: NodeRow) -> Row:
+    used, total = row.node.memory_used_bytes, row.node.memory_bytes
+    if used is None or not total:
+        return ((text.UNKNOWN, "stale"),)
+    return ((f"{used / G:,.0f}", _plain(row, "ink")), (f"/{total / G:,.0f}", "muted"))
+
+
+def _gpus(row: NodeRow) -> Row:
+    total = row.node.total.get("GPU", 0.0)
+    return ((f"{row.node.used.get('GPU', 0.0):g}", _plain(row, "ink")), (f"/{total:g}", "muted"))
+
+
+def _rss(row: NodeRow) -> Row:
+    known = [actor.rss_bytes for actor in row.actors if actor.rss_bytes is not None]
+    return _number(row, sum(known) / G if known else None, 1)
+
+
+def _gpu_memory(row: NodeRow) -> Row:
+    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
+    return _number(row, sum(known) / G if known else None, 1)
+
+
+def _report(row: NodeRow) -> Row:
+    if not row.node.alive:
+        return (("dead", "bad"),)
+    if row.silent_s is not None:
+        return ((text.age(row.silent_s), "bad"),)
+    return ((text.UNKNOWN, "stale"),) if row.node.moved_at is None else (("fresh", "muted"),)
+
+
+def _doing(row: NodeRow) -> Row:
+    """`update_actor ×7, generate_sequences`: what most of its actors do first."""
+    if not row.node.alive and row.node.death:
+        return ((row.node.death, "bad"),)
+    told = Counter(actor.method or STATE_WORDS[actor.state] for actor in row.actors).most_common()
+    parts = [f"{name} ×{count}" if count > 1 else name for name, count in told[:MOST_METHODS]]
+    more = len(told) - MOST_METHODS
+    return ((", ".join([*parts, *([f"{more} more"] if more > 0 else [])]) or text.NOT_APPLICABLE, _plain(row, "muted")),)
