@@ -42,8 +42,8 @@ def keep(launch: Launch) -> None:
 
 
 def latest(output: str) -> Launch | None:
-    """The last start whose output went to this file (a real path)."""
-    known = [launch for launch in _all() if launch.output == output]
+    """The last start whose output went to this file (a real path), or that was known by it."""
+    known = [launch for launch in _all() if output in (launch.output, *launch.logs)]
     return max(known, key=lambda launch: launch.started_at, default=None)
 
 

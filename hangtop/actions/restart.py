@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions import stop
-from hangtop.actions.presets import Preset
 from hangtop.actions.stop import RUNNER, Myself, number_of
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
@@ -66,7 +65,14 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
     output = launch.output or log
     if output is None:
         return Refusal("its output went to no file: watch one plain file (--log FILE), and the new run will write to it")
-    start = Start(launch.argv, launch.cwd, output, launch.environ_file, attempt=launch.attempt + 1)
+    start = Start(
+        launch.argv,
+        launch.cwd,
+        output,
+        launch.environ_file,
+        visible_devices=launch.visible_devices,
+        attempt=launch.attempt + 1,
+    )
     first = top(state.procs)
     if isinstance(first, Refusal):
         return first
@@ -85,14 +91,6 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
         start=start,
         warnings=(*stopped.warnings, *_warnings(first, launch, state.procs, me)),
     )
-
-
-def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
-    """The plan with these environments set."""
-    if plan.start is None:
-        return plan
-    changed = {name: value for preset in chosen for name, value in preset.env.items()}
-    return replace(plan, start=replace(plan.start, set_env=changed))
 
 
 def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: Myself) -> Iterable[str]:

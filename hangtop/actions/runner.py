@@ -97,13 +97,14 @@ def _launch(start: Start, pid: int, environ: dict[str, str]) -> Launch:
     """What was set for this start alone is not kept: the next one begins without it."""
     stat = read_stat(pid)
     return Launch(
-        argv=start.argv,
+        argv=start.usual_argv or start.argv,
         cwd=start.cwd,
         environ_file=start.environ_file or launches.keep_environ(environ),
         pid=pid,
         start_ticks=stat.start_ticks if stat else 0,
         started_at=clock.now(),
         output=os.path.realpath(start.log),
+        visible_devices=environ.get("CUDA_VISIBLE_DEVICES") if start.visible_devices is None else start.visible_devices,
         attempt=start.attempt,
     )
 

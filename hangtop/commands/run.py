@@ -11,7 +11,7 @@ from typing import TextIO
 from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import presets
+from hangtop.actions.presets import presets, with_presets
 from hangtop.commands.stop import show
 from hangtop.feeds import Feed
 from hangtop.records.launch import LaunchReading
@@ -53,7 +53,7 @@ def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool
         return 2
     plan = asyncio.run(_plan(feed, spec))
     if isinstance(plan, Plan):
-        plan = restart.with_presets(plan, (known[name] for name in chosen))
+        plan = with_presets(plan, (known[name] for name in chosen))
     return show(plan, "restart", yes=yes, out=out)
 
 

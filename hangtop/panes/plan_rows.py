@@ -141,6 +141,7 @@ def _start_rows(start: Start, width: int) -> Iterator[Row]:
     yield (("Started", "ink bold"), (f": attempt {start.attempt}, it goes on when hangtop ends", "muted"))
     for name, value in sorted(start.set_env.items()):
         yield (("  ", ""), (f"{name}={shlex.quote(value)}", "accent"))
+    yield from _labelled("changed", start.changed, width, "accent")
     for number, line in enumerate(textwrap.wrap(shlex.join(start.argv), max(20, width - 4), break_on_hyphens=False)):
         yield (("    " if number else "  ", ""), (line, "ink"))
     yield from _labelled("in", [start.cwd], width, "muted")

@@ -8,7 +8,8 @@ from msgspec import Struct
 class Launch(Struct, frozen=True, omit_defaults=True):
     """One start of a run. `environ_file` holds its whole environment, mode 0600, on its machine only: it can hold secrets.
 
-    `output`: the file that its standard output went to, `None` when that was no plain file. `attempt` counts from 1.
+    `output`: the file that its standard output went to, `None` when that was no plain file. `logs`: those that it was
+    known by (real paths). `visible_devices`: its CUDA_VISIBLE_DEVICES. `attempt` counts from 1.
     """
 
     argv: tuple[str, ...]
@@ -18,6 +19,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     start_ticks: int
     started_at: float
     output: str | None = None
+    logs: tuple[str, ...] = ()
+    visible_devices: str | None = None
     attempt: int = 1
     exit_code: int | None = None
 

@@ -99,7 +99,9 @@ class Start(Struct, frozen=True, omit_defaults=True):
     """A command that will be started, in a session of its own, under a terminal whose output goes to `log`.
 
     `environ_file`: where the whole environment lies, mode 0600, on this machine only; without one it is that of hangtop.
-    `set_env`: what is changed in it. `attempt`: how many times this run has been started, this one counted.
+    `set_env`: what is changed in it. `changed`: options in `argv` that are not as in `usual_argv`, to which the next start goes
+    back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `attempt`: how many times this run has been started, this one
+    counted.
     """
 
     argv: tuple[str, ...]
@@ -107,6 +109,9 @@ class Start(Struct, frozen=True, omit_defaults=True):
     log: str
     environ_file: str | None = None
     set_env: dict[str, str] = {}
+    changed: tuple[str, ...] = ()
+    usual_argv: tuple[str, ...] = ()
+    visible_devices: str | None = None
     attempt: int = 1
 
 

@@ -14,12 +14,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from hangtop.actions.perform import Performance
-from hangtop.actions.presets import Preset
-from hangtop.actions.restart import with_presets
+from hangtop.actions.presets import Preset, with_presets
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.plan_rows import rows, step_rows
 from hangtop.panes.view import View
-from hangtop.records.plan import Plan, Refusal, Step
+from hangtop.records.plan import Plan, Refusal, Start, Step
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -63,7 +62,7 @@ class ActionScreen(ModalScreen[None]):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
-    `presets`: environments that digits choose for the start of the plan.
+    `presets`: what digits may change in the start of the plan.
     """
 
     CSS = """
@@ -80,14 +79,16 @@ class ActionScreen(ModalScreen[None]):
         verb: str,
         *,
         at_once: bool = False,
-        presets: Sequence[Preset] = (),
+        presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
-        self.presets = presets[:MOST_PRESETS]
+        self._presets_for = presets
+        self.presets: Sequence[Preset] = ()
         self.chosen: frozenset[str] = frozenset()
         self.phase: Phase = "looking"
         self.plan: Plan | None = None
+        self._as_made: Plan | None = None
         self.steps: list[Step] = []
         self.top = 0
         self.armed = False
@@ -185,7 +186,9 @@ class ActionScreen(ModalScreen[None]):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
-                self.plan, self.phase = plan, "asking"
+                self.plan, self._as_made, self.phase = plan, plan, "asking"
+                if plan.start is not None:
+                    self.presets = self._presets_for(plan.start)[:MOST_PRESETS]
                 if self._at_once:
                     self._begin(plan)
             case Refusal(why=why):
@@ -208,10 +211,10 @@ class ActionScreen(ModalScreen[None]):
             self.hangtop.action_leave()
 
     def _toggle(self, id_: str) -> None:
-        """What is shown stays what is done: only the environment of the start changes."""
+        """What is shown stays what is done: only environment and options of the start change."""
         self.chosen ^= {id_}
-        if self.plan is not None:
-            self.plan = with_presets(self.plan, (preset for preset in self.presets if preset.id in self.chosen))
+        if self._as_made is not None:
+            self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
 
     def _preset_rows(self) -> list[Row]:
         """One line a preset, with its key."""

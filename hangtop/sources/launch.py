@@ -62,7 +62,10 @@ class LaunchSource:
         if not argv or argv[0].startswith("ray::") or " " in argv[0]:
             raise LookupError(f"pid {pid} has written another title over its command line: start it again yourself")
         started_at = self._table.started_at(start_ticks)
-        kept = Launch(argv, cwd, launches.keep_environ(environ), pid, start_ticks, started_at, output)
+        logs = tuple(os.path.realpath(log) for log in self._logs)
+        visible = environ.get("CUDA_VISIBLE_DEVICES")
+        place = launches.keep_environ(environ)
+        kept = Launch(argv, cwd, place, pid, start_ticks, started_at, output, logs=logs, visible_devices=visible)
         launches.keep(kept)
         return kept
 

@@ -18,7 +18,7 @@ from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.launching import LaunchError, launch
 from hangtop.actions.performer import perform
-from hangtop.actions.presets import presets
+from hangtop.actions.presets import presets, with_presets
 from hangtop.actions.stop import Myself
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
@@ -177,7 +177,7 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         plan = restart.answered(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert [target.pid for target in plan.targets] == [old.pid]
-        plan = restart.with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
+        plan = with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
         steps = list(perform(plan, open_table()))
         assert old.wait(10) == -signal.SIGTERM
         assert [step.kind for step in steps][-1] == "proof"
@@ -219,7 +219,9 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         steps = list(perform(plan, open_table()))
         assert steps[-1].kind == "failed"
         assert "nothing was started" in steps[-1].text
-        assert launches.latest(str(log)) is None
+        known = launches.latest(str(log))
+        assert known is not None
+        assert known.attempt == 1
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(10)

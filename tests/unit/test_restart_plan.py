@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from hangtop.actions.presets import presets, presets_for
-from hangtop.actions.restart import answered, launch_ask, plan, top, with_presets
+from pathlib import Path
+
+import pytest
+
+import hangtop
+from hangtop.actions.options import Option, with_option
+from hangtop.actions.presets import Preset, presets, presets_for, with_presets
+from hangtop.actions.restart import answered, launch_ask, plan, top
 from hangtop.actions.stop import Myself
 from hangtop.model import RunState
+from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, Refusal
+from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.verdict import Verdict
 
@@ -61,7 +68,8 @@ def test_presets_change_the_environment_alone_and_can_be_taken_back() -> None:
     chosen = with_presets(made, presets()[:2])
     assert chosen.start is not None
     assert chosen.start.set_env["NCCL_DEBUG"] == "INFO"
-    assert with_presets(chosen, ()) == made
+    assert chosen.start.argv == LAUNCH.argv
+    assert with_presets(made, ()) == made
 
 
 def test_a_run_that_works_wants_its_word_typed() -> None:
@@ -89,7 +97,79 @@ def test_output_without_a_file_goes_to_the_watched_log_or_beside_one_that_the_ru
 
 def test_presets_have_one_line_each_and_fit_their_frameworks() -> None:
     ids = [preset.id for preset in presets()]
-    assert len(ids) == len(set(ids)) <= 9
-    assert all(preset.env and "\n" not in preset.does for preset in presets())
-    assert "vllm" not in {preset.id for preset in presets_for(frozenset({"torchrun"}))}
-    assert "vllm" in {preset.id for preset in presets_for(frozenset({"verl"}))}
+    assert len(ids) == len(set(ids))
+    assert all((preset.env or preset.options) and "\n" not in preset.does for preset in presets())
+    for named in (preset.frameworks + preset.unless for preset in presets()):
+        assert set(named) <= FRAMEWORKS
+    assert "vllm" not in fitting("torchrun")
+    assert "vllm" in fitting("verl")
+    assert "deepspeed" not in fitting("openrlhf", "deepspeed")
+
+
+FRAMEWORKS = {path.stem for path in (Path(hangtop.__file__).parent / "profiles").glob("*.toml")}
+
+
+def fitting(*frameworks: str, argv: str = "python main.py") -> set[str]:
+    return {preset.id for preset in presets_for(frozenset(frameworks), tuple(argv.split()))}
+
+
+def test_no_run_has_more_presets_than_there_are_digits() -> None:
+    everything = "accelerate launch --num_processes 8 train.py --num_workers 4"
+    for framework in FRAMEWORKS:
+        beside = ("vllm", "ray") if framework in ("verl", "gkd", "gkd_patched", "openrlhf", "nemo") else ("torchrun", "deepspeed")
+        argv = "python -m verl.trainer.main_ppo trainer.nnodes=1" if beside[0] == "vllm" else everything
+        assert len(fitting(framework, *beside, argv=argv)) <= 9, framework
+
+
+@pytest.mark.parametrize(
+    ("argv", "option", "after"),
+    [
+        ("python sft.py --ddp_timeout 1800 --bf16", Option("--ddp_timeout", "300"), "python sft.py --ddp_timeout 300 --bf16"),
+        ("python sft.py --ddp-timeout=1800", Option("--ddp_timeout", "300"), "python sft.py --ddp-timeout=300"),
+        ("torchrun t.py", Option("--ddp_timeout", "300"), "torchrun t.py --ddp_timeout 300"),
+        ("torchrun t.py", Option("--nproc_per_node", "2", add=False), None),
+        ("torchrun --nproc-per-node=gpu t.py", Option("--nproc_per_node", "2", add=False), "torchrun --nproc-per-node=2 t.py"),
+        ("bash run.sh", Option("--ddp_timeout", "300"), None),
+        ("/bin/bash run.sh --ddp_timeout 9", Option("--ddp_timeout", "300"), "/bin/bash run.sh --ddp_timeout 300"),
+        ("python -m x +a.b=1 c=2", Option("a.b", "3", style="hydra"), "python -m x +a.b=3 c=2"),
+        ("python -m x c=2", Option("a.b", "3", style="hydra"), "python -m x c=2 ++a.b=3"),
+        ("python -m x --a.b=2", Option("a.b", "3", style="hydra"), "python -m x --a.b=2 ++a.b=3"),
+        ("python t.py --lr_ddp_timeout 1", Option("--ddp_timeout", "3", add=False), None),
+    ],
+)
+def test_an_option_is_changed_where_it_stands_or_added(argv: str, option: Option, after: str | None) -> None:
+    changed = with_option(tuple(argv.split()), option)
+    assert (None if changed is None else " ".join(changed)) == after
+
+
+def by_id(name: str) -> Preset:
+    return next(preset for preset in presets() if preset.id == name)
+
+
+def started(argv: str, visible: str | None = None) -> Plan:
+    return Plan("restart", "again", start=Start(tuple(argv.split()), "/runs", "/runs/train.log", visible_devices=visible))
+
+
+def test_two_ranks_take_the_first_two_gpus_that_the_run_had_and_nobody_elses() -> None:
+    made = with_presets(started("torchrun --nproc_per_node 4 t.py", "4,5,6,7"), [by_id("two_ranks")])
+    assert made.start is not None
+    assert made.start.set_env == {"CUDA_VISIBLE_DEVICES": "4,5"}
+    assert made.start.argv == ("torchrun", "--nproc_per_node", "2", "t.py")
+    assert made.start.usual_argv == ("torchrun", "--nproc_per_node", "4", "t.py")
+    assert made.start.changed == ("--nproc_per_node 2",)
+    alone = with_presets(started("python t.py"), [by_id("two_ranks")])
+    assert alone.start == started("python t.py").start
+    assert "--nproc_per_node" in alone.warnings[0]
+
+
+def test_what_a_script_cannot_be_given_is_said_and_not_added() -> None:
+    made = with_presets(started("bash run.sh"), [by_id("hf_timeout")])
+    assert made.start == started("bash run.sh").start
+    assert made.warnings == ("Trainer gives up after 5 min: the command is a script, so set --ddp_timeout 300 in it yourself",)
+
+
+def test_changed_options_are_shown_verbatim_beside_the_whole_command() -> None:
+    made = with_presets(started("python -m verl.trainer.main_ppo"), [by_id("verl_timeout")])
+    shown = "\n".join(plain(row) for row in rows(made, 200))
+    assert "changed  actor_rollout_ref.nccl_timeout=180" in shown
+    assert "python -m verl.trainer.main_ppo ++actor_rollout_ref.nccl_timeout=180" in shown
