@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from hangtop.logs.split import OVERLAP
@@ -15,6 +16,8 @@ except ImportError:  # no wheel for this machine: slower, and said so (`Scanner.
 
 Hit = tuple[int, int, int]
 """Number of the literal, first byte, end."""
+
+_END_THEN_START = itemgetter(2, 1)
 
 
 class Scanner:
@@ -29,22 +32,52 @@ class Scanner:
         self.slow = ahocorasick_rs is None
         self._find = self._finder(self.literals)
 
-    def _finder(self, literals: Sequence[bytes], **how: Any) -> Callable[[bytes], list[Hit]]:
+    def _finder(self, literals: Sequence[bytes]) -> Callable[[bytes], list[Hit]]:
         if self.slow:
             return _PlainScan(literals).find
-        automaton = ahocorasick_rs.BytesAhoCorasick(list(literals), **how)
+        automaton = ahocorasick_rs.BytesAhoCorasick(list(literals))
         return lambda data: automaton.find_matches_as_indexes(data, overlapping=True)
 
     def without(self, numbers: frozenset[int]) -> Callable[[bytes], list[Hit]]:
-        """`hits` for all literals but these, with the same numbers; twice as fast, and 14 MB large with 1,500 literals."""
-        # Bytes that no text holds stand for those that are left out: the others keep their numbers.
-        kept = [b"\xff\xff%d" % number if number in numbers else literal for number, literal in enumerate(self.literals)]
-        return self._finder(kept) if self.slow else self._finder(kept, implementation=ahocorasick_rs.Implementation.DFA)
+        """`hits` for all literals but these, with the same numbers: for much at once. It takes 50 ms to make, and is then four
+        times as fast."""
+        kept = {number: literal for number, literal in enumerate(self.literals) if number not in numbers}
+        if (wide := _wide_scan(kept)) is not None:
+            return wide
+        return lambda data: [hit for hit in self.hits(data) if hit[0] in kept]
 
     def hits(self, data: bytes) -> list[Hit]:
         """All occurrences, in the order of their ends; of those that end together, the longest first."""
         found: list[Hit] = self._find(data)
         return found
+
+
+def _wide_scan(literals: Mapping[int, bytes]) -> Callable[[bytes], list[Hit]] | None:
+    """All of them with the CPU's wide registers, many bytes at a step: an automaton that takes them one by one, as the other
+    library has it and ripgrep, needs twice the time. `None` where there is no wheel of it. For one thread at a time."""
+    try:
+        import hyperscan  # 16 ms and 4 MB, that a small log can do without
+    except ImportError:
+        return None
+    if not literals:
+        return lambda data: []
+    numbers, texts = list(literals), list(literals.values())
+    lengths = {number: len(literal) for number, literal in literals.items()}
+    database = hyperscan.Database()
+    database.compile(expressions=texts, ids=numbers, elements=len(texts), flags=[0] * len(texts), literal=True)
+
+    def find(data: bytes) -> list[Hit]:
+        found: list[Hit] = []
+        add = found.append
+
+        def take(number: int, _: int, end: int, flags: int, context: object) -> None:
+            add((number, end - lengths[number], end))
+
+        database.scan(data, match_event_handler=take)
+        found.sort(key=_END_THEN_START)  # what ends together comes in no order
+        return found
+
+    return find
 
 
 class _PlainScan:
