@@ -77,6 +77,7 @@ class Digest:
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
         self._messages = Messages(self._steps, self._index.roles)
+        self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
         self._ranks = RankTable(rank)
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
@@ -116,7 +117,7 @@ class Digest:
         progress = {
             name: max((each.offset for each in writer.sightings.values()), default=-1) for name, writer in self._writers.items()
         }
-        findings, survived = self._messages.findings(self._ranks, self._file, progress)
+        findings, survived = self._messages.findings(self._ranks, self._file, progress, self._asides.values())
         return FileFacts(
             file=self._file,
             bytes=self.bytes,
@@ -156,10 +157,11 @@ class Digest:
             self._digest(block)
 
     def _digest(self, block: Block) -> None:
-        lines = Lines(block, self._clock)
+        lines = Lines(block, self._clock, self._recent.rows)
         self._clock.look_for_year(block.data)
         self._walks = 0
-        self._messages.resume(lines, lines.first())
+        for messages in (self._messages, *self._asides.values()):
+            messages.resume(lines, lines.first())
         hits, left = self._hits(lines)
         said = self._said()
         picked = pick([hit for hit in hits if hit[0] not in said], left, lines, self._index, self._free.is_open)
@@ -207,11 +209,23 @@ class Digest:
             self._frameworks.saw(profile, detect, line)
         begins = [text for profile, text in wants.free_text if profile.base or self._frameworks.seen.get(profile.name)]
         if self._free.covers(line, span.start, lines.block.data, begins):
+            self._aside(wants, line, lines, span)
             return
+        if self._asides:
+            self._asides.pop(line.writer, None)
         self._listen(line, lines, span)
         self._ranks.learn(line)
         for each in unglued(line):
             self._read(wants, each, lines, span)
+
+    def _aside(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
+        """A line of free text. When its end may be missing, messages in it are kept aside until there is one."""
+        if not self._free.is_unsure(line.writer):
+            self._asides.pop(line.writer, None)
+        elif wants.signatures:
+            aside = self._asides.setdefault(line.writer, Messages(self._steps, self._index.roles))
+            for signature in wants.signatures:
+                aside.try_on(signature, line, lines, span)
 
     def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
         writer = self._writer(line)

@@ -23,6 +23,11 @@ class FreeTexts:
     def __init__(self) -> None:
         self._open: dict[Writer, _Open] = {}
 
+    def is_unsure(self, writer: Writer) -> bool:
+        """Whether this writer is in a block of which nobody knows yet that it is one."""
+        block = self._open.get(writer)
+        return block is not None and block.text.unsure
+
     @property
     def is_open(self) -> bool:
         """Whether any writer is in the middle of a block."""
@@ -35,10 +40,12 @@ class FreeTexts:
             block.lines_left -= data.count(b"\n", block.counted_to, index)
             block.counted_to = max(index, block.counted_to)
             if block.lines_left > 0 and not any(_holds(marker, line.text) for marker in block.text.until):
+                if line.whole and any(_holds(marker, line.text) for marker in block.text.last):
+                    del self._open[line.writer]
                 return True
             if line.whole:
                 del self._open[line.writer]
-        for text in begins:
+        for text in sorted(begins, key=lambda text: -text.max_lines):
             if _holds(text.begin, line.text):
                 if line.whole and text.max_lines > 1:
                     self._open[line.writer] = _Open(text, text.max_lines, index)

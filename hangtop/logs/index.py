@@ -129,7 +129,7 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
             yield (detect.literal,), (profile, detect)
         for text in profile.free_text:
             yield text.begin.literal, (profile, text)
-            for marker in text.until:
+            for marker in (*text.until, *text.last):
                 yield marker.literal, _END
     for signature in catalog.signatures.values():
         yield signature.literal, signature

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -61,13 +61,16 @@ class Span(Struct, frozen=True):
 
 
 class Lines:
-    """Access to the lines of one block by byte index."""
+    """Access to the lines of one block by byte index. `earlier`: the rows of the blocks before it, the newest first."""
 
-    def __init__(self, block: Block, clock: LogClock) -> None:
+    def __init__(
+        self, block: Block, clock: LogClock, earlier: Callable[[], Iterator[tuple[Lines, Span]]] = lambda: iter(())
+    ) -> None:
         self.block = block
         self._data = block.data
         self.has_bars = b"\r" in block.data
         self._clock = clock
+        self._earlier = earlier
         self._parsed: dict[int, Line] = {}
 
     def span(self, index: int) -> Span:
@@ -102,6 +105,18 @@ class Lines:
             if (span := self.shown(row, end)) is not None:
                 yield span
             end = row - 1
+
+    def above(self, span: Span) -> Iterator[Line]:
+        """The lines above this one that are not empty, nearest first, as far back as they are kept."""
+        end = span.row
+        while end > 0:
+            row = self._data.rfind(b"\n", 0, end - 1) + 1
+            if (shown := self.shown(row, end - 1)) is not None:
+                yield self.parse(shown)
+            end = row
+        for lines, shown in self._earlier():
+            if lines.block.at(shown.end) <= self.block.offset:
+                yield lines.parse(shown)
 
     def shown(self, row: int, end: int) -> Span | None:
         """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty; `None` when all are."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
 from hangtop.logs.clean import clean_text
+from hangtop.logs.foreign import is_foreign, is_handled
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
@@ -22,8 +23,10 @@ _KEPT_WRITERS = 4_096
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
-_QUOTED = re.compile(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line \d')
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
+
+_CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 
 # A message may name another process than the one that prints it.
 _SAYS_RANK = (
@@ -46,7 +49,8 @@ class Said(Struct, frozen=True):
 
 
 class Tally(Struct):
-    """One signature's sightings. `steps`: how many steps the run had made at the last one."""
+    """One signature's sightings. `steps`: how many steps the run had made at the last one. `handled`: each of them says that the
+    run goes on. `frames`: whether a traceback had frames of files, or only those of code that came as a string."""
 
     signature: Signature
     first: Line
@@ -58,6 +62,8 @@ class Tally(Struct):
     said: Said | None = None
     count: int = 1
     unknown: bool = False
+    handled: bool = False
+    frames: tuple[bool, bool] = (False, False)
     raised_by: Writer | None = None
     raised_offset: int = -1
     writers: dict[Writer, int] = field(default_factory=dict)
@@ -72,35 +78,56 @@ class Messages:
         self._steps = steps
         self._roles = roles
         self._tracebacks: dict[Writer, tuple[Tally, int]] = {}
+        self._pardoned: set[int] = set()
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Whether this line is such a message; then it is counted."""
         found = compiled(signature.regex).search(line.text)
-        if found is None or _is_quoted(line.text):
+        if found is None or is_foreign(line.text, found.start(), lines, span):
             return False
-        tally = self.saw(signature, line, {name: value for name, value in found.groupdict().items() if value})
+        groups = {name: value for name, value in found.groupdict().items() if value}
+        tally = self.saw(signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span))
         if tally.said is None:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
             self._follow(tally, line.writer, _TRACEBACK_LINES, lines, lines.next(span))
         return True
 
-    def saw(self, signature: Signature, line: Line, groups: dict[str, str]) -> Tally:
-        """Counts a sighting. An error that comes back after the run went on well is a new one: the older ones were survived."""
+    def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False) -> Tally:
+        """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
+        a new one: the older ones were survived."""
         tally = self.tallies.get(signature.id)
         steps = self._steps()
-        if tally is None or (_is_error(signature) and steps - tally.steps >= HEALTHY_STEPS and line.offset > tally.last_offset):
+        if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
             tally = self.tallies[signature.id] = Tally(
-                signature, line, clean_text(line.text)[:_SHOWN_CHARS], groups, line.offset, line.at, steps
+                signature, line, clean_text(line.text)[:_SHOWN_CHARS], groups, line.offset, line.at, steps, handled=handled
             )
         elif line.offset > tally.last_offset:
             tally.count += 1
             tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
         elif line.offset == tally.first.offset:
             tally.first, tally.text = line, clean_text(line.text)[:_SHOWN_CHARS]
+            tally.handled = handled
         if len(tally.writers) < _KEPT_WRITERS:
             tally.writers.setdefault(line.writer, line.offset)
         return tally
+
+    @staticmethod
+    def _is_new(tally: Tally, steps: int, handled: bool) -> bool:
+        if not _is_error(tally.signature):
+            return False
+        return steps - tally.steps >= HEALTHY_STEPS or (tally.handled and not handled)
+
+    def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        """Whether the line says so, the line above a traceback does, or it is the last line of such a traceback."""
+        if line.offset in self._pardoned or is_handled(line.text):
+            return True
+        told = next(lines.above(span), None) if signature.id == TRACEBACK else None
+        if told is None or told.writer != line.writer:
+            return False
+        if _CHAINED.match(told.text):
+            return TRACEBACK in self.tallies and self.tallies[TRACEBACK].handled
+        return is_handled(told.text)
 
     def resume(self, lines: Lines, first: Span | None) -> None:
         """Goes on with the tracebacks that were open at the end of the block before."""
@@ -120,6 +147,8 @@ class Messages:
             line = lines.parse(span)
             if name is None and line.writer == writer:
                 name = lines.name_of(span)
+            if line.writer == writer and (frame := _FRAME.match(line.text)):
+                tally.frames = (tally.frames[0] or frame["file"][:1] != "<", True)
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
                 if not self._raised(tally, line) and not unfinished:
@@ -136,6 +165,9 @@ class Messages:
         found = _EXCEPTION.match(line.text)
         if found is None:
             return False
+        tally.handled = tally.handled or tally.frames == (False, True)  # code that came as a string, a model's as a rule
+        if tally.handled:
+            self._pardoned.add(line.offset)
         roles = self._roles(line.text)
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
             tally.text = clean_text(line.text)[:_SHOWN_CHARS]
@@ -153,18 +185,30 @@ class Messages:
                 if (tally := self.tallies.get(signature.id)) is not None:
                     tally.count += count
 
-    def findings(self, ranks: RankTable, file: int, progress: Mapping[Writer, int]) -> tuple[tuple[Finding, ...], frozenset[str]]:
-        """What was found, earliest first, and which of it the run survived. `progress`: offset of each writer's newest step."""
-        tallies = sorted(self.tallies.values(), key=lambda tally: tally.first.offset)
+    def findings(
+        self, ranks: RankTable, file: int, progress: Mapping[Writer, int], asides: Iterable[Messages] = ()
+    ) -> tuple[tuple[Finding, ...], frozenset[str]]:
+        """What was found, earliest first, and which of it the run survived. `progress`: offset of each writer's newest step.
+        `asides`: what stands in texts that have not ended; it counts as long as they do not."""
+        everything: dict[str, Tally] = {}
+        for each in (*asides, self):
+            everything |= each.tallies
+        tallies = sorted(everything.values(), key=lambda tally: tally.first.offset)
         survived = frozenset(tally.signature.id for tally in tallies if self._survived(tally, progress))
         return tuple(_finding(tally, ranks, file) for tally in tallies), survived
 
     def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
-        """Whether the run, and the writer of the message if it writes steps, went on well after it."""
-        if not _is_error(tally.signature) or self._steps() - tally.steps < HEALTHY_STEPS:
+        """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
+        like a step (`OOM in batch 4, skipped`); that is none."""
+        if not _is_error(tally.signature):
+            return False
+        if tally.handled:
+            return True
+        if self._steps() - tally.steps < HEALTHY_STEPS:
             return False
         last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
-        return progress.get(last, -1) < 0 or progress[last] > tally.last_offset
+        newest = progress.get(last, -1)
+        return newest < 0 or newest > tally.last_offset or newest == tally.first.offset
 
 
 def _alike(name: bytes, other: bytes) -> bool:
@@ -207,11 +251,6 @@ def _rank(tally: Tally, ranks: RankTable) -> int | None:
 
 def _is_error(signature: Signature) -> bool:
     return signature.severity == "fatal"
-
-
-def _is_quoted(text: str) -> bool:
-    """A log that is quoted inside the log: `> 2026-01-11 … Error`, `| Traceback …`, `> torch.OutOfMemoryError: …`."""
-    return text[:2] in ("> ", "| ", ">>") and _QUOTED.match(text, 2) is not None
 
 
 def _said(line: Line, lines: Lines, span: Span) -> Said | None:

@@ -91,12 +91,15 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
     """A block of model output or data inside the log: nothing in it counts. It begins with a line that holds `begin` and ends
-    before a line of the same writer (the same prefix) that holds one of `until`, or after `max_lines` lines of that writer;
-    with `max_lines = 1` it is that one line. Lines of other writers in between do not belong to it."""
+    before a line of the same writer (the same prefix) that holds one of `until`, with one that holds one of `last`, or after
+    `max_lines` lines of that writer; with `max_lines = 1` it is that one line. Lines of other writers in between do not belong
+    to it. `unsure`: its end may be missing, so that what it holds counts as long as nothing has ended it."""
 
     begin: Marker
-    until: tuple[Marker, ...]
+    until: tuple[Marker, ...] = ()
+    last: tuple[Marker, ...] = ()
     max_lines: int = 400
+    unsure: bool = False
 
 
 class Detect(Struct, frozen=True, forbid_unknown_fields=True):

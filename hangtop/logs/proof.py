@@ -55,8 +55,9 @@ def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
         yield from _progress_flaws(f"progress[{n}]", line)
     for n, block in enumerate(profile.free_text):
         yield from _marker_flaws(f"free_text[{n}].begin", block.begin)
-        for m, marker in enumerate(block.until):
-            yield from _marker_flaws(f"free_text[{n}].until[{m}]", marker)
+        for key, ends in (("until", block.until), ("last", block.last)):
+            for m, marker in enumerate(ends):
+                yield from _marker_flaws(f"free_text[{n}].{key}[{m}]", marker)
 
 
 def _unknown_stages(named: Iterable[tuple[str, str | None]]) -> Iterator[Flaw]:
