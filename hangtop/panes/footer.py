@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+from textual.events import Click
+
 from hangtop import text
-from hangtop.panes.keys import NEVER_DROPPED, Key
+from hangtop.panes.keys import DROPPED_FIRST, NEVER_DROPPED, Key
 from hangtop.panes.line import LineView, Row, between, width_of
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
@@ -11,6 +14,8 @@ from hangtop.spec import ASKED_SOURCES
 
 STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)
+MISSED = ("gpu", "ray")
+"""Of the sources that are absent only these are told: they have a pane."""
 ORDER = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 
 
@@ -60,7 +65,7 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 
 
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
-    """Keys drop from the end; help and quit never do. `brief`: the sources as one sign, for the keys of a page matter more."""
+    """Keys drop when it is narrow; help and quit never do. `brief`: the sources as one sign, for a page needs its keys more."""
     keys = [key for key in keys_there if key.word]
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
@@ -70,15 +75,35 @@ def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bo
         if not spare:
             right = ()
             break
-        keys.remove(spare[-1])
+        first = min(spare, key=lambda key: DROPPED_FIRST.index(key.shown) if key.shown in DROPPED_FIRST else len(DROPPED_FIRST))
+        keys.remove(first if first.shown in DROPPED_FIRST else spare[-1])
     return between(((" ", ""), *keys_row(tuple(keys), gap)), right, width)
 
 
 def _known(view: View) -> list[SourceHealth]:
-    known = [health for health in view.state.health.values() if health.name not in HIDDEN]
+    known = [one for one in view.state.health.values() if one.name not in HIDDEN and (one.absent is None or one.name in MISSED)]
     return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
 
 
 class Footer(LineView):
+    """A click on a key is that key."""
+
     def show(self, view: View) -> None:
         self.paint((footer_row(view, self.size.width, self.hangtop.keys),))
+
+    async def on_click(self, event: Click) -> None:
+        shown = key_at(self.rows[0] if self.rows else (), event.x)
+        action = next((key.action for key in self.hangtop.keys if key.shown == shown and key.action), None)
+        if action is not None:
+            await self.hangtop.run_action(action)
+
+
+def key_at(row: Row, x: int) -> str | None:
+    """The key whose letter or word is painted at this cell of the footer."""
+    at, key = 0, None
+    for text_, role in row:
+        key = text_.strip() if role == "accent bold" else key if role == "muted" else None
+        at += cell_len(text_)
+        if x < at:
+            return key
+    return None

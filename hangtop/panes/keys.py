@@ -45,6 +45,17 @@ LOOK: tuple[Key, ...] = (
     Key("q", "q", "quit", "quit", "quit, at once"),
 )
 
+IN_A_PANE: tuple[Key, ...] = (
+    Key("", "PgUp PgDn", "", "", "ten rows, or a page of the log"),
+    Key("", "Home End", "", "", "first and last row; start and end of the log"),
+    Key("", "← →", "", "", "fold and unfold; the log: to the left and right"),
+    Key("", "Space", "", "", "fold or unfold; the log: a page on"),
+    Key("", "o", "", "", "another order (processes, actors)"),
+    Key("", "a", "", "", "all training processes; of Ray its nodes"),
+    Key("", "y", "", "", "copy, on a page: a fix, the stacks"),
+)
+"""Bound where they have a meaning: by panes and pages."""
+
 REPLAY: tuple[Key, ...] = (
     Key("p", "p", "pause", "pause", "pause or go on"),
     Key("less_than_sign,comma", "<", "seek(-30)", "back 30 s", "30 s back"),
@@ -72,6 +83,8 @@ ACT: tuple[Key, ...] = (
 """What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 
 NEVER_DROPPED = ("?", "q")
+DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
+"""What leaves a narrow footer first, in this order; then the others from the end."""
 
 
 def actions(*, read_only: bool, replay: bool) -> tuple[Key, ...]:

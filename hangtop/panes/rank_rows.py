@@ -94,7 +94,7 @@ def _sign(row: RankRow) -> Row:
 
 def _number(row: RankRow) -> Row:
     if row.chosen:
-        return ((f"{row.rank.rank:>3} ", "accent bold reverse"),)
+        return ((f"{row.rank.rank:>3}", "accent bold reverse"),)
     return ((str(row.rank.rank), f"{row.role} bold" if row.role else "ink"),)
 
 

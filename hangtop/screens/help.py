@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import __version__
-from hangtop.panes.keys import ACT, LOOK, REPLAY, Key
+from hangtop.panes.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.panes.line import BLANK, Row, align, cut, pad
 from hangtop.panes.view import View
 from hangtop.panes.words import LOOKS
@@ -37,13 +37,14 @@ def section(title: str, width: int, said: str = "") -> Row:
 
 
 def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
-    return [cut((align(key.shown, 8, "accent bold"), (key.help, "ink")), width) for key in keys]
+    return [cut((align(key.shown, 10, "accent bold"), (key.help, "ink")), width) for key in keys]
 
 
 def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
     """One column under 100 cells, else two."""
     column = width if width < 100 else (width - 3) // 2
     look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
+    look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]
     act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)] if ACT else []
     states = [section("States", column)]
     states += [cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column) for x in LOOKS.values()]

@@ -89,6 +89,7 @@ def _axis(rank: Rank, view: View, columns: int, slot_s: float) -> Row:
     """From when to now, and since when the rank has been silent."""
     start, end = f"−{text.duration(columns * slot_s)}", "now"
     silent_s = rank.silence_s(view.now)
+    start = start if columns > len(start) + len(end) else ""
     words = list(f"{start}{end:>{max(0, columns - len(start))}}")
     if silent_s is not None and (mark := f"−{text.duration(text.coarse(silent_s))}") and silent_s < columns * slot_s:
         at = columns - int(silent_s // slot_s) - 1

@@ -1,0 +1,28 @@
+"""The footer: which keys stay when it is narrow, and which key a click means."""
+
+from __future__ import annotations
+
+from hangtop.panes.footer import footer_row, key_at
+from hangtop.panes.keys import all_keys
+from tests.unit.test_panes import plain, view_of
+
+
+def shown(width: int) -> list[str]:
+    row = footer_row(view_of("fleet_hung"), width, all_keys(read_only=False, replay=False))
+    return [text.strip() for text, role in row if role == "accent bold"]
+
+
+def test_what_is_asked_for_most_stays_longest() -> None:
+    assert shown(120)[-4:] == ["/", "e", "?", "q"]
+    assert shown(80)[-2:] == ["?", "q"]
+    assert {"s", "b", "k", "/"} <= set(shown(80))
+    assert shown(24) == ["?", "q"]
+
+
+def test_a_click_means_the_key_below_it() -> None:
+    row = footer_row(view_of("fleet_hung"), 120, all_keys(read_only=False, replay=False))
+    text = plain(row)
+    assert key_at(row, text.index("bundle") + 2) == "b"
+    assert key_at(row, text.index("? help")) == "?"
+    assert key_at(row, text.index("   b bundle") + 1) is None
+    assert key_at(row, 119) is None
