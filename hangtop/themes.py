@@ -107,6 +107,11 @@ def theme_folder() -> Path:
     return shipped if shipped.is_dir() else Path(__file__).parent.parent / "themes"
 
 
+def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
+    """Where a person's own themes are."""
+    return (Path(config_dir) / "themes",) if config_dir else ()
+
+
 def load_palette(path: Path) -> Palette:
     """Raises `ThemeError` for a file that cannot be read or is no theme."""
     try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import msgspec
 
 from hangtop.records.ask import Ask
@@ -25,10 +28,12 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True, tag="hangtop", tag
 
 
 _encoder = msgspec.json.Encoder()
-_reading = msgspec.json.Decoder(Reading)
-_ask: msgspec.json.Decoder[Ask] = msgspec.json.Decoder(Ask)
-_spec = msgspec.json.Decoder(WatchSpec)
-_header = msgspec.json.Decoder(Header)
+
+
+@cache
+def _decoder(of: Any) -> msgspec.json.Decoder[Any]:
+    """Made when it is first needed: that of readings takes 5 ms, and a probe reads none."""
+    return msgspec.json.Decoder(of)
 
 
 def encode(record: Reading | Ask | WatchSpec | Header) -> bytes:
@@ -38,28 +43,31 @@ def encode(record: Reading | Ask | WatchSpec | Header) -> bytes:
 
 def decode_reading(line: bytes) -> Reading:
     try:
-        return _reading.decode(line)
+        reading: Reading = _decoder(Reading).decode(line)
     except msgspec.DecodeError as error:
         raise WireError(f"not a reading of schema {SCHEMA}: {error}") from error
+    return reading
 
 
 def decode_ask(line: bytes) -> Ask:
     try:
-        return _ask.decode(line)
+        ask: Ask = _decoder(Ask).decode(line)
     except msgspec.DecodeError as error:
         raise WireError(f"not an ask of schema {SCHEMA}: {error}") from error
+    return ask
 
 
 def decode_spec(line: bytes) -> WatchSpec:
     try:
-        return _spec.decode(line)
+        spec: WatchSpec = _decoder(WatchSpec).decode(line)
     except msgspec.DecodeError as error:
         raise WireError(f"not a watch spec of schema {SCHEMA}: {error}") from error
+    return spec
 
 
 def decode_header(line: bytes) -> Header:
     try:
-        header = _header.decode(line)
+        header: Header = _decoder(Header).decode(line)
     except msgspec.DecodeError as error:
         raise WireError(f"not a hangtop recording: {error}") from error
     if header.schema != SCHEMA:

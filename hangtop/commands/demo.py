@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
-from hangtop.commands import plain
 from hangtop.commands.watch import Look, Wrap
 from hangtop.commands.watch import run as watch_run
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
-from hangtop.records.verdict import VerdictWord
+from hangtop.demo.folder import demo_folder
+from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
 
-ENDED: frozenset[VerdictWord] = plain.ENDED | {"stalled", "hung"}
+SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
 """Plain output of a demo ends with these: it has shown what it is there to show."""
 
 Show = Callable[[WatchSpec, DemoRun, str], int]
@@ -30,10 +29,7 @@ def run(name: str | None, show: Show, spec: WatchSpec | None = None) -> int:
     is no such scenario or it cannot start.
     """
     plan = scenario(name)
-    with (
-        TemporaryDirectory(prefix="hangtop-demo-", ignore_cleanup_errors=True) as folder,
-        DemoRun.start(plan, Path(folder)) as demo,
-    ):
+    with demo_folder() as folder, DemoRun.start(plan, folder) as demo:
         watched = watch(plan, demo.log, spec or WatchSpec())
         return show(watched, demo, notice(plan, watched))
 
@@ -57,7 +53,7 @@ def show(name: str | None, spec: WatchSpec, look: Look, record: Callable[[WatchS
         sys.stderr.write(f"hangtop {text}\n")
         return watch_run(
             shown,
-            replace(look, title=f"demo {name or scenarios()[0].name}, limit {shown.stall_s:g} s", until=ENDED),
+            replace(look, title=f"demo {name or scenarios()[0].name}, limit {shown.stall_s:g} s", until=SHOWN),
             record(shown),
         )
 

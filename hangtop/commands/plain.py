@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
@@ -14,7 +15,7 @@ from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
-from hangtop.records.verdict import EXIT_CODES, Verdict, VerdictWord
+from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
 from hangtop.text import clock, duration
@@ -24,7 +25,8 @@ STEP_LINE_S = 10.0
 """Steps are news at most this often."""
 LAST_WORDS_S = 1.5
 """A run that dies is still writing: its traceback comes in pieces, and the launcher's summary after it."""
-ENDED: frozenset[VerdictWord] = frozenset({"crashed", "finished"})
+READER_GONE = 141
+"""128 + SIGPIPE: what a shell says of a program whose reader went away (`hangtop --plain | head -1`)."""
 
 
 class Said(Struct):
@@ -69,13 +71,15 @@ async def watch(
     now: Callable[[], float],
     until: frozenset[VerdictWord] = ENDED,
 ) -> Verdict:
-    """Print changes until the verdict is one of `until`, or the feed ends."""
+    """Print changes until the verdict is one of `until`, or the feed ends. Raises `BrokenPipeError` when nobody reads."""
     said = Said()
     ends_at: float | None = None
     curiosity = Curiosity(feed)
     state = RunState()
     verdict = judge(look(state, spec, now()))
     async for state in states(feed, LOOK_AGAIN_S):
+        if reader_gone(out):
+            raise BrokenPipeError
         case = look(state, spec, now())
         verdict = judge(case)
         curiosity.follow(case)
@@ -102,4 +106,17 @@ def run(
     until: frozenset[VerdictWord] = ENDED,
 ) -> int:
     """As `watch`; gives the exit code of the last verdict."""
-    return EXIT_CODES[asyncio.run(watch(feed, spec, out, now, until)).word]
+    try:
+        return EXIT_CODES[asyncio.run(watch(feed, spec, out, now, until)).word]
+    except BrokenPipeError:
+        return READER_GONE
+
+
+def reader_gone(out: TextIO) -> bool:
+    """Whether `out` is a pipe that nobody reads any more. A writer learns of it by writing, and a quiet run gives no cause to."""
+    try:
+        looked = select.poll()
+        looked.register(out.fileno(), 0)
+        return any(found & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, found in looked.poll(0))
+    except (OSError, ValueError):  # no file behind it
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -10,9 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop import clock
-from hangtop.commands import plain
 from hangtop.feeds import Feed, ProbeFeed
-from hangtop.records.verdict import VerdictWord
+from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import WatchSpec
 
 Wrap = Callable[[Feed], Feed]
@@ -35,7 +35,7 @@ class Look(Struct, frozen=True):
     started: bool = False
     theme: str | None = None
     title: str = ""
-    until: frozenset[VerdictWord] = plain.ENDED
+    until: frozenset[VerdictWord] = ENDED
 
 
 def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
@@ -51,7 +51,14 @@ def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
 def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:
     """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
     if not on_screen:
+        from hangtop.commands import plain
+
+        if look.theme is not None and (problem := _no_theme(spec, look.theme)):
+            feed.close()
+            sys.stderr.write(f"hangtop: {problem}\n")
+            return 2
         return plain.run(feed, spec, sys.stdout, now, look.until)
+    gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
     from hangtop.app import HangtopApp
     from hangtop.themes import ThemeError
 
@@ -70,11 +77,24 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
         feed.close()
         sys.stderr.write(f"hangtop: {error}\n")
         return 2
+    gc.freeze()
+    gc.enable()
     try:
         app.run()
     finally:
         feed.close()
     return app.return_code or 0
+
+
+def _no_theme(spec: WatchSpec, name: str) -> str | None:
+    """Why this theme cannot be had. Plain lines need none, but who names one wants to know now, not on the next screen."""
+    from hangtop.themes import ThemeError, load_palettes, pick_palette, theme_folders
+
+    try:
+        pick_palette(load_palettes(*theme_folders(spec.config_dir)), name, no_color=False)
+    except ThemeError as error:
+        return str(error)
+    return None
 
 
 def keep_stdin(spec: WatchSpec) -> tuple[WatchSpec, bool]:

@@ -35,6 +35,8 @@ EXIT_CODES: dict[VerdictWord, int] = {
     "crashed": 3,
     "blind": 4,
 }
+ENDED: frozenset[VerdictWord] = frozenset({"crashed", "finished"})
+"""Of a run that goes on no more."""
 
 
 class Evidence(Struct, frozen=True):

@@ -6,14 +6,22 @@ the prompt back (measured). It holds nothing that must be put away: on the way o
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import termios
 from contextlib import suppress
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+
+if TYPE_CHECKING:
+    from hangtop.app import HangtopApp
+
+LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
+"""The terminal is restored on these as on `q`."""
 
 
 class QuickDriver(LinuxDriver):
@@ -27,6 +35,12 @@ class QuickDriver(LinuxDriver):
     def __init__(self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._file = sys.__stdout__ or sys.__stderr__
+
+    def start_application_mode(self) -> None:
+        """Signals are heard from before the first byte to the terminal on, until the event loop is closed."""
+        for number in LEAVE_ON:
+            asyncio.get_running_loop().add_signal_handler(number, cast("HangtopApp", self._app).action_leave)
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def disable_input(self) -> None:
         if not self.leaving or self.exit_event.is_set():

@@ -1,8 +1,9 @@
-"""Keys come from the terminal even where stdin is something else."""
+"""Keys come from the terminal even where stdin is something else, and no signal leaves the terminal in disorder."""
 
 from __future__ import annotations
 
 import re
+import signal
 import sys
 
 import pytest
@@ -17,6 +18,18 @@ def test_q_works_whatever_stdin_is(tmp_path, stdin):
     with Terminal(*shell, sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off", "--sources", "log") as terminal:
         assert b"loss: 2.0" in terminal.read(60, until=b"loss: 2.0")
         terminal.press(b"q")
+        assert terminal.wait_gone(20) is not None
+        assert b"\x1b[?1049l" in terminal.output
+        assert b"Traceback" not in terminal.output
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_the_first_byte_on_the_screen_restores_the_terminal(tmp_path, sent):
+    log = tmp_path / "train.log"
+    log.write_text("step: 1 loss: 2.0\n")
+    with Terminal(sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off", "--sources", "log") as terminal:
+        assert b"\x1b[?1049h" in terminal.read(60, until=b"\x1b[?1049h")
+        terminal.process.send_signal(sent)
         assert terminal.wait_gone(20) is not None
         assert b"\x1b[?1049l" in terminal.output
         assert b"Traceback" not in terminal.output

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+import psutil
+
 from tests.bench.logs import LAST, in_words, scratch, write_log
 from tests.bench.options import Options
 from tests.bench.pty_meter import PtyMeter
@@ -28,18 +30,26 @@ def rows(options: Options) -> Iterator[Row]:
             floors.append(_painted_s((sys.executable, "-m", "tests.bench.floor_app"), "floor-is-painted"))
             smalls.append(_painted_s(_hangtop(small), LAST))
             bigs.append(_painted_s(_hangtop(big), LAST))
-    floor, of_small, of_big = median(floors), median(smalls), median(bigs)
+    floor, of_small, of_big = (median(wall_s for wall_s, _ in runs) for runs in (floors, smalls, bigs))
+    cpu_floor, cpu = (median(cpu_s for _, cpu_s in runs) for runs in (floors, bigs))
     yield Row("bare Textual app: its text on the screen", floor, "s")
     yield Row(f"last line of a {in_words(SMALL)} log on the screen", of_small, "s")
     yield Row(f"last line of a {in_words(options.size)} log on the screen", of_big, "s")
     yield Row(f"first paint over the bare app, {in_words(options.size)}", of_big - floor, "s", 0.35)
     yield Row(f"{in_words(options.size)} over {in_words(SMALL)}, ratio", of_big / of_small, "x", 1.1)
+    yield Row(f"quickest of {RUNS}: bare app", min(floors)[0], "s")
+    yield Row(f"quickest of {RUNS}: last line of a {in_words(options.size)} log on the screen", min(bigs)[0], "s", 0.35)
+    yield Row("CPU of the screen until then: bare app", cpu_floor, "s")
+    yield Row("CPU of the screen until then: hangtop", cpu, "s")
+    yield Row("CPU of the screen until then: hangtop over the bare app", cpu - cpu_floor, "s")
 
 
 def _hangtop(log: Path) -> tuple[str, ...]:
     return (sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off")
 
 
-def _painted_s(command: tuple[str, ...], text: str) -> float:
+def _painted_s(command: tuple[str, ...], text: str) -> tuple[float, float]:
+    """Seconds until the text is on the screen, and the CPU seconds that the program itself took so far."""
     with PtyMeter(command) as terminal:
-        return terminal.until(text)
+        wall_s = terminal.until(text)
+        return wall_s, sum(psutil.Process(terminal.process.pid).cpu_times()[:2])

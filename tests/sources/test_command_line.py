@@ -245,3 +245,17 @@ def test_every_command_explains_itself():
 def test_a_shell_can_complete(hangtop):
     assert "_hangtop_completion" in hangtop(_HANGTOP_COMPLETE="zsh_source").stdout
     assert "check" in hangtop(_HANGTOP_COMPLETE="zsh_complete", COMP_WORDS="hangtop che", COMP_CWORD="1").stdout
+
+
+def test_plain_lines_end_when_nobody_reads_them_any_more(tmp_path: Path, hangtop) -> None:
+    log = written(tmp_path / "train.log", HEALTHY)
+    ended = hangtop("--log", log, *LOG_ALONE, "--plain", shell="| head -1; echo ended ${PIPESTATUS[0]}")
+    assert ended.stdout.splitlines()[-1] == "ended 141"
+    assert ended.stderr == ""
+
+
+def test_a_theme_that_is_not_there_is_one_line_without_a_terminal_too(tmp_path: Path, hangtop) -> None:
+    ended = hangtop("--log", written(tmp_path / "train.log", HEALTHY), *LOG_ALONE, "--plain", "--theme", "nope")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == ["hangtop: no theme named 'nope'; there are: ansi, dark, light, safe"]
+    assert ended.stdout == ""

@@ -15,6 +15,7 @@ import pytest
 
 from hangtop.commands import demo as command
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
+from hangtop.demo.folder import demo_folder
 from hangtop.spec import WatchSpec
 
 LIMIT_S = 60.0
@@ -228,3 +229,29 @@ def test_the_command_cleans_up_when_showing_fails() -> None:
     with pytest.raises(KeyboardInterrupt):
         command.run("hang", show)
     assert not members(seen[0].pid)
+
+
+def test_the_folder_that_a_killed_demo_left_behind_goes_with_the_next_one_and_a_living_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangtop = subprocess.Popen(
+        [sys.executable, "-m", "hangtop", "demo", "hang", "--plain"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        wait_for(lambda: bool(list(tmp_path.glob("hangtop-demo-*/*.log"))))
+        left = next(tmp_path.glob("hangtop-demo-*"))
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        with demo_folder():
+            assert left.is_dir()
+    finally:
+        hangtop.kill()
+        hangtop.wait()
+    assert left.is_dir()
+    with demo_folder() as own:
+        assert not left.exists()
+        assert own.is_dir()
+    assert not own.exists()
