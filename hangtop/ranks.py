@@ -72,6 +72,7 @@ class Known(Struct, frozen=True):
     actor: dict[int, RayActor]
     absent: frozenset[int]
     stacks: dict[tuple[int, int], Stack]
+    far: dict[int, Stack]
     held: dict[tuple[str, int], dict[int, int]]
     furthest: int | None
 
@@ -90,6 +91,7 @@ def _known(state: RunState) -> Known:
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
     spoke_at = state.log.last_output_at if state.log is not None else None
     looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
+    far = state.far_stacks.stacks if state.far_stacks is not None else ()
     steps = [log.step for log in state.ranks.values() if log.step is not None]
     return Known(
         host=host,
@@ -97,6 +99,7 @@ def _known(state: RunState) -> Known:
         actor=rank_actors(state),
         absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
         stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
+        far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
         held=_held(state, readings),
         furthest=max(steps, default=None),
     )
@@ -177,7 +180,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         state=process.state if process else actor.process_state if actor else None,
         wchan=process.wchan if process else None,
         shorter=_shorter(process, known, method),
-        doing=_doing(process, known, ray_methods.in_words(cls, method) if method else None),
+        doing=_doing(log.rank, process, known, ray_methods.in_words(cls, method) if method else None),
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
     )
@@ -210,10 +213,11 @@ def _only_open(minors: tuple[int, ...], gpus: Iterable[Gpu]) -> int | None:
     return next((gpu.index for gpu in gpus if len(minors) == 1 and gpu.minor == minors[0]), None)
 
 
-def _doing(process: Process | None, known: Known, method: str | None) -> str | None:
+def _doing(rank: int, process: Process | None, known: Known, method: str | None) -> str | None:
     """Its state when that says all; else its stack, else the method that Ray runs in it."""
     if process is None:
-        return method
+        there = doing(known.far[rank]) if rank in known.far else None
+        return f"{there.text} ({there.where})" if there is not None else method
     if process.state == "X":
         return "ended" if process.exit_code is None else exit_words(process.exit_code)
     if process.state not in "RSI":

@@ -15,6 +15,7 @@ from hangtop import text
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
+from hangtop.records.rayworkers import FarStacksReading
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading
 
 Span = tuple[str, str]
@@ -62,6 +63,24 @@ def rows(view: StackView, width: int) -> list[Row]:
     return found[:-1] if found and found[-1] == BLANK else found
 
 
+def far_rows(far: FarStacksReading | None, width: int, *, may_ask: bool) -> list[Row]:
+    """What is on its way from other nodes; and where their dashboard gave nothing, what else can be done: said before it is."""
+    if far is None:
+        return []
+    who = text.some(far.asked, "worker")
+    if not far.done:
+        how = "by a task on each node" if far.task else "from the dashboard"
+        return [_fit(((f"Taking the stacks of {who} on other nodes {how}: {len(far.stacks)} so far …", "muted"),), width), BLANK]
+    unread = [stack for stack in far.stacks if stack.problem]
+    if not unread or far.task:
+        return []
+    nodes = text.some(len({stack.host for stack in unread}), "node")
+    offer = f"runs one short task on each of {nodes}, in your cluster, with its own Python: it calls py-spy there"
+    if not may_ask:
+        return []
+    return [_fit((("x  ", "accent bold"), (offer, "ink")), width), BLANK]
+
+
 def summary(view: StackView) -> str:
     """`2 classes of 8 ranks · taken 10:06:55 in 0.1 s · no process was stopped`."""
     read = [stack for stack in view.stacks if stack.threads]
@@ -69,8 +88,10 @@ def summary(view: StackView) -> str:
     number = len(classes(ranks or read))
     of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process").replace("processs", "processes")
     took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
-    stopped = "each was stopped for about 0.1 s" if view.look.native else "no process was stopped"
+    away = sum(1 for stack in read if stack.host)
+    stopped = "each was stopped for about 0.1 s" if view.look.native else f"no process {'here ' if away else ''}was stopped"
     kinds = f"{number} {'class' if number == 1 else 'classes'}"
+    of += f", {away} on other nodes" if away else ""
     return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {stopped}{_over_time(view)}"
 
 

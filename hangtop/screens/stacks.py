@@ -10,18 +10,17 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from hangtop.diagnosis.case import look
-from hangtop.diagnosis.stacks import each_thread, number
+from hangtop.diagnosis.far import far_ask, with_far
+from hangtop.diagnosis.stacks import each_thread
 from hangtop.panes.keys import Key
 from hangtop.panes.line import Row
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
 from hangtop.panes.plan_rows import plain
 from hangtop.panes.stack_choice import StackChoice, choice
-from hangtop.panes.stack_rows import StackView, rows, summary
+from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
-from hangtop.ranks import join
 from hangtop.records.ask import StacksAsk
-from hangtop.records.stack import Stack
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
 
@@ -51,12 +50,14 @@ class StacksScreen(PageScreen):
         ("w", "save", "save"),
         ("l", "again(False, True)", "local variables"),
         ("v", "again(True)", "frames of C code"),
+        ("x", "far_task", "take those of other nodes by a task there"),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._all_threads = self._unfolded = False
         self._asked: int | None = None
+        self._far_asked: int | None = None
         self._said = self._typed = ""
         self._choice = StackChoice()
 
@@ -78,6 +79,7 @@ class StacksScreen(PageScreen):
             return [((why, "ink"),)]
         shown = self._view(view)
         waits: list[Row] = [(("Taking the stacks …", "muted"),)] if self._waits(view) else []
+        waits += far_rows(view.state.far_stacks, width, may_ask=self._may_send)
         found = [] if shown is None else rows(shown, width)
         nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
         return [*waits, *(found or nothing)]
@@ -93,7 +95,26 @@ class StacksScreen(PageScreen):
         if app.replay is None and case.pids:
             self._asked, self._said = int(app.now() * 1000), ""
             app.feed.ask(StacksAsk(self._asked, case.pids[:MOST_PIDS], native, with_locals))
+        self._ask_far(task=False)
         self.show(app.view)
+
+    def action_far_task(self) -> None:
+        """Runs in the person's cluster, so only this key does it, and only after the page has said so."""
+        far = self.hangtop.view.state.far_stacks
+        if self._may_send and far is not None and far.done and any(stack.problem for stack in far.stacks):
+            self._ask_far(task=True)
+            self._say("a task was sent to each node: it takes some seconds")
+
+    @property
+    def _may_send(self) -> bool:
+        return self.hangtop.replay is None and not self.hangtop.read_only
+
+    def _ask_far(self, *, task: bool) -> None:
+        """The workers on other nodes; nothing is asked where there are none."""
+        app = self.hangtop
+        if app.replay is None and (ask := far_ask(app.state, int(app.now() * 1000), task=task)) is not None:
+            self._far_asked = ask.ask
+            app.feed.ask(ask)
 
     def action_threads(self) -> None:
         self._all_threads = not self._all_threads
@@ -142,10 +163,10 @@ class StacksScreen(PageScreen):
         looks = view.state.looks
         if len(looks) > 1 and not (looks[-1].done or looks[-1].problem):
             looks = looks[:-1]  # until the new look is whole
+        looks, found = with_far(view.state, looks)
         if not looks:
             return None
-        known = {rank.rank: rank.pid for rank in join(view.state) if rank.pid is not None}
-        stacks: tuple[Stack, ...] = self._choice.of(number(looks[-1].stacks, known))
+        stacks = self._choice.of(found)
         culprits = frozenset(one.rank for one in view.verdict.culprits if one.rank is not None) if view.verdict else frozenset()
         shown = each_thread(stacks) if self._all_threads else stacks
         unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()
@@ -157,7 +178,7 @@ class StacksScreen(PageScreen):
 
     def _why_not(self, view: View) -> str:
         """Why there can be no stacks, in one line."""
-        if view.state.looks:
+        if view.state.looks or view.state.far_stacks is not None or self._far_asked is not None:
             return ""
         health = view.state.health.get("stacks")
         if health is not None and (said := health.problem or health.absent):
