@@ -21,6 +21,7 @@ from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
+from hangtop.sparse import Filler, Thinner
 from hangtop.spec import WatchSpec
 
 BACKLOG_BYTES = 64 * 1024 * 1024
@@ -47,26 +48,31 @@ class Recorder:
         self._pipe = self.child.stdin.fileno()
         os.set_blocking(self._pipe, False)
         self._backlog = bytearray()
+        self._thinner = Thinner()
         self.left_out = 0
         with self.child.stdout as output:
             answer = _first_line(output.fileno(), within_s=5.0)
         if answer != b"ready\n":
             self.close()
+            if answer:  # it has said why not, and ends
+                self.child.wait()
             raise RecordingError(answer.decode(errors="replace").strip() or f"cannot record to {path}: the disk does not answer")
         self._put(wire.encode(wire.Header(wire.SCHEMA, __version__, clock.now(), spec)))
 
     def write(self, reading: Reading) -> None:
         """Never blocks. Answers to questions of the screen are not part of the run and are left out."""
         if not isinstance(reading.value, PageReading):
-            self._put(wire.encode(reading))
+            self._put(wire.encode(self._thinner.thin(reading)))
 
     def close(self) -> None:
         """Give the last lines a moment to leave. The child ends when its pipe closes; on a dead disk it is left behind."""
+        assert self.child.stdin is not None
+        if self.child.stdin.closed:
+            return
         deadline = time.monotonic() + FLUSH_AT_EXIT_S
         while self._backlog and (left_s := deadline - time.monotonic()) > 0:
             select.select((), (self._pipe,), (), left_s)
             self._put(b"")
-        assert self.child.stdin is not None
         with contextlib.suppress(OSError):
             self.child.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -194,13 +200,14 @@ class ReplayFeed:
         self._move(min(max(at, self.span[0]), self.span[1]))
 
     async def readings(self) -> AsyncIterator[Reading]:
+        filler = Filler()
         while not self._closed:
             reached = bisect.bisect_right(self._recording.times, self.now())
             if reached < self._next:
-                self._next = 0
+                self._next, filler = 0, Filler()
                 yield Reading("replay", "", self.span[0], Rewind())
             while self._next < reached:
-                yield wire.decode_reading(self._recording.lines[self._next])
+                yield filler.whole(wire.decode_reading(self._recording.lines[self._next]))
                 self._next += 1
             while self._answers:
                 yield self._answers.pop()

@@ -125,14 +125,29 @@ class Rendezvous(Struct, frozen=True, omit_defaults=True):
     missing: tuple[int, ...] = ()
 
 
+class BlockedOn(Struct, frozen=True, omit_defaults=True):
+    """What a process blocked in the kernel waits for: a file, on a mount of this kind (`nfs4`) and device (`server:/export`).
+
+    `answers`: whether that file system answers statfs; `None` when it has not been long enough to tell.
+    """
+
+    pid: int
+    file: str
+    mount: str
+    kind: str = ""
+    device: str = ""
+    answers: bool | None = None
+
+
 class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     """Who writes the logs, and the tree of the run's processes: parents before their children.
 
     `writers` keeps those that are gone, with the time when that was seen. `hidden`: how many processes might write the logs as
     well, but belong to a user whose files we may not see. No writer and nothing hidden proves that nobody writes. `orphans`:
     training processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes
-    that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `note`, `missing_right`:
-    one line each on what is missing, and the command that grants it.
+    that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `blocked_on`: for
+    what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
+    command that grants it. `changes`, in recordings alone: `processes` are those that changed, the others are as they were.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -144,6 +159,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     ended: tuple[Process, ...] = ()
     rendezvous: Rendezvous | None = None
     missing_right: str | None = None
+    blocked_on: tuple[BlockedOn, ...] = ()
+    changes: bool = False
 
 
 def exit_words(code: int) -> str:
