@@ -22,8 +22,6 @@ SILENT_S = 5.0
 """A probe beats each second. After this long without a line it is said to be silent."""
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed, and replaced once it is gone."""
-REAP_S = 0.1
-"""A killed probe is gone in milliseconds, or stuck in the kernel: then nobody waits for it."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 """glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty."""
@@ -34,7 +32,7 @@ Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
 
 
 _unreaped: list[subprocess.Popen[bytes]] = []
-"""Killed probes that were not gone at once: looked after later, for nobody waits for them."""
+"""Killed probes: looked after later. Until then they are zombies of ours, so that their pids are nobody else's."""
 
 
 class Feed(Protocol):
@@ -98,6 +96,8 @@ class ProbeFeed:
 
     def close(self) -> None:
         """Let go of the probe. It ends by itself when its pipe closes; the kill is for one that cannot see that."""
+        if self._closed:
+            return
         self._closed = True
         if self._process is not None:
             _kill(self._process)
@@ -192,10 +192,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        try:
-            process.wait(REAP_S)
-        except subprocess.TimeoutExpired:
-            _unreaped.append(process)
+        _unreaped.append(process)  # gone in milliseconds, or stuck in the kernel: either way nobody waits for it
     _unreaped[:] = [left for left in _unreaped if left.poll() is None]
 
 
