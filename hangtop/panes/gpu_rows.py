@@ -63,11 +63,14 @@ def gpu_rows(
     trouble: bool,
     ranks: Mapping[int, Collection[int]] | None = None,
     of_run: Collection[int] | None = None,
+    odd_ranks: Collection[int] = (),
 ) -> tuple[GpuRow, ...]:
-    """Odd GPUs first by gravity, then by index. While the run is well only a GPU that is in trouble itself is odd.
+    """Odd GPUs first by gravity, then those of odd ranks, then by index. While the run is well only a GPU that is in trouble itself
+    is odd.
 
     That none answers is no reason to stand out.
-    `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other.
+    `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other. `odd_ranks`: as they stand in
+    the table of ranks, so that a rank and its GPU stand on one line.
     """
     said = facts(node, now, of_run)
     some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
@@ -87,7 +90,9 @@ def gpu_rows(
         )
         for gpu in node.reading.gpus
     ]
-    return tuple(sorted(rows, key=lambda row: (place.get(row.gpu.index, len(said)), row.gpu.index)))
+    order = list(odd_ranks)
+    beside = {row.gpu.index: min((order.index(n) for n in row.ranks if n in order), default=len(order)) for row in rows}
+    return tuple(sorted(rows, key=lambda row: (place.get(row.gpu.index, len(said)), beside[row.gpu.index], row.gpu.index)))
 
 
 def hard(fact: GpuFact) -> bool:

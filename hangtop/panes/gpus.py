@@ -58,7 +58,15 @@ class GpusPane(Pane):
             table = node_table(means, width, height - 1 - len(notes))
             return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width), *table, *notes]
         host, node = next(iter(nodes.items()))
-        rows = gpu_rows(node, view.now, trouble=in_trouble(view), ranks=ranks_on(view, host), of_run=of_run(view.state, host))
+        culprits = tuple(one.rank for one in view.verdict.culprits if one.rank is not None) if view.verdict else ()
+        rows = gpu_rows(
+            node,
+            view.now,
+            trouble=in_trouble(view),
+            ranks=ranks_on(view, host),
+            of_run=of_run(view.state, host),
+            odd_ranks=culprits,
+        )
         return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
