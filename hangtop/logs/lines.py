@@ -33,6 +33,7 @@ _NAMES = re.compile(
 )
 
 
+_CLOCK = re.compile(rb"\d:\d\d:\d\d")
 _BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
 
 
@@ -153,6 +154,15 @@ class Lines:
         if line is None or (hit is not None and hit > span.start + _WINDOW):
             line = self._parsed[span.start] = self._parse(span, hit)
         return line
+
+    def stamp(self, span: Span) -> float | None:
+        """What the line's own clock says. Most lines have none, which shows in 1 microsecond; to parse a line takes 40."""
+        clocked = _CLOCK.search(self._data, span.start, min(span.end, span.start + HEAD)) is not None
+        if not clocked and span.row < span.start:
+            clocked = _CLOCK.search(self._data, span.row, span.row + HEAD) is not None
+        if not clocked and span.row == 0:
+            clocked = _CLOCK.search(self.block.head) is not None
+        return self.parse(span).stamp if clocked else None
 
     def _parse(self, span: Span, hit: int | None) -> Line:
         if hit is None or hit <= span.start + _WINDOW:

@@ -40,7 +40,7 @@ def _timed(lines: Lines, start: int, stop: int, read: int) -> tuple[tuple[int, f
         span: Span | None = lines.starting_from(middle)
         while span is not None and span.start < stop and read <= MOST_READ:
             read += 1
-            stamp = lines.parse(span).stamp
+            stamp = lines.stamp(span)
             if stamp is not None:
                 return (span.start, stamp), read
             span = lines.next(span)

@@ -66,22 +66,21 @@ class Blocks:
         yield from self._cut(self._utf8(data))
 
     def _cut(self, data: bytes) -> Iterator[Block]:
-        self._keep(data)
-        if self._limit - self._position > self._held:
-            return
-        buffer, begin = b"".join(self._rest), 0
-        while (end := self._limit - self._position + begin) <= len(buffer):
+        begin = 0
+        while (end := begin + self._limit - self._position - self._held) <= len(data):
             self._limit += BLOCK - self._limit % BLOCK
-            least = max(begin, end - LONGEST_CARRY)
-            cut = max(buffer.rfind(b"\n", least, end), buffer.rfind(b"\r", least, end)) + 1
+            cut = _line_end(data, max(begin, end - LONGEST_CARRY), end)
+            if not cut and self._held:  # the line began in an earlier chunk
+                data, begin, end = b"".join((*self._rest, data[begin:])), 0, end - begin + self._held
+                self._rest, self._held = [], 0
+                cut = _line_end(data, max(0, end - LONGEST_CARRY), end)
             if cut:
-                yield self._block(buffer, begin, cut, cut)
+                yield self._block(data, begin, cut, cut)
                 begin = cut
             elif end - begin >= LONGEST_CARRY:
-                yield self._block(buffer, begin, end, end - OVERLAP)
+                yield self._block(data, begin, end, end - OVERLAP)
                 begin = end - OVERLAP
-        self._rest, self._held = [], 0
-        self._keep(buffer[begin:])
+        self._keep(data[begin:])
 
     def _keep(self, data: bytes) -> None:
         if data:
@@ -93,22 +92,25 @@ class Blocks:
         if self._start:
             yield from self._cut(self._utf8(b"", last=True))
         buffer = b"".join(self._rest)
-        cut = max(buffer.rfind(b"\n"), buffer.rfind(b"\r")) + 1
+        cut = _line_end(buffer, 0, len(buffer))
         if cut:
-            yield self._block(buffer, 0, cut, cut)
             self._rest, self._held = [], 0
+            yield self._block(buffer, 0, cut, cut)
             self._keep(buffer[cut:])
-            self._shown_open = 0
         if self._held and self._shown_open != self._held:
             self._shown_open = self._held
             yield Block(buffer[cut:], self._offset, self._head, self._seen, open=True, encoding=self._encoding)
 
     def _block(self, buffer: bytes, begin: int, end: int, next_begin: int) -> Block:
-        block = Block(buffer[begin:end], self._offset, self._head, self._seen, encoding=self._encoding)
-        self._head = _head(block.data, self._head)
+        """All that is held, and `buffer[begin:end]`, in one copy: at a GB a second each further one would show."""
+        held, self._rest, self._held = (self._rest, self._held), [], 0
+        data = b"".join((*held[0], memoryview(buffer)[begin:end])) if held[1] else buffer[begin:end]
+        block = Block(data, self._offset, self._head, self._seen, encoding=self._encoding)
+        self._head = _head(data, self._head)
         self._seen = end - next_begin
-        self._offset = block.at(next_begin - begin)
-        self._position += next_begin - begin
+        done = held[1] + next_begin - begin
+        self._offset = block.at(done)
+        self._position += done
         self._shown_open = 0
         return block
 
@@ -124,6 +126,12 @@ class Blocks:
             if self._encoding != "utf-8":
                 self._decoder = codecs.getincrementaldecoder(self._encoding)("replace")
         return data if self._decoder is None else self._decoder.decode(data).encode("utf-8", "replace")
+
+
+def _line_end(data: bytes, begin: int, end: int) -> int:
+    """The byte after the last line end in `data[begin:end]`; 0 when there is none."""
+    newline = data.rfind(b"\n", begin, end)
+    return max(newline, data.rfind(b"\r", max(begin, newline), end)) + 1
 
 
 def _head(data: bytes, head: bytes) -> bytes:
