@@ -35,6 +35,7 @@ from hangtop.logs.stages import Marks
 from hangtop.logs.stamps import LogClock
 from hangtop.records.log import LogLine
 
+_JUMP = "num.loss_jump"
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 4_096  # one hit in so many bytes: then it pays to leave out literals that have no more to say
@@ -271,7 +272,9 @@ class Digest:
         for profile, stage in reader.stages:
             self._marks.saw(profile, stage, line, self._who(line), late=complete)
         if sighting.counts:
-            self._paces[kind].saw(sighting)
+            jump = self._paces[kind].saw(sighting)
+            if jump is not None and (signature := self._index.catalog.signatures.get(_JUMP)) is not None:
+                self._messages.saw(signature, line, {}, text=jump.text)
             for name, signature_id in _NOT_FINITE.items():
                 if not math.isfinite(sighting.metrics.get(name, 0.0)) and signature_id in self._index.catalog.signatures:
                     self._messages.saw(self._index.catalog.signatures[signature_id], line, {})

@@ -93,21 +93,21 @@ class Messages:
             self._follow(tally, line.writer, _TRACEBACK_LINES, lines, lines.next(span))
         return True
 
-    def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False) -> Tally:
+    def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
         """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
-        a new one: the older ones were survived."""
+        a new one: the older ones were survived. `text`: what it says, where that is not the line itself."""
         tally = self.tallies.get(signature.id)
         steps = self._steps()
+        text = text or clean_text(line.text)[:_SHOWN_CHARS]
         if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
             tally = self.tallies[signature.id] = Tally(
-                signature, line, clean_text(line.text)[:_SHOWN_CHARS], groups, line.offset, line.at, steps, handled=handled
+                signature, line, text, groups, line.offset, line.at, steps, handled=handled
             )
         elif line.offset > tally.last_offset:
             tally.count += 1
             tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
         elif line.offset == tally.first.offset:
-            tally.first, tally.text = line, clean_text(line.text)[:_SHOWN_CHARS]
-            tally.handled = handled
+            tally.first, tally.text, tally.handled = line, text, handled
         if len(tally.writers) < _KEPT_WRITERS:
             tally.writers.setdefault(line.writer, line.offset)
         return tally

@@ -6,6 +6,7 @@ from collections import deque
 from math import isfinite
 from statistics import quantiles
 
+from hangtop.logs.jumps import Jump, LossWatch
 from hangtop.logs.lines import Writer
 from hangtop.logs.progress import Sighting
 from hangtop.records.log import Pace
@@ -25,20 +26,22 @@ class PaceMeter:
         self._top: Sighting | None = None
         self._clock: dict[Writer, float] = {}
         self.steps = 0
+        self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, sighting: Sighting) -> None:
-        """Takes in one progress line; lines come in file order."""
+    def saw(self, sighting: Sighting) -> Jump | None:
+        """Takes in one progress line; lines come in file order. The jump of the loss, where one begins."""
         top, step = self._top, sighting.step
         if step is None:
-            self._remember(sighting)
-        elif top is None or top.step is None or step > top.step:
+            return self._remember(sighting)
+        if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
                 self._gap(top, sighting, step - top.step)
             self._top = sighting
-            self._remember(sighting)
-        elif step < top.step and sighting.writer == top.writer:
+            return self._remember(sighting)
+        if step < top.step and sighting.writer == top.writer:
             self._top = sighting  # a new epoch or a new attempt counts from its beginning
+        return None
 
     def pace(self) -> Pace:
         """The pace up to now; empty as long as nothing tells the time."""
@@ -62,10 +65,12 @@ class PaceMeter:
         self._gaps.append(gap / steps)
         self._longest = max(self._longest or 0.0, gap / steps)
 
-    def _remember(self, sighting: Sighting) -> None:
+    def _remember(self, sighting: Sighting) -> Jump | None:
         for name, values in self.history.items():
             if name in sighting.metrics:
                 values.append(sighting.metrics[name])
+        loss = sighting.metrics.get("loss")
+        return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
 
 
 def _between(before: Sighting, after: Sighting) -> float | None:

@@ -16,6 +16,9 @@ from hangtop.logs.scan import Hit
 FEW, FIRST = 64, 24
 """A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
 
+SPREAD = 96
+"""So many of the step lines of a small block are read, so that their numbers tell a course."""
+
 LARGE = 256 << 10
 FEW_IN_LARGE, FIRST_IN_LARGE = 8, 3
 """The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
@@ -50,6 +53,8 @@ def pick(hits: Sequence[Hit], left: Mapping[int, int], lines: Lines, index: Inde
     floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
     picked.update(_first(reversed(hits), storms, few))
     picked.update(_newest_of_each_writer(hits, lines, many - storms))
+    if size <= LARGE:
+        picked.update(_spread(hits, {number for number in many if index.is_progress[number]}, counts))
     counted = {number for number in many if index.signatures[number]}
     taken = Counter(number for number, start, _ in hits if start in picked) if counted else Counter()
     return Picked(
@@ -79,6 +84,13 @@ def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
                 if not left:
                     break
     return found
+
+
+def _spread(hits: Sequence[Hit], progress: set[int], counts: Mapping[int, int]) -> list[int]:
+    """Of the step lines in between so many, evenly: without them a loss that left its course would not be seen."""
+    most = max(progress, key=lambda number: counts[number], default=None)
+    places = [start for number, start, _ in hits if number == most]
+    return places[:: 1 + len(places) // SPREAD]
 
 
 def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) -> list[int]:

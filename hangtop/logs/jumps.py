@@ -1,0 +1,56 @@
+"""A loss that jumps: several times its usual value from one step to the next.
+
+Only a loss that is always above zero and calm is judged, as the cross-entropy of language modelling is. A policy loss crosses
+zero, and a reward or a KL may multiply in one step of a healthy run: of those nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from statistics import median
+
+from msgspec import Struct
+
+WINDOW, LEAST = 32, 8
+FACTOR = 3.0
+"""A jump is at least so many times the median of the window. Published spikes of pretraining reach 2 to 10 times (PaLM §5.1)."""
+RECORD = 2.5
+"""And so many times the largest loss in it: one that is noisy by nature, as with small batches, does not jump."""
+SMALL = 0.1
+"""A loss that is nearly zero multiplies easily."""
+
+
+class Jump(Struct, frozen=True):
+    """A loss that left its `usual` value at `step`; `None` where the line does not tell it."""
+
+    step: float | None
+    usual: float
+    loss: float
+
+    @property
+    def text(self) -> str:
+        where = "" if self.step is None else f"step {self.step:,.0f}: "
+        return f"{where}loss {self.loss:.4g}, {self.loss / self.usual:.1f} times the usual {self.usual:.4g}"
+
+
+class LossWatch:
+    """The losses of one run, step by step. While a jump lasts it is told once, and does not become usual."""
+
+    def __init__(self) -> None:
+        self._window: deque[float] = deque(maxlen=WINDOW)
+        self._high: deque[float] = deque(maxlen=LEAST)
+
+    def saw(self, step: float | None, loss: float) -> Jump | None:
+        """Takes in the next loss; the jump, where one begins."""
+        if len(self._window) < LEAST or min(self._window) < SMALL:
+            self._window.append(loss)
+            return None
+        usual = median(self._window)
+        if loss <= max(FACTOR * usual, RECORD * max(self._window)):
+            self._window.append(loss)
+            self._high.clear()
+            return None
+        self._high.append(loss)
+        if len(self._high) == LEAST:  # it stays up there: that is its new value
+            self._window, self._high = deque(self._high, maxlen=WINDOW), deque(maxlen=LEAST)
+        return Jump(step, usual, loss) if len(self._high) == 1 else None
