@@ -65,10 +65,9 @@ def gpu_rows(
     of_run: Collection[int] | None = None,
     odd_ranks: Collection[int] = (),
 ) -> tuple[GpuRow, ...]:
-    """Odd GPUs first by gravity, then those of odd ranks, then by index. While the run is well only a GPU that is in trouble itself
-    is odd.
+    """Odd GPUs first by gravity, then those of odd ranks, then by index.
 
-    That none answers is no reason to stand out.
+    While the run is well only a GPU that is in trouble itself is odd. That none answers is no reason to stand out.
     `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other. `odd_ranks`: as they stand in
     the table of ranks, so that a rank and its GPU stand on one line.
     """

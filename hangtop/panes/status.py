@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop import text
+from hangtop.feeds import Seekable
 from hangtop.panes.line import LineView, Row, between, dotted, width_of
 from hangtop.panes.rank_rows import world_of
 from hangtop.panes.view import View
@@ -26,10 +27,10 @@ def badge(view: View) -> Row:
     return ((f"{look.sign} {look.word}", f"{look.role} bold"), (f"  {tail}" if verdict.silence_s is not None else "", "muted"))
 
 
-def status_row(view: View, width: int) -> Row:
-    """The badge and the log's name stay whatever the width."""
+def status_row(view: View, width: int, brand: str = "hangtop") -> Row:
+    """The badge and the log's name stay whatever the width. `brand`: hangtop's name, or where a replay stands."""
     right = (*badge(view), (" ", ""))
-    parts = _parts(view)
+    parts = {"brand": ((brand, "muted"),), **_parts(view)}
     left = _left(view, parts)
     for name in DROPPED:
         if width_of(left) + width_of(right) < width:
@@ -40,7 +41,7 @@ def status_row(view: View, width: int) -> Row:
 
 
 def _left(view: View, parts: dict[str, Row]) -> Row:
-    brand = (("hangtop  ", "muted"),) if "brand" in parts else ()
+    brand: Row = (*parts["brand"], ("  ", "")) if "brand" in parts else ()
     facts = dotted(part for name, part in parts.items() if name != "brand")
     return ((" ", ""), *brand, (view.title, "ink bold"), ("   ", ""), *facts)
 
@@ -49,8 +50,8 @@ def _parts(view: View) -> dict[str, Row]:
     """What the line can say, in the order on screen, by the name that decides when it goes."""
     log = view.state.log
     if log is None:
-        return {"brand": (("hangtop", "muted"),)}
-    parts: dict[str, Row] = {"brand": (("hangtop", "muted"),)}
+        return {}
+    parts: dict[str, Row] = {}
     if log.framework:
         parts["framework"] = ((log.framework, "muted"),)
     hosts = {rank.host for rank in view.ranks if rank.host}
@@ -76,7 +77,14 @@ def _parts(view: View) -> dict[str, Row]:
 
 class StatusLine(LineView):
     def show(self, view: View) -> None:
-        self.paint((status_row(view, self.size.width),))
+        replay = self.hangtop.replay
+        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else "hangtop"),))
+
+
+def place_in(replay: Seekable) -> str:
+    """`replay 1:10 of 4:25, paused`."""
+    first, last = replay.span
+    return f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{', paused' if replay.paused else ''}"
 
 
 def terminal_title(view: View) -> str:
