@@ -19,6 +19,9 @@ from hangtop.records.reading import Reading
 SETTLED_SOURCES = ("log", "procs")
 """What a verdict needs to have looked once before it is worth anything."""
 
+FIRST_LOOK_S = 20.0
+"""So long the first look at the processes may take."""
+
 REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
 
@@ -84,11 +87,18 @@ def _told_once(state: RunState, name: str) -> bool:
 
 
 async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = False) -> RunState:
-    """The state once the processes of the run are known, or after waiting long enough. `gpus`: and what they hold on GPUs."""
+    """The state once the processes of the run are known, or after waiting long enough. `gpus`: and what they hold on GPUs.
+
+    `patience_s` counts from the first look at the processes: on a busy machine, or beside a stuck one, that alone may take long.
+    """
     state = RunState()
-    started = asyncio.get_running_loop().time()
+    loop = asyncio.get_running_loop()
+    until = loop.time() + FIRST_LOOK_S
+    looked = False
     async for state in states(feed, 0.1):
+        if state.procs is not None and not looked:
+            looked, until = True, loop.time() + patience_s
         known = state.procs is not None and state.procs.processes and (not gpus or _told_once(state, "gpu"))
-        if known or asyncio.get_running_loop().time() - started > patience_s:
+        if known or loop.time() > until:
             break
     return state

@@ -10,24 +10,20 @@ from itertools import groupby
 
 from hangtop.actions.signals import Aim
 from hangtop.actions.steps import Halt, step
-from hangtop.actions.survivors import name_of, prove, started_since
+from hangtop.actions.survivors import look_before, name_of, prove
 from hangtop.records.plan import Plan, Step
-from hangtop.sources.inuse import files_of
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.proc.writers import ancestors
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05
-SHARED = "/dev/shm"
 
 
 def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
     """Signal the targets of the plan, and nothing else. Gives whether all of them, and nothing like them, are gone."""
     table.refresh(tuple(table.stats))
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
-    late = started_since(plan, table)
-    segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
+    known = look_before(plan, table)
     aims: list[Aim] = []
     for target in plan.targets:
         try:
@@ -37,7 +33,7 @@ def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bo
     try:
         for _, wave in groupby(sorted(aims, key=_wave), key=_wave):
             yield from _end_wave(list(wave), plan.grace_s, halt)
-        return (yield from prove(plan, late, segments, table))
+        return (yield from prove(plan, known, table))
     finally:
         for aim in aims:
             aim.release()

@@ -6,13 +6,15 @@ import contextlib
 import os
 import pwd
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.actions.steps import step
 from hangtop.records.plan import Plan, Step, Target
-from hangtop.sources.inuse import Holds, look
+from hangtop.sources.inuse import Holds, files_of, look
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.rendezvous import LISTEN, read_connections
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
@@ -23,33 +25,48 @@ LOOK_EVERY_S = 0.05
 RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to start what it lost."""
 PORT_WAIT_S = 3.0
+SHARED = "/dev/shm"
+SHOWN = 90
+"""So many characters of a command tell which it is."""
 TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
 """Ray writes what a process does over its command line, and Python's helpers have the same one everywhere: in other runs too."""
 
 
-def prove(plan: Plan, late: Mapping[Identity, str], segments: Iterable[str], table: ProcessTable) -> Generator[Step, None, bool]:
-    """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone.
+class Known(Struct, frozen=True):
+    """What was there before the first signal. `late`: what the targets started after the plan was made, and its command.
 
-    `late`: what was started after the plan was made. `segments`: files of shared memory that the targets held.
+    `segments`: files of shared memory that the targets held.
     """
+
+    before: frozenset[Identity]
+    late: dict[Identity, str]
+    segments: frozenset[str]
+
+
+def prove(plan: Plan, known: Known, table: ProcessTable) -> Generator[Step, None, bool]:
+    """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone."""
     table.refresh(tuple(table.stats))
     survivors = 0
     for target in (*plan.targets, *plan.beyond):
         survivors += yield from _survived(target, table)
-    anew = _await_restarted(plan, table)
+    anew = _await_restarted(plan, known, table)
     yield from _unreaped(plan, table)
     for stat, command in anew:
         parent = table.stats.get(stat.ppid)
         who = f"pid {stat.ppid} ({parent.name})" if parent is not None and stat.ppid > 1 else "a supervisor"
-        yield step("survived", f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first ({command})")
-    younger = [(identity, command) for identity, command in late.items() if _stat_of(identity, table) is not None]
+        yield step(
+            "survived", f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first ({command[:SHOWN]})"
+        )
+    younger = [(identity, command) for identity, command in known.late.items() if _stat_of(identity, table) is not None]
     for identity, command in younger:
-        yield step("survived", f"pid {identity.pid} was started after the plan was made, so it is not touched ({command})")
+        yield step(
+            "survived", f"pid {identity.pid} was started after the plan was made, so it is not touched ({command[:SHOWN]})"
+        )
     ports = yield from _prove_ports(plan.ports)
     if not survivors and not anew and not younger:
         number = len(plan.targets)
         yield step("proof", "the process of the plan is gone" if number == 1 else f"all {number} processes of the plan are gone")
-    yield from _prove_shared(segments, table)
+    yield from _prove_shared(known.segments, table)
     return ports and not survivors and not anew and not younger
 
 
@@ -58,7 +75,13 @@ def name_of(target: Target) -> str:
     return f"rank {target.rank}" if target.rank is not None else target.role if target.role != "other" else target.command[:40]
 
 
-def started_since(plan: Plan, table: ProcessTable) -> dict[Identity, str]:
+def look_before(plan: Plan, table: ProcessTable) -> Known:
+    """To be asked before the first signal."""
+    segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
+    return Known(frozenset(stat.identity for stat in table.stats.values()), _started_since(plan, table), segments)
+
+
+def _started_since(plan: Plan, table: ProcessTable) -> dict[Identity, str]:
     """What the targets have started since the plan was made: it was not shown, so it is named and left alone."""
     known = {Identity(target.pid, target.start_ticks) for target in plan.targets}
     spared = {target.pid for target in plan.targets}
@@ -165,21 +188,21 @@ def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
     return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
 
 
-def _await_restarted(plan: Plan, table: ProcessTable) -> list[tuple[Stat, str]]:
+def _await_restarted(plan: Plan, known: Known, table: ProcessTable) -> list[tuple[Stat, str]]:
     """Those that are started anew within a moment; at once when there is one."""
     until = time.monotonic() + RESTARTED_WITHIN_S
     while True:
         table.refresh(tuple(table.stats))
-        if (found := list(_restarted(plan, table))) or time.monotonic() > until:
+        if (found := list(_restarted(plan, known, table))) or time.monotonic() > until:
             return found
         time.sleep(LOOK_EVERY_S)
 
 
-def _restarted(plan: Plan, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
-    """Processes that run a command of the plan and are younger than all of it."""
+def _restarted(plan: Plan, known: Known, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
+    """Processes that run a command of the plan and were not there before: a second run of the same command was."""
     wanted = {target.command for target in plan.targets if not _common(target.command)}
-    newest = max((target.start_ticks for target in plan.targets), default=0)
-    younger = [stat for stat in table.stats.values() if stat.start_ticks > newest and not stat.kernel and stat.state not in "ZX"]
+    there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
+    younger = [stat for stat in there if stat.identity not in known.before]
     commands = _commands(table, younger)
     for stat in younger:
         command = commands.get(stat.pid)

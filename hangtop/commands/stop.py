@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import TextIO
 
 from hangtop.actions import stop
-from hangtop.actions.perform import myself, perform
+from hangtop.actions.perform import Performance, myself, perform
 from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import processes_of
 
+TOO_LONG = "the look at the processes of this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more"
 WIDE = 10_000
 """Scripts want whole lines."""
 
 
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
-    plan = stop.plan(asyncio.run(processes_of(feed, gpus=True)), myself(), rank)
+    state = asyncio.run(processes_of(feed, gpus=True))
+    plan = stop.plan(state, myself(), rank) if state.procs is not None else Refusal(TOO_LONG)
     return show(plan, "stop", yes=yes, out=out)
 
 
@@ -40,11 +43,20 @@ def lines(plan: Plan) -> list[str]:
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:
-    kinds = set()
-    async for step in perform(plan):
+    kinds, work = set(), perform(plan)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
+    async for step in work:
         kinds.add(step.kind)
         _say(step, out)
     return 1 if kinds & {"survived", "failed"} else 0
+
+
+def _break_off(work: Performance, out: TextIO) -> None:
+    """The first Ctrl-C; the second leaves the performer to itself."""
+    work.break_off()
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+    out.write("breaking off: no further step is begun\n")
+    out.flush()
 
 
 def _say(step: Step, out: TextIO) -> None:

@@ -95,7 +95,7 @@ def _without_pidfd_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     monkeypatch.setattr(ending, "KILL_WAIT_S", 0.0)
     monkeypatch.setattr(ending, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(ending, "files_of", lambda *_: frozenset())  # these pids are none of the machine
+    monkeypatch.setattr(survivors, "files_of", lambda *_: frozenset())  # these pids are none of the machine
     monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 0.0)
 
 
