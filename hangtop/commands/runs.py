@@ -14,7 +14,7 @@ from hangtop import clock
 from hangtop.feeds import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.spec import WatchSpec
-from hangtop.text import duration, size
+from hangtop.text import duration, size, some
 
 PATIENCE_S = 5.0
 NONE_FOUND = "no training run writes a log on this machine; name one: hangtop --log train.log, or see hangtop demo"
@@ -55,7 +55,7 @@ def listing(candidates: Sequence[RunCandidate], now: float) -> list[str]:
     lines = []
     for number, run in enumerate(candidates, 1):
         quiet = "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}"
-        ranks = f"{run.ranks} ranks" if run.ranks else ""
+        ranks = some(run.ranks, "rank") if run.ranks else ""
         command = f"{run.command} via {run.via}" if run.via else run.command
         lines.append(
             f"{number:>3}  {run.log:<{width}}  {run.framework:<10} {ranks:<9} {size(run.log_bytes):>7}  {quiet:<12} {command}"

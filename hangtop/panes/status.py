@@ -9,7 +9,7 @@ from hangtop.panes.rank_rows import world_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 
-DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "step")
+DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
 """What goes when it is narrow, first to last."""
 
 
@@ -27,10 +27,11 @@ def badge(view: View) -> Row:
     return ((f"{look.sign} {look.word}", f"{look.role} bold"), (f"  {tail}" if verdict.silence_s is not None else "", "muted"))
 
 
-def status_row(view: View, width: int, brand: str = "hangtop") -> Row:
-    """The badge and the log's name stay whatever the width. `brand`: hangtop's name, or where a replay stands."""
+def status_row(view: View, width: int, replay: str = "") -> Row:
+    """The badge and the log's name stay whatever the width. `replay`: where a replay stands, in place of hangtop's name."""
     right = (*badge(view), (" ", ""))
-    parts = {"brand": ((brand, "muted"),), **_parts(view)}
+    parts: dict[str, Row] = {"replay": ((replay, "accent"),)} if replay else {"brand": (("hangtop", "muted"),)}
+    parts |= _parts(view)
     left = _left(view, parts)
     for name in DROPPED:
         if width_of(left) + width_of(right) < width:
@@ -41,9 +42,10 @@ def status_row(view: View, width: int, brand: str = "hangtop") -> Row:
 
 
 def _left(view: View, parts: dict[str, Row]) -> Row:
-    brand: Row = (*parts["brand"], ("  ", "")) if "brand" in parts else ()
-    facts = dotted(part for name, part in parts.items() if name != "brand")
-    return ((" ", ""), *brand, (view.title, "ink bold"), ("   ", ""), *facts)
+    brand = parts.get("brand") or parts.get("replay")
+    front: Row = (*brand, ("  ", "")) if brand else ()
+    facts = dotted(part for name, part in parts.items() if name not in ("brand", "replay"))
+    return ((" ", ""), *front, (view.title, "ink bold"), ("   ", ""), *facts)
 
 
 def _parts(view: View) -> dict[str, Row]:
@@ -78,7 +80,7 @@ def _parts(view: View) -> dict[str, Row]:
 class StatusLine(LineView):
     def show(self, view: View) -> None:
         replay = self.hangtop.replay
-        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else "hangtop"),))
+        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
 
 
 def place_in(replay: Seekable) -> str:
