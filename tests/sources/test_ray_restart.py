@@ -1,0 +1,205 @@
+"""Stop and restart one Ray session of two on a machine, and recover a hung run, on real clusters.
+
+Slow: starting Ray takes 10 to 60 s here. Runs where Ray is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hangtop.actions import ray as ray_action
+from hangtop.actions.performer import perform
+from hangtop.actions.stop import Myself
+from hangtop.model import RunState, fold
+from hangtop.records.ask import RayAsk
+from hangtop.records.plan import Plan, Refusal
+from hangtop.records.raysession import RaySession
+from hangtop.records.reading import Reading
+from hangtop.sources.processes import open_table
+from hangtop.sources.ray import RaySource
+from hangtop.spec import WatchSpec
+from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
+
+pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.timeout(900)]
+
+ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
+NAMESAKE = "import time; print(flush=True); time.sleep(600)"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@contextmanager
+def namesake(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A program of the person's own that `ray stop` would end for its name."""
+    script = folder / "my_monitor.py"
+    script.write_text(NAMESAKE)
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+        process.stdout.close()
+
+
+def described(ray: RealRay) -> tuple[RunState, RaySession]:
+    """The state as the source tells it, and the session of this cluster in full."""
+    source = RaySource(WatchSpec(ray=ray.gcs_address))
+    state = RunState()
+    try:
+        for _ in range(3):
+            for value in source.read(time.time()):
+                state = fold(state, Reading("ray", os.uname().nodename, time.time(), value))
+            time.sleep(1.0)
+        name = ray_action.session_of(state, ME)
+        assert isinstance(name, str), name
+        (told,) = source.answer(RayAsk(1, name), time.time())
+        assert isinstance(told, RaySession)
+        return state, told
+    finally:
+        source.close()
+
+
+def test_one_of_two_clusters_is_restarted_and_all_else_lives_on(tmp_path: Path) -> None:
+    with real_ray() as other, real_ray('--resources={"my tape": 2}') as ray, namesake(tmp_path) as foreign:
+        bystander = other.run("fleet.py", "2", "1", until="FLEET HANGS")
+        driver = ray.run("fleet.py", "3", "1", until="FLEET HANGS")
+        theirs = {pid for pid in other.pids() if pid not in ray.pids()}
+        state, told = described(ray)
+
+        assert {one.pid for one in told.processes if one.kind == "driver"} == {driver.pid}
+        assert {one.pid for one in told.processes}.isdisjoint({*theirs, foreign.pid, os.getpid()})
+        refused = ray_action.plain_stop_refused(told, ME)
+        assert isinstance(refused, Refusal)
+        assert f"pid {foreign.pid} (for 'monitor.py' in it)" in refused.why or "and " in refused.why
+        assert foreign.pid in {match.pid for match in told.matches}
+
+        made = ray_action.restarted(state, told, ME)
+        assert isinstance(made, Plan), made
+        assert [target.wave for target in made.targets] == sorted(target.wave for target in made.targets)
+        assert (made.targets[0].pid, made.targets[-1].role) == (driver.pid, "gcs server")
+        steps = list(perform(made, open_table()))
+        said = "\n".join(f"{step.kind}: {step.text}" for step in steps)
+
+        assert not [step for step in steps if step.kind in ("failed", "survived")], said
+        assert steps[-1].kind == "proof", said
+        assert "2 my tape" in steps[-1].text
+        assert {step.pid for step in steps if step.kind == "doing" and step.pid} <= {target.pid for target in made.targets}
+        assert driver.wait(10) is not None
+        assert not Path(told.folder or "").exists()
+        after = ray.pid_of("gcs_server")
+        assert after not in {one.pid for one in told.processes}
+        assert {pid for pid in theirs if Path(f"/proc/{pid}").exists()} >= {bystander.pid, other.pid_of("gcs_server")}
+        assert bystander.poll() is None
+        assert foreign.poll() is None
+        ray.run("fleet.py", "2", "1", until="FLEET HANGS")
+
+
+def test_the_token_is_needed_kept_for_us_alone_and_told_to_nobody(tmp_path: Path) -> None:
+    secret = "b" * 64
+    with real_ray(token=secret) as ray:
+        old = ray.pid_of("gcs_server")
+        command = [sys.executable, "-m", "hangtop", "ray", "restart", "--session", ray.gcs_address]
+        dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=120, check=False)
+        assert dry.returncode == 0, dry.stdout
+        assert "nothing was done" in dry.stdout
+        assert ray.pid_of("gcs_server") == old
+        done = subprocess.run([*command, "--yes"], capture_output=True, text=True, timeout=600, check=False)
+        assert done.returncode == 0, done.stdout
+        assert "gcs_healthz 200" in done.stdout
+        assert ray.pid_of("gcs_server") != old
+        state = tmp_path / "state" / "hangtop"
+        assert secret not in dry.stdout + done.stdout + done.stderr + (state / "actions.log").read_text()
+        kept = [path for path in (state / "runs").iterdir() if secret in path.read_text()]
+        assert kept
+        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+        described_again, told = described(ray)
+        assert secret not in repr(told) + msgspec.json.encode(told).decode() + repr(described_again)
+
+
+def test_a_session_of_ray_init_is_left_to_its_driver() -> None:
+    with local_run() as (ray, driver):
+        source = RaySource(WatchSpec())
+        try:
+            source.read(time.time())
+            list(source.read(time.time()))
+            found = [d.session for d in source._here.daemons if d.kind == "raylet" and d.pid in ray.pids()]
+            (told,) = source.answer(RayAsk(1, found[0]), time.time())
+        finally:
+            source.close()
+        assert isinstance(told, RaySession)
+        assert told.holder == driver.pid
+        refused = ray_action.restarted(RunState(), told, ME)
+        assert isinstance(refused, Refusal)
+        assert "ray.init()" in refused.why
+        assert isinstance(ray_action.stopped(RunState(), told, ME), Plan)
+
+
+@contextmanager
+def local_run() -> Iterator[tuple[RealRay, subprocess.Popen[bytes]]]:
+    """A driver that starts its own Ray."""
+    ray = RealRay()
+    code = (
+        f"import ray, time; ray.init(_temp_dir={str(ray.folder / 'r')!r}, num_cpus=1); print('UP', flush=True); time.sleep(600)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=ray.environ, cwd=ray.folder, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    try:
+        assert b"UP" in process.stdout.readline()
+        yield ray, process
+    finally:
+        ray.close()
+        process.wait(10)
+        process.stdout.close()
+
+
+def test_a_hung_run_on_ray_is_recovered_in_one_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hangs at its third step; after the recovery a new attempt is in training on a new Ray. The seconds are printed."""
+    with real_ray() as ray:
+        log, flag = ray.folder / "train.log", ray.folder / "flag"
+        argv = [sys.executable, str(PROGRAMS / "verl_like.py"), str(flag), "4", "2"]
+        environ = ray.environ | {"RAY_ADDRESS": ray.gcs_address}
+        with log.open("wb") as output:
+            run = subprocess.Popen(argv, stdout=output, stderr=output, cwd=ray.folder, env=environ, start_new_session=True)
+        ray._started.append(run)
+        wait_for(lambda: b"step:2 " in log.read_bytes(), 120)
+        time.sleep(6.0)
+        old = ray.pid_of("gcs_server")
+        began = time.monotonic()
+        command = [sys.executable, "-m", "hangtop", "recover", "--log", str(log), "--stall", "20", "--yes"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=800, cwd=tmp_path, check=False)
+        took_s = time.monotonic() - began
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+        with capsys.disabled():
+            print(f"\nfull recovery of a hung run: {took_s:.1f} s\n{_timeline(tmp_path)}")
+        assert run.wait(5) is not None
+        assert ray.pid_of("gcs_server") != old
+        assert "it has passed stage" in done.stdout
+        assert list(tmp_path.glob("hangtop-*.tar.gz"))
+        assert "WorkerDict" in next(tmp_path.glob("hangtop-*-stacks.txt")).read_text() or "hang" in done.stdout
+        wait_for(lambda: log.read_bytes().count(b"step:3 ") == 1, 60)
+
+
+def _timeline(folder: Path) -> str:
+    lines = [json.loads(line) for line in (folder / "state" / "hangtop" / "actions.log").read_text().splitlines()]
+    first = lines[0]["at"]
+    return "\n".join(f"{one['at'] - first:7.1f}  {one['kind']:<9} {one['text'][:110]}" for one in lines if not one.get("pid"))
