@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pyte
 import pytest
-from test_terminal import Terminal
+from test_terminal import Terminal, quits_at_once
 
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import PATIENCE_S
 
 SIZE = (120, 40)
-NO_DEADLINE_S = 2.0
-"""Shorter than any deadline of a source (3 s): whoever waits for the driver takes longer. How long it takes is for the bench."""
 
 
 class Screen:
@@ -45,13 +43,6 @@ def hangtop_on(driver: StandInDriver, folder: Path) -> Terminal:
     environment = {name: value for name, value in driver.environment.items() if name in own}
     command = (sys.executable, "-m", "hangtop", "--log", str(log), "--sources", "log,procs,gpu")
     return Terminal(*command, size=SIZE, **environment)
-
-
-def quits_at_once(terminal: Terminal) -> None:
-    terminal.press(b"q")
-    took_s = terminal.wait_gone(PATIENCE_S)
-    assert took_s is not None, "q did not end it"
-    assert took_s < NO_DEADLINE_S, f"q took {took_s:.2f} s"
 
 
 @pytest.mark.parametrize(

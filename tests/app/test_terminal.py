@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+PROMPT_S = 0.3
+"""The promise: `q` gives the prompt back within this time, whatever is stuck."""
 
 
 class Terminal:
@@ -73,6 +75,27 @@ class Terminal:
         return None
 
 
+def quits_at_once(terminal: Terminal, patience_s: float = 60) -> None:
+    """From the key to the prompt, less the time for which the machine had no core for hangtop or for us: a busy machine is no
+    fault of hangtop's, but a wait for a driver, a probe or a disk is, and it shows."""
+    pid = terminal.process.pid
+    began, waited_s = time.monotonic(), no_core_s(pid) + no_core_s(os.getpid())
+    terminal.press(b"q")
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        assert time.monotonic() - began < patience_s, "q did not end it"
+        terminal.read(0.005)
+    took_s, waited_s = time.monotonic() - began, no_core_s(pid) + no_core_s(os.getpid()) - waited_s
+    assert took_s - waited_s < PROMPT_S, f"q took {took_s:.2f} s, of them {waited_s:.2f} s without a core"
+
+
+def no_core_s(pid: int) -> float:
+    """How long its main thread has been ready to run, and had no core (proc(5), schedstat; also of a zombie)."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
 def play(recording: str, *options: str) -> tuple[str, ...]:
     return (sys.executable, str(HERE / "play_in_terminal.py"), recording, *options)
 
@@ -121,9 +144,8 @@ def test_q_leaves_at_once_when_the_probe_is_stopped_or_killed(tmp_path, hurt):
         for probe in probes:
             os.kill(probe, hurt)
         terminal.read(1.0)
-        terminal.press(b"q")
-        took = terminal.wait_gone(20)
-        assert took is not None
+        quits_at_once(terminal)
+        terminal.read(0.1)
         assert b"\x1b[?1049l" in terminal.output
     for probe in probes:
         assert gone_within(probe, 10)
