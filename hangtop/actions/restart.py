@@ -23,7 +23,7 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
     """The process that a person started; `None` when none of the run lives; a refusal when that is not one."""
     living = [process for process in procs.processes if process.state not in "ZX"] if procs is not None else []
     members = {process.pid for process in living if RUNNER not in process.command}
-    tops = [process for process in living if process.pid in members and process.ppid not in members and process.role not in BELOW]
+    tops = [one for one in living if one.pid in members and one.ppid not in members and not _is_below(one)]
     if len(tops) > 1:
         pids = ", ".join(str(process.pid) for process in tops[:8])
         return Refusal(f"the run has {len(tops)} processes of its own start ({pids}): start it again with its launcher")
@@ -33,6 +33,11 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
 def may_live(state: RunState) -> bool:
     """Whether a process of the run lives, or none has been looked for yet."""
     return state.procs is None or any(process.state not in "ZX" for process in state.procs.processes)
+
+
+def _is_below(process: Process) -> bool:
+    """Whether nobody starts such a one by hand. An actor that was given a rank is a rank, and still Ray started it."""
+    return process.role in BELOW or process.command.startswith("ray::")
 
 
 def launch_ask(state: RunState, number: int) -> LaunchAsk:
