@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from operator import itemgetter
@@ -164,8 +164,10 @@ class Digest:
         for messages in (self._messages, *self._asides.values()):
             messages.resume(lines, lines.first())
         hits, left = self._hits(lines)
+        counts = Counter(map(itemgetter(0), hits))
         said = self._said()
-        picked = pick([hit for hit in hits if hit[0] not in said], left, lines, self._index, self._free.is_open)
+        news = [hit for hit in hits if hit[0] not in said] if counts.keys() & said else hits
+        picked = pick(news, left, lines, self._index, self._free.is_open)
         done = -1
         for index in picked.at:
             if index >= done:
@@ -173,7 +175,7 @@ class Digest:
                 self._line(lines, span, index)
                 done = span.end
         said = self._said()
-        if sum(number in said for number, _, _ in hits) > len(block.data) // _CROWD:
+        if sum(counts[number] for number in counts.keys() & said) > len(block.data) // _CROWD:
             self._left_out |= said
         self._floods.learn(picked.floods)
         self._messages.skipped(picked.skipped, self._index.signatures)
@@ -272,7 +274,7 @@ class Digest:
         for profile, stage in reader.stages:
             self._marks.saw(profile, stage, line, self._who(line), late=complete)
         if sighting.counts:
-            jump = self._paces[kind].saw(sighting)
+            jump = self._paces[kind].saw(sighting, late=bool(line.prefix.repeated))
             if jump is not None and (signature := self._index.catalog.signatures.get(_JUMP)) is not None:
                 self._messages.saw(signature, line, {}, text=jump.text)
             for name, signature_id in _NOT_FINITE.items():
@@ -289,7 +291,9 @@ class Digest:
         return writer
 
     def _steps(self) -> int:
-        return max((meter.steps for meter in self._paces.values()), default=0)
+        """Lines that prove that the run goes on. One line is one proof, whatever it leaps over: in a driver's log of Ray the last
+        lines of workers come after the traceback that ended the run, those that stand for many last of all."""
+        return max((meter.lines for meter in self._paces.values()), default=0)
 
     def _writer_facts(self) -> Iterator[WriterFacts]:
         for name, writer in self._writers.items():

@@ -18,25 +18,32 @@ _SHOWN = ("loss", "grad_norm", "reward")
 
 
 class PaceMeter:
-    """The pace of one kind of progress line. With many writers, the one that is furthest sets it."""
+    """The pace of one kind of progress line. With many writers, the one that is furthest sets it.
+
+    `lines`: how many told a further step than all before, however many steps they leapt over.
+    """
 
     def __init__(self) -> None:
         self._gaps: deque[float] = deque(maxlen=_GAPS)
         self._longest: float | None = None
         self._top: Sighting | None = None
         self._clock: dict[Writer, float] = {}
-        self.steps = 0
+        self.steps = self.lines = 0
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, sighting: Sighting) -> Jump | None:
-        """Takes in one progress line; lines come in file order. The jump of the loss, where one begins."""
+    def saw(self, sighting: Sighting, *, late: bool = False) -> Jump | None:
+        """Takes in one progress line; lines come in file order. The jump of the loss, where one begins.
+
+        `late`: it was held back, and may tell of what was before the lines above it.
+        """
         top, step = self._top, sighting.step
         if step is None:
             return self._remember(sighting)
         if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
                 self._gap(top, sighting, step - top.step)
+                self.lines += not late
             self._top = sighting
             return self._remember(sighting)
         if step < top.step and sighting.writer == top.writer:

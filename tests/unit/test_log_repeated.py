@@ -29,3 +29,30 @@ def test_a_repeated_line_moves_the_run_on_but_no_rank():
     assert {rank.rank: rank.step for rank in after.ranks} == {0: 3, 1: 3}
     lines = {rank.rank: rank.lines for rank in before.ranks}
     assert {rank.rank: rank.lines for rank in after.ranks} == {0: lines[0], 1: lines[1] + 1}, "a sign of life all the same"
+
+
+DRIVER_DIED = (
+    "(WorkerDict pid=101) step 1/12 loss=0.5\n"
+    "Traceback (most recent call last):\n"
+    '  File "/home/user/ray_train.py", line 31, in <module>\n'
+    "    print(ray.get(runner.run.remote()))\n"
+    "ray.exceptions.RayTaskError(ValueError): ray::WorkerDict.run() (pid=101, ip=192.0.2.2)\n"
+    '  File "/home/user/ray_train.py", line 18, in run\n'
+    "    raise ValueError('bad trajectory length 0')\n"
+    "ValueError: bad trajectory length 0\n"
+)
+
+
+def severities(log: str) -> set[str]:
+    return {finding.severity for finding in said(log).findings}
+
+
+def test_the_lines_of_workers_that_come_after_the_drivers_end_do_not_prove_that_it_was_survived():
+    late = "(WorkerDict pid=102) step 0/12 loss=0.5\n(WorkerDict pid=101) step 10/12 loss=0.5 [repeated 15x across cluster]\n"
+    assert severities(DRIVER_DIED + late) == {"fatal"}
+    assert severities(DRIVER_DIED + late + "(WorkerDict pid=102) step 11/12 loss=0.5\n") == {"fatal"}
+
+
+def test_steps_one_by_one_after_an_error_prove_that_it_was_survived():
+    goes_on = "".join(f"(WorkerDict pid=101) step {step}/12 loss=0.5\n" for step in (2, 3, 4))
+    assert severities(DRIVER_DIED + goes_on) == {"hint"}
