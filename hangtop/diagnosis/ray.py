@@ -51,7 +51,7 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     Where the driver writes the log, only actors of its job count: a cluster may serve others too. `ended`: those it lived in.
     """
     known = [cluster for reading in state.ray.values() for cluster in reading.clusters]
-    live = [cluster for cluster in known if (cluster.ended_at is not None) == ended]
+    live = [cluster for cluster in known if (cluster.ended_at is not None) == ended and not _came_later(cluster, state)]
     log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
     procs = state.procs
     writers = {one.pid for one in procs.writers} if procs else set()
@@ -60,6 +60,13 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     if linked:
         return tuple(linked)
     return tuple(live) if uses_ray(state) and len(live) == 1 else ()
+
+
+def _came_later(cluster: RayCluster, state: RunState) -> bool:
+    """It was started when the run had spoken its last word: nobody writes the log any more. Its pids may have been reused."""
+    if state.log is None or state.log.last_output_at is None or state.procs is None or state.procs.writers:
+        return False
+    return bool(cluster.parts) and min(part.started_at for part in cluster.parts) > state.log.last_output_at
 
 
 def uses_ray(state: RunState) -> bool:

@@ -9,7 +9,7 @@ from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.panes.view import View
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.spec import WatchSpec
@@ -60,3 +60,10 @@ def test_the_run_s_cluster_is_still_shown_when_it_has_ended():
     ended = replace(OWN, ended_at=NOW - 5)
     assert clusters_shown(view(ended, FOREIGN, pids=(100,))) == (ended,)
     assert clusters_shown(view(replace(FOREIGN, ended_at=NOW - 5), pids=(100,))) == ()
+
+
+def test_a_cluster_that_was_started_after_the_last_word_of_a_log_that_nobody_writes_is_not_of_its_run():
+    later = replace(OWN, parts=(RayPart("raylet", 7, NOW + 60),))
+    sooner = replace(OWN, parts=(RayPart("raylet", 7, NOW - 60),))
+    assert clusters_shown(view(sooner, framework="verl")) == (sooner,)
+    assert clusters_shown(view(later, framework="verl")) == ()
