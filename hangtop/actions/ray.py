@@ -26,6 +26,7 @@ WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon":
 """A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to go well."""
 GRACE_S = 10.0
 FOLDER = "Ray session"
+FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence first, --keep-logs leaves it"
 
 
 def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
@@ -193,7 +194,7 @@ def _warnings(state: RunState, told: RaySession, me: Myself) -> Iterator[str]:
     for driver in (driver for cluster in _clusters(state, told) for driver in cluster.drivers if not driver.local):
         yield f"job {driver.job} is driven from node {driver.node[:8]}, and ends too: {driver.command[:80]}"
     if any(removal.kind == FOLDER for removal in told.removals):
-        yield "the session's folder goes with its logs: b bundles the evidence first"
+        yield FOLDER_GOES
 
 
 def _joins(state: RunState, told: RaySession) -> Iterator[str]:

@@ -47,7 +47,7 @@ def plan(
         errands=tuple(_errands(spec, place)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
         spared=_spared(run, below, targets),
-        warnings=(*run.warnings, *why, *(below.warnings if below is not None else ())),
+        warnings=(*run.warnings, *why, *(said for said in (below.warnings if below else ()) if said != ray.FOLDER_GOES)),
         word=WORD,
         grace_s=run.grace_s,
         removals=below.removals if below is not None else (),
