@@ -44,7 +44,7 @@ from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.session import REGULAR, Curiosity
 from hangtop.spec import WatchSpec
-from hangtop.text import ascii_only, printable
+from hangtop.text import ascii_only, printable, speaks_utf8
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 
 TICK_S = 1.0
@@ -86,7 +86,8 @@ class HangtopApp(App[None]):
             self.register_theme(palette.theme())
         self.theme = self.palette.name
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
-        self.ascii = "utf" not in locale.getpreferredencoding(False).lower() if ascii_only is None else ascii_only
+        utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
+        self.ascii = not utf8 if ascii_only is None else ascii_only
         self.curiosity = Curiosity(feed)
         self.timeline = Timeline()
         self.run_title = title or _title_of(spec)

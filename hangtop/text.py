@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from unicodedata import east_asian_width
 
 UNKNOWN = "?"
@@ -34,6 +34,13 @@ DAY_SHOWN_S = 20 * 3600
 def printable(text: str) -> str:
     """The last guard before the terminal: what could steer it (controls, text direction) becomes `?`. Sources clean before."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def speaks_utf8(environment: Mapping[str, str], encoding: str) -> bool:
+    """Whether the terminal takes UTF-8. Python writes it under `LANG=C` too (PEP 538, 540), but who sets that does not read it;
+    who sets nothing, as in most containers, does."""
+    named = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
+    return "utf" in encoding.lower() and named not in ("C", "POSIX")
 
 
 def ascii_only(text: str) -> str:

@@ -11,6 +11,8 @@ from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, rank_ranges
 from hangtop.text import pace as pace_words
 
+LEAST_STEP_S = 0.05
+"""Lines that came in one burst tell nothing of how long a step takes."""
 REPEATED = 3
 """A message that comes when nothing moves counts from this often on."""
 LAST_LINES_BYTES = 2048
@@ -225,8 +227,8 @@ def _kind(case: Case) -> Kind:
 def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     limit = f"limit {duration(case.limit.stalled_s)}"
     pace = case.log.pace
-    usual = "" if pace.p50_s is None else f"; a step takes {pace_words(pace.p50_s)} s"
-    longest = "" if pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
+    usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
+    longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
     silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
     found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
     return (silence, *found[:2])

@@ -140,7 +140,9 @@ def named(view: View, book: LogBook) -> str:
     files = view.state.log.files if view.state.log else ()
     if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
         return f"{PurePath(files[book.sought.file].path).name} ({book.sought.file + 1} of {len(files)})"
-    return PurePath(files[0].path).name if len(files) == 1 else f"{len(files)} files"
+    if len(files) > 1:
+        return f"{len(files)} files"
+    return "stdin" if files[0].path == "-" else PurePath(files[0].path).name
 
 
 def _mode(view: View, book: LogBook) -> str:

@@ -23,7 +23,9 @@ def nothing(view: View) -> Row:
     """Why there is no cluster to show. Whose those are that were found is known as soon as the log is read."""
     others = _others(view, ())
     if not others:
-        return source_line(view, "ray")
+        told = view.state.health.get("ray")
+        answered = told is not None and told.read_at is not None and not told.problem and not told.absent
+        return (("none: no Ray session on this machine", "muted"),) if answered else source_line(view, "ray")
     if not view.reading_yet:
         return (("reading …", "muted"),)
     there = f"{text.some(others, 'Ray session')} on this machine"

@@ -149,3 +149,23 @@ def test_a_moment_of_another_day_carries_its_day() -> None:
     assert text.moment(now - 4 * 86_400, now).endswith(text.clock(now - 4 * 86_400))
     assert len(text.moment(now - 4 * 86_400, now)) == len("17 Nov 15:27:27")
     assert text.moment(None, now) == text.clock(None)
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding", "spoken"),
+    [
+        ({}, "utf-8", True),
+        ({"LANG": "en_US.UTF-8"}, "UTF-8", True),
+        ({"LANG": "C"}, "utf-8", False),
+        ({"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, "utf-8", False),
+        ({"LC_ALL": "", "LANG": "C.UTF-8"}, "utf-8", True),
+        ({"LANG": "en_US"}, "ISO-8859-1", False),
+    ],
+)
+def test_utf_8_is_written_to_who_reads_it(environment: dict[str, str], encoding: str, spoken: bool) -> None:
+    assert text.speaks_utf8(environment, encoding) is spoken
+
+
+def test_a_chart_is_as_tall_as_its_lines() -> None:
+    assert text.chart([0.0, 50.0, 100.0, None, 200.0], 2, 100.0) == ["  █ █", "▁██ █"]
+    assert text.chart([12.5, 56.25], 2, 100.0) == [" ▁", "▂█"]
