@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
@@ -33,7 +34,7 @@ class LeaveBody(LineView):
 
     def show(self, view: View) -> None:
         chosen = cast("LeaveScreen", self.screen).chosen
-        width = max(1, self.size.width)
+        width, log = max(1, self.size.width), next(iter(view.spec.logs), "LOG")
         buttons: Row = ()
         for answer, label in BUTTONS:
             alike = "bad bold" if answer == "stop" else "ink"
@@ -44,7 +45,7 @@ class LeaveBody(LineView):
             )
         rows: list[Row] = [
             (("The run goes on when hangtop quits", "ink bold"),),
-            (("Its output still goes to the log: hangtop --log LOG watches it again.", "muted"),),
+            (("To watch it again: ", "muted"), (f"hangtop --log {shlex.quote(log)}", "ink")),
             BLANK,
             buttons,
             between(BLANK, keys_row(KEYS), width),
