@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hangtop import text
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
@@ -13,6 +13,7 @@ from hangtop.records.plan import Plan, Removal, Start, Step, Target
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Of these there are many: neighbours in the order of signals share a line, which names every pid."""
+RANK_LIKE = frozenset({"rank", "ray worker"})
 LABEL_CELLS = 9
 STEP_ROLES = {
     "doing": "muted",
@@ -25,13 +26,15 @@ STEP_ROLES = {
 SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "failed": "✗", "proof": "✓"}
 
 
-def rows(plan: Plan, width: int) -> list[Row]:
-    """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer."""
-    found: list[Row] = []
+def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
+    """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer. `odd`: ranks that stand out."""
+    beware = list(_labelled("beware", list(plan.warnings), width, "warn"))
+    long = len({target.wave for target in plan.targets}) > 1  # then nobody scrolls down to see what they should know
+    found: list[Row] = [*beware, BLANK] if long and beware else []
     if plan.errands:
         found += [*errand_rows(plan.errands), BLANK]
     if plan.targets:
-        found += [_how(plan), BLANK, *_target_rows(plan.targets, width), BLANK]
+        found += [_how(plan), BLANK, *_target_rows(plan.targets, width, odd), BLANK]
     if plan.removals:
         found += [*_removal_rows(plan.removals), BLANK]
     if plan.ray:
@@ -44,8 +47,7 @@ def rows(plan: Plan, width: int) -> list[Row]:
         found += _labelled("frees", [plan.frees], width, "ink")
     found += _labelled("leaves", [f"{spared.what}: {spared.why}" for spared in plan.spared], width, "ink")
     found += _labelled("then", list(_proof(plan)), width, "ink")
-    found += _labelled("beware", list(plan.warnings), width, "warn")
-    return found
+    return found if long else [*found, *beware]
 
 
 def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
@@ -70,7 +72,7 @@ def _how(plan: Plan) -> Row:
     )
 
 
-def _target_rows(targets: Sequence[Target], width: int) -> Iterator[Row]:
+def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) -> Iterator[Row]:
     users = max(4, *(len(target.user or "?") for target in targets))
     yield ((f"{'pid':>9}  {'started':<8}  {'user':<{users}}  {'rank':>5}  {'gpu':>4}  s  command", "muted"),)
     parts = waves(targets)
@@ -78,7 +80,7 @@ def _target_rows(targets: Sequence[Target], width: int) -> Iterator[Row]:
         if len(parts) > 1:
             yield ((f"{number}  {kinds}", "accent"),)
         for group in _grouped(wave):
-            yield from _group_rows(group, users, width)
+            yield from _group_rows(group, users, width, odd)
 
 
 def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
@@ -99,19 +101,21 @@ def _kind(target: Target) -> tuple[object, ...]:
     return target.role, target.state, target.user, target.command
 
 
-def _group_rows(group: Sequence[Target], users: int, width: int) -> Iterator[Row]:
+def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection[int]) -> Iterator[Row]:
     first = group[0]
     ranks = text.rank_ranges(target.rank for target in group if target.rank is not None) or "–"
     gpus = text.rank_ranges(gpu for target in group for gpu in target.gpus) or "–"
     pid = str(first.pid) if len(group) == 1 else f"{len(group)} pids"
-    odd = "bad" if first.state in ("D", "Z") else "ink"
+    state = "bad" if first.state in ("D", "Z") else "ink"
+    named = "bad" if first.rank in odd and first.role in RANK_LIKE else "ink"
     yield (
         (f"{pid:>9}  ", "ink"),
         (f"{text.clock(first.started_at):<8}  ", "muted"),
         (f"{first.user or '?':<{users}}  ", "ink"),
-        (f"{ranks:>5}  {gpus:>4}  ", "ink"),
-        (f"{first.state}  ", odd),
-        (first.command, "ink"),
+        (f"{ranks:>5}  ", f"{named} bold" if named == "bad" else named),
+        (f"{gpus:>4}  ", "ink"),
+        (f"{first.state}  ", state),
+        (first.command, named),
     )
     if len(group) > 1:
         indent = " " * 11

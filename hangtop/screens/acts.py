@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from hangtop.actions import clean, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
@@ -90,6 +92,7 @@ def open_restart(app: HangtopApp) -> None:
 def open_ray(app: HangtopApp) -> None:
     """The probe describes the session while it lives; the plan is made of that, once."""
     me, number = myself(), int(app.now() * 1000)
+    verdict = app.view.verdict
     ask = ray.ask_of(app.state, me, number)
     if isinstance(ask, RayAsk):
         app.feed.ask(ask)
@@ -98,7 +101,8 @@ def open_ray(app: HangtopApp) -> None:
         if isinstance(ask, Refusal):
             return ask
         told = app.state.ray_session
-        return ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
+        made = ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
+        return replace(stop.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
 
     app.push_screen(ActionScreen(make, perform, "Restart Ray"))
 

@@ -5,6 +5,7 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -15,10 +16,12 @@ from textual.screen import ModalScreen
 
 from hangtop.actions.perform import Performance
 from hangtop.actions.presets import Preset, with_presets
+from hangtop.actions.ray import with_command
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.plan_rows import rows, step_rows
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.screens.line_edit import LineEdit
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -93,7 +96,9 @@ class ActionScreen(ModalScreen[None]):
         self.top = 0
         self.armed = False
         self.typed = ""
+        self.edit: LineEdit | None = None
         self._why = ""
+        self._culprits: frozenset[int] = frozenset()
         self._work: AsyncIterable[Step] | None = None
         self._breaking_off = False
 
@@ -133,12 +138,16 @@ class ActionScreen(ModalScreen[None]):
         if self.plan is None:
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), ((self._why, "ink"),)]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
+        if self.edit is not None:
+            return [title, (("How Ray is started:", "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking":
-            return [title, *rows(self.plan, width), *self._preset_rows()]
+            return [title, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
         return [title, *step_rows(self.steps, width)]
 
     def foot(self) -> tuple[Row, Row]:
         """(buttons, keys)."""
+        if self.edit is not None:
+            return BLANK, _keys((("Enter", "take it"), ("Esc", "leave it as it was")))
         match self.phase:
             case "asking":
                 return self._buttons()
@@ -152,6 +161,8 @@ class ActionScreen(ModalScreen[None]):
         event.stop()
         event.prevent_default()
         match event.key:
+            case key if self.edit is not None and key not in ("ctrl+c", "ctrl+q"):
+                self._edit(self.edit, key, event.character)
             case "escape":
                 self.dismiss()
             case "ctrl+c" | "ctrl+q":
@@ -168,6 +179,15 @@ class ActionScreen(ModalScreen[None]):
                 self.hangtop.action_leave()
         if self.is_current:
             self.show(self.hangtop.view)
+
+    def _edit(self, line: LineEdit, key: str, character: str | None) -> None:
+        """Change how Ray is started: what is shown afterwards is what is done."""
+        if key == "escape":
+            self.edit = None
+        elif key != "enter":
+            line.press(key, character)
+        elif self.plan is not None and (words := line.words()) is not None:
+            self.plan, self.edit = with_command(self.plan, words), None
 
     def break_off(self) -> None:
         """No further step; those that were begun end. What is left undone is told by the performer."""
@@ -187,6 +207,8 @@ class ActionScreen(ModalScreen[None]):
         match made:
             case Plan() as plan:
                 self.plan, self._as_made, self.phase = plan, plan, "asking"
+                verdict = self.hangtop.view.verdict
+                self._culprits = frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
                 if plan.start is not None:
                     self.presets = self._presets_for(plan.start)[:MOST_PRESETS]
                 if self._at_once:
@@ -197,7 +219,9 @@ class ActionScreen(ModalScreen[None]):
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if key.isdecimal() and 0 < int(key) <= len(self.presets):
+        if key == "ctrl+e" and self.plan is not None and self.plan.ray:
+            self.edit = LineEdit(self.plan.ray[0].argv)
+        elif key.isdecimal() and 0 < int(key) <= len(self.presets):
             self._toggle(self.presets[int(key) - 1].id)
         elif word:
             if key == "backspace":
@@ -216,12 +240,16 @@ class ActionScreen(ModalScreen[None]):
         if self._as_made is not None:
             self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
 
-    def _preset_rows(self) -> list[Row]:
-        """One line a preset, with its key."""
+    def _preset_rows(self, width: int) -> list[Row]:
+        """A key, a name and what it does, all of it."""
         found: list[Row] = [BLANK] if self.presets else []
+        column = max((len(preset.title) for preset in self.presets), default=0)
         for number, preset in enumerate(self.presets, 1):
             sign, role = ("✓", "accent bold") if preset.id in self.chosen else ("·", "ink")
-            found.append(((f"{number} ", "accent bold"), (f"{sign} {preset.title}", role), (f"  {preset.does}", "muted")))
+            head: Row = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
+            for line in textwrap.wrap(preset.does, max(20, width - column - 6)):
+                found.append((*head, (line, "muted")))
+                head = ((" " * (column + 6), ""),)
         return found
 
     def _enter(self) -> None:
@@ -259,7 +287,9 @@ class ActionScreen(ModalScreen[None]):
         act, short = self._verb, self._verb.split()[0].lower()
         if word:
             typed: Row = ((f"type {word} ", "bad bold"), (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"))
-            return typed, _keys((("Enter", short if self.armed else "–" if self.typed else "cancel"), ("Esc", "cancel")))
+            edits = (("^E", "edit how Ray starts"),) if self.plan is not None and self.plan.ray else ()
+            enter = ("Enter", short if self.armed else "–" if self.typed else "cancel")
+            return typed, _keys((*edits, enter, ("Esc", "cancel")))
         cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
         buttons: Row = ((" Cancel ", cancel), ("   ", ""), (f" {act} ", do))
         if self.armed:

@@ -130,6 +130,8 @@ class SessionLook:
 def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
     """Its command line without secrets; that of a daemon is told by its first words."""
     line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
+    if line.startswith("ray-dashboard-"):  # then Python's command in brackets, the same for all of them
+        line = line.partition(" (")[0]
     return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
 
 

@@ -1,0 +1,62 @@
+"""One command line that a person changes, key by key. No widget: the screen that asks for it paints its rows."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from hangtop.panes.line import Row
+
+
+class LineEdit:
+    """`text` with a cursor at `place`. `problem`: why it cannot be taken as it stands."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.text = shlex.join(words)
+        self.place = len(self.text)
+        self.problem = ""
+
+    def press(self, key: str, character: str | None) -> None:
+        """Moves and changes as in a shell."""
+        self.problem = ""
+        match key:
+            case "left" | "ctrl+b":
+                self.place = max(0, self.place - 1)
+            case "right" | "ctrl+f":
+                self.place = min(len(self.text), self.place + 1)
+            case "home" | "ctrl+a" | "up":
+                self.place = 0
+            case "end" | "ctrl+e" | "down":
+                self.place = len(self.text)
+            case "backspace" if self.place:
+                self.text, self.place = self.text[: self.place - 1] + self.text[self.place :], self.place - 1
+            case "delete" | "ctrl+d":
+                self.text = self.text[: self.place] + self.text[self.place + 1 :]
+            case "ctrl+w":
+                start = self.text.rstrip()[: self.place].rstrip().rfind(" ", 0, self.place) + 1
+                self.text, self.place = self.text[:start] + self.text[self.place :], start
+            case _ if character is not None and character.isprintable():
+                self.text, self.place = self.text[: self.place] + character + self.text[self.place :], self.place + 1
+
+    def words(self) -> tuple[str, ...] | None:
+        """The line as words; `None` when it is none, then `problem` says why."""
+        try:
+            found = tuple(shlex.split(self.text))
+        except ValueError as error:
+            self.problem = str(error).lower()
+            return None
+        if not found:
+            self.problem = "an empty command starts nothing"
+            return None
+        return found
+
+    def rows(self, width: int) -> list[Row]:
+        """The line, broken at the width, the cursor in it."""
+        shown, found = f"{self.text} ", list[Row]()
+        for start in range(0, len(shown), max(1, width)):
+            part, at = shown[start : start + width], self.place - start
+            if 0 <= at < len(part):
+                found.append(((part[:at], "ink"), (part[at], "ink reverse"), (part[at + 1 :], "ink")))
+            else:
+                found.append(((part, "ink"),))
+        return [*found, *(((self.problem, "bad"),) for _ in range(bool(self.problem)))]
