@@ -90,6 +90,7 @@ class RaySource:
         """Let go of all connections."""
         for cluster in self._clusters.values():
             cluster.close()
+        self._far_workers.close()
 
     def run_with(self, reading: RayReading) -> RunState:
         """The run as the other sources know it, and Ray with it."""

@@ -45,6 +45,10 @@ class FarWorkers:
             self._files[key] = tuple(FarLog(place, stream, logs) for stream in STREAMS)
         return self._files[key]
 
+    def close(self) -> None:
+        for logs in self._logs.values():
+            logs.close()
+
     def _by_id(self, session: str, access: Access) -> dict[str, shapes.Actor]:
         actors = access.view().actors
         known = self._actors.get(session)

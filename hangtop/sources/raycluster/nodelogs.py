@@ -90,7 +90,7 @@ def _part(answer: Answer, after: int | None, via: str) -> Part:
     size = int(told["size"]) if told else len(answer.body)
     age_s = _age_s(answer)
     if answer.status == 416:
-        return Part(b"", size if after is None else min(after, size), size, age_s, via)
+        return Part(b"", size if after is None else after, size, age_s, via)
     first = int(told["first"]) if told and told["first"] else 0
     return Part(answer.body, first, size, age_s, via)
 
