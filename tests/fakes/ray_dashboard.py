@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 OPEN = ("/api/version", "/api/gcs_healthz", "/api/authentication_mode")
 SESSION = "session_2026-01-11_10-00-00_000000_4242"
@@ -77,7 +78,7 @@ def pending(number: int) -> dict:
     }
 
 
-def detail(node: int, workers: int, now: float) -> dict:
+def detail(node: int, workers: int, now: float, agents: int | None = None) -> dict:
     def worker_of(worker: int) -> dict:
         core = {
             "actorId": f"{node * workers + worker:032x}",
@@ -94,22 +95,22 @@ def detail(node: int, workers: int, now: float) -> dict:
         }
 
     return {
-        **summary(node, now),
+        **summary(node, now, agents),
         "loadAvg": [[1.0, 1.0, 1.0], [0.1, 0.1, 0.1]],
         "workers": [worker_of(w) for w in range(workers)],
     }
 
 
-def summary(node: int, now: float) -> dict:
+def summary(node: int, now: float, agents: int | None = None) -> dict:
     raylet = {"nodeId": node_id(node), "state": "ALIVE", "isHeadNode": node == 0, "sessionDir": f"/tmp/ray/{SESSION}"}
     return {
         "now": now,
         "hostname": f"n{node}",
-        "ip": f"10.0.0.{node}",
+        "ip": f"10.0.0.{node}" if agents is None else "127.0.0.1",
         "cpu": 50.0,
         "cpus": [128, 64],
         "mem": [2e12, 1e12, 50.0, 1e12],
-        "raylet": raylet,
+        "raylet": raylet if agents is None else {**raylet, "dashboardAgentListenPort": agents},
     }
 
 
@@ -121,9 +122,13 @@ class FakeDashboard:
     """Serves on a free port of loopback. `stall`: these paths get no answer. `gcs`: the status of `/api/gcs_healthz`.
 
     `token`: ask for it. `frozen`: `now` stands still. `asked`: how often each path was asked, numbers of nodes left out.
+    `files`: output files of workers by name, which it gives as a node's agent does (`agents`: it is that of all nodes) and as
+    the dashboard does; `sent_bytes` counts what went out of them, `written_at` says when they were written last.
     """
 
-    def __init__(self, nodes: int = 1, workers: int = 2, pending_actors: int = 0, token: str | None = None) -> None:
+    def __init__(
+        self, nodes: int = 1, workers: int = 2, pending_actors: int = 0, token: str | None = None, *, agents: bool = False
+    ) -> None:
         self.nodes, self.workers, self.token = nodes, workers, token
         self.asked: Counter[str] = Counter()
         self.stall: set[str] = set()
@@ -134,10 +139,16 @@ class FakeDashboard:
         alive = [actor(n, w, workers) for n in range(nodes) for w in range(workers)]
         self.actors = {row["actorId"]: row for row in [*alive, *(pending(i) for i in range(pending_actors))]}
         self.bodies: dict[str, bytes] = {}
-        self.refresh()
+        self.files: dict[str, bytes] = {}
+        self.written_at = 0.0
+        self.sent_bytes = 0
+        self.profiling = False
+        self.dumps: dict[int, str] = {}
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.fake = self
         self.port = self._server.server_address[1]
+        self._agents = self.port if agents else None
+        self.refresh()
         self.address = f"127.0.0.1:{self.port}"
         self._ended = threading.Event()
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -147,25 +158,64 @@ class FakeDashboard:
         now = time.time() // REPORT_S * REPORT_S if now is None else now
         self.bodies = {
             "/logical/actors": wrapped({"actors": self.actors}),
-            "/nodes": wrapped({"summary": [summary(n, now) for n in range(self.nodes)], "nodeLogicalResources": {}}),
-            **{f"/nodes/{node_id(n)}": wrapped({"detail": detail(n, self.workers, now)}) for n in range(self.nodes)},
+            "/nodes": wrapped(
+                {"summary": [summary(n, now, self._agents) for n in range(self.nodes)], "nodeLogicalResources": {}}
+            ),
+            **{
+                f"/nodes/{node_id(n)}": wrapped({"detail": detail(n, self.workers, now, self._agents)}) for n in range(self.nodes)
+            },
         }
 
-    def answer(self, path: str, authorization: str | None) -> tuple[int, bytes]:
+    def answer(self, path: str, authorization: str | None, span: str | None = None) -> tuple[int, bytes, dict[str, str]]:
+        """Status, body, headers. `span`: the Range that was asked for."""
         plain = urlsplit(path).path
-        self.asked["/nodes/" if plain.startswith("/nodes/") else plain] += 1
+        self.asked[next((many for many in ("/nodes/", "/logs/") if plain.startswith(many)), plain)] += 1
         if plain in self.stall or "*" in self.stall:
             self._ended.wait(30)
         if self.token is not None and plain not in OPEN:
             if authorization is None:
-                return 401, b"Unauthorized: Missing authentication token"
+                return 401, b"Unauthorized: Missing authentication token", {}
             if authorization != f"Bearer {self.token}":
-                return 403, b"Forbidden: Invalid authentication token"
+                return 403, b"Forbidden: Invalid authentication token", {}
         if plain == "/api/version":
-            return 200, json.dumps({"version": "4", "ray_version": self.version, "session_name": self.session}).encode()
+            said = json.dumps({"version": "4", "ray_version": self.version, "session_name": self.session})
+            return 200, said.encode(), {}
         if plain == "/api/gcs_healthz":
-            return self.gcs, b"success" if self.gcs == 200 else b"GCS health check timed out."
-        return 200, self.bodies.get(plain) or wrapped({"result": {"total": 0, "result": []}})
+            return self.gcs, b"success" if self.gcs == 200 else b"GCS health check timed out.", {}
+        if plain == "/api/profiling_enabled":
+            return 200, wrapped({"profilingEnabled": self.profiling}), {}
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(path).query).items()}
+        if plain == "/worker/traceback":
+            dump = self.dumps.get(int(asked["pid"]))
+            return (200, dump.encode(), {}) if dump else (500, b"Failed to execute: no such process", {})
+        if plain.startswith("/logs/"):
+            return self._part(plain.removeprefix("/logs/"), span)
+        if plain == "/api/v0/logs/file":
+            return self._lines(asked["filename"], int(asked["lines"]))
+        return 200, self.bodies.get(plain) or wrapped({"result": {"total": 0, "result": []}}), {}
+
+    def _part(self, name: str, span: str | None) -> tuple[int, bytes, dict[str, str]]:
+        """As aiohttp serves a static file."""
+        if name not in self.files:
+            return 404, b"404: Not Found", {}
+        data, size = self.files[name], len(self.files[name])
+        first, _, last = (span or "bytes=0-").removeprefix("bytes=").partition("-")
+        begin = max(0, size - int(last)) if not first else int(first)
+        end = min(size, int(last) + 1) if first and last else size
+        dates = {"Date": formatdate(time.time(), usegmt=True), "Last-Modified": formatdate(self.written_at, usegmt=True)}
+        if begin >= size:
+            return 416, b"", {"Content-Range": f"bytes */{size}", "Date": dates["Date"]}
+        self.sent_bytes += end - begin
+        return 206, data[begin:end], {**dates, "Content-Range": f"bytes {begin}-{end - 1}/{size}"}
+
+    def _lines(self, name: str, count: int) -> tuple[int, bytes, dict[str, str]]:
+        if name not in self.files:
+            return 500, b"Could not find a log file. Please make sure the given option exists in the cluster.", {}
+        body = b"".join(
+            self.files[name].splitlines(keepends=True)[-count:] if b"\r" not in self.files[name] else [self.files[name]]
+        )
+        self.sent_bytes += len(body)
+        return 200, body, {}
 
     def close(self) -> None:
         self._ended.set()
@@ -190,9 +240,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         fake = self.server.fake  # type: ignore[attr-defined]
-        status, body = fake.answer(self.path, self.headers.get("Authorization"))
+        status, body, told = fake.answer(self.path, self.headers.get("Authorization"), self.headers.get("Range"))
+        more = "".join(f"{name}: {value}\r\n" for name, value in told.items()).encode()
         try:
-            self.wfile.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(body)))
+            self.wfile.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n%b\r\n" % (status, len(body), more))
             self.wfile.write(body)
             self.wfile.flush()
         except OSError:

@@ -1,0 +1,253 @@
+"""The output of workers on other nodes, read over HTTP: only what is new, few requests, and in words where it cannot be had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from hangtop.model import RunState, fold
+from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
+from hangtop.records.reading import Reading
+from hangtop.sources import open_source
+from hangtop.sources.ray import RaySource
+from hangtop.sources.raycluster.farlog import LATE_S, SOON_S, FarLog, FollowedFar
+from hangtop.sources.raycluster.nodelogs import MOST_LINES, PART_BYTES, NodeLogs
+from hangtop.sources.raycluster.places import Access, Place
+from hangtop.sources.raycluster.poll import ApiView
+from hangtop.sources.rayworkers import MOST_FILES_A_LOOK, RayWorkerSource
+from hangtop.sources.tail import Appended
+from hangtop.spec import WatchSpec
+from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
+
+NOW = 1_768_125_000.0
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeDashboard]:
+    one = FakeDashboard(2, 2, agents=True)
+    yield one
+    one.close()
+
+
+def access(fake: FakeDashboard) -> Access:
+    return Access(SESSION, fake.address, lambda: None, ApiView)
+
+
+def place(fake: FakeDashboard, *, agent: bool = True) -> Place:
+    folder = f"/tmp/ray/{SESSION}"
+    return Place(node_id(1), "n1", 5000, "b" * 56, "01000000", folder, fake.address if agent else "127.0.0.1:1")
+
+
+@pytest.fixture
+def logs(fake) -> Iterator[NodeLogs]:
+    one = NodeLogs(access(fake))
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def log(fake, logs) -> FarLog:
+    return FarLog(place(fake), "err", logs)
+
+
+@pytest.fixture
+def log_of_shut_agent(fake, logs) -> FarLog:
+    return FarLog(place(fake, agent=False), "err", logs)
+
+
+def text(log: FarLog) -> bytes:
+    return log.pread(1 << 20, log.start)
+
+
+def test_only_what_is_new_travels(fake, log):
+    fake.files[log.name] = b"step 1\n" * 10
+    log.fetch(NOW)
+    assert text(log) == b"step 1\n" * 10
+    fake.files[log.name] += b"step 2\n"
+    log.fetch(NOW + 5)
+    assert text(log).endswith(b"step 1\nstep 2\n")
+    assert fake.sent_bytes == 77
+    log.fetch(NOW + 10)
+    assert fake.sent_bytes == 77, "nothing new, nothing sent"
+
+
+def test_the_age_of_a_file_is_told_by_the_clock_of_its_node(fake, log):
+    fake.files[log.name], fake.written_at = b"step 1\n", time.time() - 100
+    log.fetch(NOW)
+    assert log.modified_at == pytest.approx(NOW - 100, abs=2)
+
+
+def test_of_a_big_file_only_the_end_is_read_from_a_line_start_on(fake, log):
+    fake.files[log.name] = b"".join(b"a line of output, number %06d\n" % number for number in range(20_000))
+    log.fetch(NOW)
+    assert fake.sent_bytes == PART_BYTES
+    assert text(log).startswith(b"a line of output")
+    assert text(log).endswith(b"number 019999\n")
+
+
+def test_a_bar_that_is_one_endless_line_is_read_at_its_end(fake, log):
+    fake.files[log.name] = b"".join(b"\rtrain: %d/99999 [00:01<00:02, 1.0it/s]" % step for step in range(50_000))
+    log.fetch(NOW)
+    assert text(log).endswith(b"train: 49999/99999 [00:01<00:02, 1.0it/s]")
+    assert len(text(log)) <= PART_BYTES
+
+
+def test_a_worker_that_prints_faster_than_it_is_read_loses_what_is_between_and_its_lines_stay_apart(fake, log):
+    fake.files[log.name] = b"first\n"
+    log.fetch(NOW)
+    fake.files[log.name] += b"x" * (5 * PART_BYTES) + b"\nlast\n"
+    log.fetch(NOW + 1)
+    assert log.due_at == NOW + 1, "at once: there is more"
+    log.fetch(NOW + 1)
+    assert text(log).endswith(b"\nlast\n")
+    assert fake.sent_bytes <= 6 + 2 * PART_BYTES
+
+
+def test_a_file_that_was_cut_is_read_anew(fake, log):
+    fake.files[log.name] = b"step 1\n" * 100
+    log.fetch(NOW)
+    fake.files[log.name] = b"anew\n"
+    log.fetch(NOW + 5)
+    log.fetch(NOW + 5)
+    assert text(log).endswith(b"\nanew\n")
+
+
+def test_a_file_that_does_not_grow_is_asked_for_less_and_less(fake, log):
+    fake.files[log.name] = b"step 1\n"
+    at, pauses = NOW, []
+    for _ in range(8):
+        log.fetch(at)
+        pauses.append(log.due_at - at)
+        at = log.due_at
+    assert pauses[:3] == [SOON_S, 2 * SOON_S, 4 * SOON_S]
+    assert pauses[-1] == LATE_S
+    fake.files[log.name] += b"step 2\n"
+    log.fetch(at)
+    assert log.due_at == at + SOON_S
+
+
+def test_where_the_agent_cannot_be_reached_the_dashboard_gives_the_last_lines(fake, log_of_shut_agent):
+    log = log_of_shut_agent
+    fake.files[log.name] = b"".join(b"step %d\n" % step for step in range(200))
+    log.fetch(NOW)
+    assert text(log).count(b"\n") == MOST_LINES
+    fake.files[log.name] += b"step 200\n"
+    log.fetch(NOW + 5)
+    assert text(log).count(b"step 199\n") == 1, "what was there before is not there twice"
+    assert text(log).endswith(b"step 200\n")
+
+
+def test_an_endless_line_through_the_dashboard_is_said_to_be_too_long_and_its_beginning_is_not_taken_for_now(
+    fake, log_of_shut_agent
+):
+    log = log_of_shut_agent
+    fake.files[log.name] = b"".join(b"\rtrain: %d/99999" % step for step in range(50_000))
+    log.fetch(NOW)
+    assert text(log) == b""
+    assert log.problem == f"its last {MOST_LINES} lines are more than 256 kB"
+
+
+def test_a_file_that_is_not_there_yet_is_no_trouble_for_long(fake, log):
+    log.fetch(NOW)
+    assert log.problem == "not written yet, or removed"
+    fake.files[log.name] = b"step 1\n"
+    log.fetch(log.due_at)
+    assert (log.problem, text(log)) == (None, b"step 1\n")
+
+
+def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log):
+    followed = FollowedFar(log)
+    assert list(followed.poll(NOW)) == []
+    fake.files[log.name] = b"step 1\n"
+    log.fetch(NOW)
+    _, first = followed.poll(NOW)
+    assert first == Appended(0, b"step 1\n", live=False)
+    fake.files[log.name] += b"step 2\n"
+    log.fetch(NOW + 4)
+    assert list(followed.poll(NOW + 4)) == [Appended(7, b"step 2\n", live=True)]
+
+
+def look(spec: WatchSpec, seconds: float) -> RunState:
+    """All sources together, for so long of their own time."""
+    ray, workers, log = RaySource(spec), RayWorkerSource(spec), open_source("log", spec)
+    state, at = RunState(), time.time()
+    for step in range(int(seconds / 2)):
+        for source in (ray, workers, log, log):
+            for value in source.read(at + 2 * step):
+                state = fold(state, Reading(source.name, "here", at, value))
+    for source in (ray, workers, log):
+        source.close()
+    return state
+
+
+def test_each_rank_on_another_node_has_the_step_of_its_own_file(tmp_path):
+    fake = FakeDashboard(8, 8, agents=True)
+    for row in fake.actors.values():
+        worker, pid, rank = row["address"]["workerId"], row["pid"], int(row["actorId"], 16)
+        fake.files[f"worker-{worker}-01000000-{pid}.err"] = b"step %d/100 loss=0.5\n" % (40 if rank == 3 else 50)
+        fake.files[f"worker-{worker}-01000000-{pid}.out"] = b""
+    log = tmp_path / "train.log"
+    log.write_text("(TaskRunner pid=1) step:1 - actor/pg_loss:0.126 - perf/throughput:811.7 - timing_s/step:2.0\n")
+    looks = 24
+    state = look(WatchSpec(logs=(str(log),), ray=fake.address), 2 * looks)
+    fake.close()
+    steps = {rank.rank: rank.step for rank in state.ranks.values()}
+    assert steps == {rank: 40 if rank == 3 else 50 for rank in range(64)}
+    assert fake.asked["/logs/"] <= looks * MOST_FILES_A_LOOK
+    assert fake.sent_bytes < 64 * 30, "each file was read once"
+
+
+def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fake):
+    row = next(iter(fake.actors.values()))
+    stem = f"worker-{row['address']['workerId']}-01000000-{row['pid']}"
+    fake.files[f"{stem}.out"] = b":job_id:01000000\n:actor_name:WorkerDict\nfine \x1b[31mred\x1b]0;title\x07 [rank0]\n"
+    fake.files[f"{stem}.err"] = b"\rtrain: 1/9\rtrain: 2/9"
+    spec = WatchSpec(logs=("none.log",), ray=fake.address)
+    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    list(ray.read(time.time()))
+    (said,) = workers.answer(ActorLogAsk(7, SESSION, row["actorId"]), time.time())
+    assert (said.ask, said.problem) == (7, "")
+    assert {output.path.rpartition(".")[2]: output.lines for output in said.outputs} == {
+        "out": ("fine red [rank0]",),
+        "err": ("train: 2/9",),
+    }
+    (said,) = workers.answer(ActorLogAsk(8, SESSION, "no such actor"), time.time())
+    assert said.problem == "nobody tells on which node it runs"
+    (said,) = workers.answer(ActorLogAsk(9, "another session", "x"), time.time())
+    assert said.problem.startswith("no dashboard of its cluster is known here")
+    ray.close()
+    workers.close()
+
+
+def stacks(fake: FakeDashboard, *, task: bool = False) -> dict[int | None, str | None]:
+    """Problem by rank."""
+    spec = WatchSpec(logs=("none.log",), ray=fake.address)
+    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    list(ray.read(time.time()))
+    ask = FarStacksAsk(7, SESSION, tuple(FarWorker(node_id(1), 5000 + rank, rank, "n1") for rank in range(2)), task)
+    parts = list(workers.answer(ask, time.time()))
+    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+    ray.close()
+    workers.close()
+    return {stack.rank: stack.problem for part in parts for stack in part.stacks}
+
+
+def test_stacks_that_a_dashboard_may_not_give_are_refused_in_words_and_with_one_request(fake):
+    assert set(stacks(fake).values()) == {
+        "the dashboard does not permit profiling, so it gives no stacks of workers on other nodes"
+    }
+    assert fake.asked["/worker/traceback"] == 0
+
+
+def test_stacks_come_from_the_dashboard_and_each_that_fails_says_why(fake):
+    fake.profiling = True
+    fake.dumps[5000] = 'Process 5000: ray::WorkerDict\n\nThread 5000 (idle): "MainThread"\n    wait (threading.py:327)\n'
+    assert stacks(fake) == {0: None, 1: "Failed to execute: no such process"}
+
+
+def test_no_task_is_sent_to_a_cluster_that_has_no_raylet_here(fake):
+    assert set(stacks(fake, task=True).values()) == {
+        "no raylet of this cluster runs on this machine, so no task can be sent: run hangtop on one of its nodes"
+    }
