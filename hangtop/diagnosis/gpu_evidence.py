@@ -41,13 +41,19 @@ SAID_OF_ONE = 3
 
 def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     """Gravest first: who does not answer, who waits or idles, then what else stands out. `supports`: for a hang."""
-    said: list[Evidence] = []
+    hosts: dict[tuple[str, bool], list[str]] = {}
     for host, node in state.gpus.items():
         mine = of_run(state, host)
-        where = f"{host}: " if len(state.gpus) > 1 else ""
-        lines = (*_silent(node), *_works(node, now, mine), *_others(facts(node, now, mine)))
-        said += [Evidence("gpu", where + text, supports) for text, supports in lines]
-    return tuple(said)
+        for line in (*_silent(node), *_works(node, now, mine), *_others(facts(node, now, mine))):
+            hosts.setdefault(line, []).append(host)
+    several = len(state.gpus) > 1
+    lines = sorted(hosts, key=lambda line: len(hosts[line])) if several else hosts
+    return tuple(Evidence("gpu", (_where(hosts[line]) if several else "") + line[0], line[1]) for line in lines)
+
+
+def _where(hosts: Sequence[str]) -> str:
+    """Nodes of which the same is to be said share a line; what is said of one alone comes first."""
+    return f"{hosts[0]}: " if len(hosts) == 1 else f"{len(hosts)} nodes: "
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
@@ -62,10 +68,11 @@ def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
     )
     if not silent:
         return
-    first, rest = silent[0], silent[1:]
+    alike = [gpu for gpu in silent if clock(gpu.since) == clock(silent[0].since)]
+    first, rest = alike, silent[len(alike) :]
     whole = " (the whole driver)" if node.reading.stuck_since else ""
     others = f", {_named(rest)} since {clock(rest[0].since)}" if rest else ""
-    yield f"GPU {first.index} silent since {clock(first.since)}{others}{whole}", True
+    yield f"{_named(first)} silent since {clock(first[0].since)}{others}{whole}", True
 
 
 def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable[tuple[str, bool]]:

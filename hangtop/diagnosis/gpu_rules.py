@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu import facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import of_run
+from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 from hangtop.text import clock, rank_ranges
 
@@ -22,15 +26,30 @@ def driver_hung(case: Case) -> Verdict | None:
         if since is None or case.now - since < NO_ANSWER_S:
             continue
         call = f" in {node.reading.stuck_in}" if node.reading.stuck_in else ""
+        stuck = [rank for rank in case.ranks if rank.host in (None, host) and rank.process and is_blocked(rank.process)]
+        sit = "sits" if len(stuck) == 1 else "sit"
+        held = f"; {_ranks(stuck)} {sit} in the kernel and cannot be killed" if stuck else ""
         return Verdict(
             word="hung",
-            headline=f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}.",
+            headline=f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}{held}.",
             refute="the driver answers again",
             kind="driver_hung",
             confidence="certain",
-            evidence=gpu_evidence(case.state, case.now)[:3],
+            culprits=tuple(Culprit(rank.rank, rank.pid, host, "likely", (rank.doing or "",)) for rank in stuck),
+            evidence=(*gpu_evidence(case.state, case.now)[:2], *(_in_kernel(rank) for rank in stuck[:1])),
         )
     return None
+
+
+def _ranks(ranks: Sequence[Rank]) -> str:
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_ranges(rank.rank for rank in ranks)}"
+
+
+def _in_kernel(rank: Rank) -> Evidence:
+    process = rank.process
+    since = f" since {clock(process.state_since)}" if process is not None and process.state_since is not None else ""
+    where = f" in {rank.wchan}" if rank.wchan else ""
+    return Evidence("procs", f"rank {rank.rank}, pid {rank.pid}, in state D{since}{where}, no I/O, no CPU time")
 
 
 def spins(case: Case) -> Verdict | None:
@@ -50,8 +69,9 @@ def spins(case: Case) -> Verdict | None:
                 suspects.append(_suspect(case, host, fact.index, fact.text))
     if not waiting:
         return None
-    ranks = rank_ranges(one.rank for one in suspects if one.rank is not None)
-    who = f"rank {ranks} does not" if ranks else "none stands out"
+    odd = sorted({one.rank for one in suspects if one.rank is not None})
+    does = "does" if len(odd) == 1 else "do"
+    who = f"{'rank' if len(odd) == 1 else 'ranks'} {rank_ranges(odd)} {does} not" if odd else "none stands out"
     return Verdict(
         word="hung",
         headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {case.silent_since}.",

@@ -9,6 +9,7 @@ from dataclasses import replace
 from msgspec import Struct
 
 from hangtop import text
+from hangtop.diagnosis.blocked import is_blocked
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, dotted, width_of
@@ -133,7 +134,9 @@ def _metric(name: str) -> Callable[[RankRow], Row]:
 
 
 def _state(row: RankRow) -> Row:
-    return ((row.rank.state or "?", "bad" if row.rank.state in BAD_STATES else "ink"),)
+    process = row.rank.process
+    bad = row.rank.state in BAD_STATES or (process is not None and is_blocked(process))
+    return ((row.rank.state or "?", "bad" if bad else "ink"),)
 
 
 def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row]:
@@ -146,6 +149,8 @@ def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row
 
 def _cpu(row: RankRow) -> Row:
     cpu = row.rank.cpu_percent
+    if row.rank.state in ("Z", "X"):
+        return (("–", "stale"),)
     return (("?", "stale"),) if cpu is None else ((f"{cpu:.0f}", "ink"),)
 
 

@@ -28,6 +28,11 @@ class MemoryFeed:
         for reading in readings:
             self.put(reading)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether there are readings that the app has not taken yet."""
+        return not self._queue.empty()
+
     def put(self, reading: Reading) -> None:
         self._queue.put_nowait(reading)
 
@@ -68,6 +73,8 @@ class Clock:
 async def settle(pilot: Pilot[None], app: HangtopApp) -> None:
     """Until what was fed is folded and painted."""
     await pilot.pause()
+    while isinstance(app.feed, MemoryFeed) and app.feed.waiting:
+        await pilot.pause()
     app.tick()
     await pilot.pause()
 

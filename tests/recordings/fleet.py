@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
 
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.nccl import FlightDump, FlightGroup, NcclReading
@@ -48,15 +50,20 @@ def idle(index: int, at: float, **more: object) -> Gpu:
     return gpu(index, at, 0, 66, warm=38.0, **more)  # type: ignore[arg-type]
 
 
-def past(until: float, seconds: float) -> Iterable[Reading]:
-    """A healthy run's GPUs up to `until`, one reading a slot."""
+def filling(index: int, at: float) -> Gpu:
+    """Weights on their way into it."""
+    return gpu(index, at, 0, 78, used_g=4.0 + (at % 100) / 4, warm=34.0)
+
+
+def past(until: float, seconds: float, one: Callable[[int, float], Gpu] = busy) -> Iterable[Reading]:
+    """The GPUs up to `until`, one reading a slot; those of a healthy run."""
     first = int((until - seconds) / SLOT_S)
     for slot in range(first, int(until / SLOT_S)):
         at = (slot + 0.5) * SLOT_S
-        yield gpu_reading(at, tuple(busy(index, at) for index in range(8)))
+        yield gpu_reading(at, tuple(one(index, at) for index in range(8)))
 
 
-def standing(since: float, until: float, odd: int, peers: object = spinning) -> Iterable[Reading]:
+def standing(since: float, until: float, odd: int) -> Iterable[Reading]:
     """Rank `odd` does nothing on its GPU, the others wait for it busily."""
     for slot in range(int(since / SLOT_S), int(until / SLOT_S)):
         at = (slot + 0.5) * SLOT_S
@@ -79,6 +86,18 @@ def _process(rank: int, slot: int, *, computes: bool) -> Process:
 
 def gpu_reading(at: float, gpus: tuple[Gpu, ...]) -> Reading:
     return Reading("gpu", HOST, at, GpuReading(gpus=gpus, driver="570.124.06"))
+
+
+def stuck_driver(at: float, lost: int, lost_at: float, silent_since: float) -> Reading:
+    """One GPU is lost, and the driver has not answered for the others since then."""
+    old = tuple(
+        replace(busy(index, silent_since - 5), status="no answer", since=silent_since)
+        if index != lost
+        else replace(busy(index, lost_at), status="lost", since=lost_at, why="fell off the bus", xid=79, xid_at=lost_at)
+        for index in range(8)
+    )
+    reading = GpuReading(gpus=old, driver="570.124.06", stuck_since=silent_since)
+    return Reading("gpu", HOST, at, reading)
 
 
 def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | None = None, started: float = 6_180.0) -> Reading:
@@ -119,9 +138,36 @@ def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | N
     return Reading("ray", HOST, at, RayReading((cluster,)))
 
 
-def stacks(at: float, odd: int, ask: int) -> Reading:
-    """Rank `odd` waits for a lock in its own code, the others spin in all_reduce."""
-    found = tuple(_stack(rank, at, waits=rank == odd) for rank in range(8))
+MINE = "/home/ada/gkd/fleet.py"
+LOCKED = (
+    Frame("Condition.wait", "/usr/lib/python3.11/threading.py", 327),
+    Frame("ShardCache._wait_for_shard", MINE, 88),
+    Frame("WorkerDict.update_actor", MINE, 61),
+    Frame("WorkerDict.train_step", MINE, 12),
+)
+IN_ALL_REDUCE = (
+    Frame("Stream.synchronize", f"{TORCH}/cuda/streams.py", 105),
+    Frame("all_reduce", f"{TORCH}/distributed/distributed_c10d.py", 2810),
+    Frame("WorkerDict.sync_weights", MINE, 43),
+    Frame("WorkerDict.train_step", MINE, 22),
+)
+SAVES = (
+    Frame("_save", f"{TORCH}/serialization.py", 850),
+    Frame("save", f"{TORCH}/serialization.py", 619),
+    Frame("WorkerDict.save_checkpoint", MINE, 104),
+    Frame("WorkerDict.train_step", MINE, 25),
+)
+BARRIER = (
+    Frame("barrier", f"{TORCH}/distributed/distributed_c10d.py", 4810),
+    Frame("WorkerDict.save_checkpoint", MINE, 109),
+    Frame("WorkerDict.train_step", MINE, 25),
+)
+"""Innermost frames first."""
+
+
+def stacks(at: float, odd: int, ask: int, own: tuple[Frame, ...] = LOCKED, theirs: tuple[Frame, ...] = IN_ALL_REDUCE) -> Reading:
+    """Rank `odd` waits for a lock in its own code, the others spin in all_reduce; or as `own` and `theirs` say."""
+    found = tuple(_stack(rank, at, own if rank == odd else theirs) for rank in range(8))
     source = (
         "    def train_step(self, batch):",
         "        if self.shards.stale(batch.index):",
@@ -129,35 +175,20 @@ def stacks(at: float, odd: int, ask: int) -> Reading:
         "        loss = self.actor.step(batch)",
     )
     other = ("        if self.step % self.sync_every == 0:", "            self.sync_weights()", "        return self.metrics()")
-    excerpts = (Excerpt("/home/ada/gkd/fleet.py", 10, source, at=12), Excerpt("/home/ada/gkd/fleet.py", 21, other, at=22))
+    excerpts = (Excerpt(MINE, 10, source, at=12), Excerpt(MINE, 21, other, at=22)) if ask > 1 and own is LOCKED else ()
     pids = tuple(RANK_PID + rank for rank in range(8))
-    reading = StacksReading(ask, pids, found, excerpts if ask > 1 else (), started_at=at, took_s=0.4, done=True)
-    return Reading("stacks", HOST, at, reading)
+    return Reading("stacks", HOST, at, StacksReading(ask, pids, found, excerpts, started_at=at, took_s=0.4, done=True))
 
 
-def _stack(rank: int, at: float, *, waits: bool) -> Stack:
-    mine = "/home/ada/gkd/fleet.py"
-    if waits:
-        own = (
-            Frame("Condition.wait", "/usr/lib/python3.11/threading.py", 327),
-            Frame("ShardCache._wait_for_shard", mine, 88),
-            Frame("WorkerDict.update_actor", mine, 61),
-            Frame("WorkerDict.train_step", mine, 12),
-        )
-    else:
-        own = (
-            Frame("Stream.synchronize", f"{TORCH}/cuda/streams.py", 105),
-            Frame("all_reduce", f"{TORCH}/distributed/distributed_c10d.py", 2810),
-            Frame("WorkerDict.sync_weights", mine, 43),
-            Frame("WorkerDict.train_step", mine, 22),
-        )
-    outer = tuple(
-        Frame(f"main_loop_{n}", "/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py", 880 + n) for n in range(3)
-    )
+def _stack(rank: int, at: float, frames: tuple[Frame, ...]) -> Stack:
+    library = "/opt/venv/lib/python3.11/site-packages/ray/_private/worker.py"
+    outer = tuple(Frame(f"main_loop_{n}", library, 880 + n) for n in range(3))
     pid = RANK_PID + rank
-    state = {"state": "S", "wait": "lock", "wchan": "futex_wait_queue"} if waits else {"state": "R"}
-    thread = Thread("MainThread", (*own, *outer), tid=pid, **state)  # type: ignore[arg-type]
-    return Stack(pid, at, (thread,), rank, pid, state["state"])
+    if frames is LOCKED:
+        thread = Thread("MainThread", (*frames, *outer), tid=pid, state="S", wait="lock", wchan="futex_wait_queue")
+    else:
+        thread = Thread("MainThread", (*frames, *outer), tid=pid, state="R")
+    return Stack(pid, at, (thread,), rank, pid, thread.state)
 
 
 def collectives(at: float, odd: int) -> Reading:

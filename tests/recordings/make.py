@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -13,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fleet
 
 from hangtop import wire
+from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.gpu import GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.host import HostReading
 from hangtop.records.log import (
@@ -28,7 +31,7 @@ from hangtop.records.log import (
     StageEvent,
     StagePlan,
 )
-from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.records.process import Process, ProcessReading, Recent, Writer
 from hangtop.records.reading import Reading
 from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.spec import WatchSpec
@@ -37,6 +40,7 @@ HERE = Path(__file__).parent
 START = 1_768_126_000.0
 """2026-01-11 10:06:40 UTC."""
 HOST = "n1"
+NOTHING: Mapping[str, object] = MappingProxyType({})
 PLAN = tuple(
     StagePlan(id_, title, typical_s=typical, slow_after_s=60, stalled_after_s=limit, steady=id_ == "train_loop", causes=(cause,))
     for id_, title, typical, limit, cause in (
@@ -179,6 +183,7 @@ def writer(
     behind: int | None = None,
     method: str = "generate",
     peers: str = "wait",
+    work: Mapping[str, object] = NOTHING,
 ) -> Reading:
     gone_at = None if alive else at - 60
     who = Writer(
@@ -192,7 +197,10 @@ def writer(
         exit_code=exit_code,
     )
     return Reading(
-        "procs", HOST, at, ProcessReading((who,), processes=tree(at, behind=behind, method=method, peers=peers) if alive else ())
+        "procs",
+        HOST,
+        at,
+        ProcessReading((who,), processes=tree(at, behind=behind, method=method, peers=peers, work=work) if alive else ()),
     )
 
 
@@ -202,13 +210,15 @@ def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **mo
         "started_at": START - 6_290, "start_ticks": pid, "name": command.split(maxsplit=1)[0], "state": "R" if cpu > 50 else "S",
         "user": "ada", "threads": 4, "read_b_s": 0.0, "write_b_s": 0.0,
     }  # fmt: skip
-    known.update(more)
-    return Process(pid=pid, ppid=ppid, command=command, cpu_percent=cpu, rss_bytes=int(rss_g * 2**30), **known)  # type: ignore[arg-type]
+    known |= {"cpu_percent": cpu, "rss_bytes": int(rss_g * 2**30), **more}
+    return Process(pid=pid, ppid=ppid, command=command, **known)  # type: ignore[arg-type]
 
 
-def tree(at: float, *, behind: int | None = None, method: str = "generate", peers: str = "wait") -> tuple[Process, ...]:
-    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, its `peers` wait for
-    it or spin."""
+def tree(
+    at: float, *, behind: int | None = None, method: str = "generate", peers: str = "wait", work: Mapping[str, object] = NOTHING
+) -> tuple[Process, ...]:
+    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, or does `work`; its
+    `peers` wait for it or spin."""
     found = [
         process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
         process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
@@ -222,7 +232,7 @@ def tree(at: float, *, behind: int | None = None, method: str = "generate", peer
             else ("sync_weights", 99.0 if peers == "spin" else 3.0)
         )
         title = f"ray::WorkerDict.{does}" if does else "ray::WorkerDict"
-        waits = {"state": "S", "wchan": "futex_wait_queue"} if rank == behind else {}
+        waits: Mapping[str, object] = (work or {"state": "S", "wchan": "futex_wait_queue"}) if rank == behind else {}
         found.append(
             process(
                 133_950 + rank,
@@ -235,8 +245,7 @@ def tree(at: float, *, behind: int | None = None, method: str = "generate", peer
                 rank=rank,
                 local_rank=rank,
                 world=8,
-                state_since=at - 150,
-                **waits,
+                **{"state_since": at - 150, **waits},
             )
         )
         found += [
@@ -401,6 +410,9 @@ def many() -> Iterable[Reading]:
     yield Reading("log", "n00", START, log)
     for node in (number for number in range(32) if number != 8):
         yield Reading("procs", f"n{node:02d}", START, ProcessReading(processes=node_tree(node)))
+        gpus = tuple(fleet.idle(n, START) if 8 * node + n in behind else fleet.spinning(n, START) for n in range(8))
+        gpus = tuple(replace(gpu, processes=(GpuProcess(80_000 + 8 * node + n, gpu.used_bytes),)) for n, gpu in enumerate(gpus))
+        yield Reading("gpu", f"n{node:02d}", START, GpuReading(gpus=gpus))
     yield beat(START)
 
 
@@ -465,17 +477,125 @@ def fleet_hung() -> Iterable[Reading]:
     yield full_beat(START)
 
 
-SESSIONS = {f.__name__: f for f in (healthy, stalled, slow, startup, crashed, finished, many, fleet_healthy, fleet_hung)}
+def fleet_slow() -> Iterable[Reading]:
+    """Rank 0 writes a checkpoint, its peers wait for it: slow, and at work."""
+    since = START - 151
+    log = verl_log(START, silent_s=151.0)
+    save = StagePlan("checkpoint", "save", slow_after_s=120, stalled_after_s=900, typical_s=60)
+    stages = (*log.stages, StageEvent("checkpoint", "save", "verl", 0, 100_100, since))
+    ranks = tuple(replace(rank, stage="checkpoint") for rank in log.ranks)
+    said = LogLine(
+        0, 100_100, since, 0, "(WorkerDict pid=133950)", "[rank0]: Saved model to checkpoints/gkd/global_step_120", "stage"
+    )
+    tail = (*log.tail[:-1], said)
+    yield from fleet.past(since, 120)
+    yield Reading(
+        "log", HOST, START, replace(log, stages=stages, plan=(*log.plan, save), ranks=ranks, tail=tail, last_line=said.text)
+    )
+    yield writer(
+        START, behind=0, peers="spin", method="save_checkpoint", work={"state": "R", "write_b_s": 412e6, "cpu_percent": 97.0}
+    )
+    yield machine(START)
+    yield from fleet.standing(since, START, 0)
+    yield Reading("checkpoints", HOST, START, SAVED)
+    yield fleet.ray(START, method="save_checkpoint", since=since)
+    yield fleet.stacks(START - 24, 0, 1, fleet.SAVES, fleet.BARRIER)
+    yield fleet.stacks(START - 4, 0, 2, fleet.SAVES, fleet.BARRIER)
+    yield full_beat(START)
+
+
+def fleet_driver() -> Iterable[Reading]:
+    """GPU 5 fell off the bus and the driver answers for no other GPU; rank 5 sits in the kernel."""
+    since = START - 46
+    yield from fleet.past(START - 50, 120)
+    yield fleet.gpu_reading(START - 45, tuple(fleet.busy(index, START - 45) for index in range(8)))
+    yield Reading("log", HOST, START, verl_log(START, last="weight_sync", silent_s=46.0))
+    yield writer(START, behind=5, peers="spin", work=IN_KERNEL)
+    yield machine(START)
+    yield fleet.stuck_driver(START, lost=5, lost_at=START - 44, silent_since=START - 40)
+    yield fleet.ray(START - 12, method="sync_weights", since=since)
+    yield full_beat(START)
+
+
+def fleet_startup() -> Iterable[Reading]:
+    """The engines load their weights: GPUs fill, and nothing is printed."""
+    log = verl_log(START, last="rollout_init", silent_s=12.0)
+    stages = stages_until("rollout_init", START - 13)
+    yield from fleet.past(START, 40, fleet.filling)
+    yield Reading("log", HOST, START, _before_training(log, stages))
+    yield writer(START, method="init_model", peers="spin")
+    yield machine(START)
+    yield fleet.ray(START, method="init_model", since=START - 13, started=40.0)
+    yield fleet.gpu_reading(START, tuple(fleet.filling(index, START) for index in range(8)))
+    yield full_beat(START)
+
+
+def fleet_finished() -> Iterable[Reading]:
+    """All ranks left well; an engine core stayed behind on GPU 6."""
+    yield from fleet.past(START - 252, 240)
+    yield from finished()
+    left = tuple(replace(one, state="X", exit_code=0) for one in tree(START) if one.role == "rank")
+    engine = process(133_902, 1, "VLLM::EngineCore", cpu=0.0, rss_g=5.9, role="engine core")
+    over = writer(START, alive=False, exit_code=0).value
+    assert isinstance(over, ProcessReading)
+    yield Reading("procs", HOST, START, replace(over, ended=left, orphans=(engine,)))
+    gpus = [fleet.idle(index, START, used_bytes=0, processes=()) for index in range(8)]
+    gpus[6] = fleet.idle(6, START, used_bytes=int(1.2 * 2**30), processes=(GpuProcess(133_902, int(1.2 * 2**30)),))
+    yield fleet.gpu_reading(START, tuple(gpus))
+    yield full_beat(START)
+
+
+IN_KERNEL: Mapping[str, object] = {
+    "state": "D",
+    "wchan": "_nv_rm_acquire_lock",
+    "cpu_percent": 0.0,
+    "state_since": START - 44,
+    "recent": Recent(30.0, 30, 0.0, 1.0, "_nv_rm_acquire_lock", 0.0, 0.0),
+}
+SAVED = CheckpointReading(
+    "/runs/gkd/checkpoints",
+    "the log",
+    "/runs/gkd/checkpoints/global_step_120/actor/model_world_size_8_rank_0.pt",
+    int(31.2 * 2**30),
+    START - 1,
+    int(31.2 * 2**30),
+    9,
+    412e6,
+    START - 1,
+)
+SESSIONS = {
+    f.__name__: f
+    for f in (
+        healthy,
+        stalled,
+        slow,
+        startup,
+        crashed,
+        finished,
+        many,
+        fleet_healthy,
+        fleet_hung,
+        fleet_slow,
+        fleet_driver,
+        fleet_startup,
+        fleet_finished,
+    )
+}
+
+
+def _in_order(readings: Iterable[Reading]) -> list[Reading]:
+    """By time; of one moment the log last, so that nothing is judged before all of it is there."""
+    return sorted(readings, key=lambda reading: (reading.at, reading.source == "log"))
 
 
 def main() -> None:
     for name, session in SESSIONS.items():
         spec = WatchSpec(
             logs=("/runs/big/rank-*.log",) if name == "many" else ("/runs/gkd/train.log",),
-            sources=("log", "procs", "gpu", "ray", "stacks", "nccl") if name.startswith("fleet") else ("log", "procs", "gpu"),
+            sources=("log", "procs", "gpu", "ray", "stacks", "nccl") if "fleet" in name else ("log", "procs", "gpu"),
         )
         header = wire.encode(wire.Header(wire.SCHEMA, "0.1.0", START, spec))
-        (HERE / f"{name}.jsonl").write_bytes(header + b"".join(wire.encode(reading) for reading in session()))
+        (HERE / f"{name}.jsonl").write_bytes(header + b"".join(wire.encode(reading) for reading in _in_order(session())))
 
 
 if __name__ == "__main__":
