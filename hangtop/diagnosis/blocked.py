@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from hangtop.records.process import Process
+from collections.abc import Collection
+
+from hangtop.records.process import BlockedOn, Process, ProcessReading
 
 BLOCKED_PART = 0.9
-LOOKS = 3
+LOOKS = 2
+SECONDS = 1.5
 IO_BYTES_S = 1_000.0
 CPU_PERCENT = 1.0
 
@@ -13,7 +16,24 @@ CPU_PERCENT = 1.0
 def is_blocked(process: Process) -> bool:
     """In uninterruptible sleep in 9 of 10 looks, at one place of the kernel; no byte moved, no processor was used."""
     recent = process.recent
-    if process.state != "D" or recent is None or recent.samples < LOOKS or recent.wchan is None:
+    if process.state != "D" or recent is None or recent.samples < LOOKS or recent.seconds < SECONDS or recent.wchan is None:
         return False
     idle = (recent.io_b_s or 0.0) <= IO_BYTES_S and (recent.cpu_percent or 0.0) < CPU_PERCENT
     return recent.blocked_part >= BLOCKED_PART and idle
+
+
+def blocked_on(procs: ProcessReading | None, pids: Collection[int | None]) -> BlockedOn | None:
+    """What the first of these waits for whose file is known, a dead mount before others."""
+    known = [] if procs is None else [one for one in procs.blocked_on if one.pid in pids]
+    return min(known, key=lambda one: one.answers is not False, default=None)
+
+
+def mount_words(found: BlockedOn) -> str:
+    """`/mnt/ckpt (nfs4, server:/export) does not answer: its server or the way to it is down`."""
+    about = ", ".join(word for word in (found.kind, found.device) if word)
+    answers = {
+        True: "answers statfs: it is frozen, or its device is slow or sick",
+        False: "does not answer statfs: its server or the way to it is down",
+        None: "was asked whether it is alive",
+    }
+    return f"{found.mount}{f' ({about})' if about else ''} {answers[found.answers]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.crew import missing_here
+from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
@@ -74,6 +75,9 @@ def blocked(case: Case) -> Verdict | None:
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"
     evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}, no byte moves") for one in stuck[:3]]
+    if found := blocked_on(case.procs, {one.pid for one in stuck}):
+        where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
+        evidence.append(Evidence("disk", mount_words(found)))
     headline = f"{_names(stuck)} {'is' if len(stuck) == 1 else 'are'} blocked in the kernel ({place or 'unknown'}), {where}."
     return _verdict(case, stuck, kind, headline, evidence)
 

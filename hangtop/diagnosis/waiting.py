@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hangtop.diagnosis import gpu_rules
+from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.dataloader import dead_workers
 from hangtop.diagnosis.laggards import laggards
@@ -91,14 +92,17 @@ def straggler(case: Case) -> Verdict | None:
         return None
     looping = all(one.how == "loops" for one in odd)
     orphaned = [one for one in odd if dead_workers(case, one)]
-    kind: Kind = "python_loop" if looping else "dataloader" if orphaned else waiting_kind(case, odd)
+    on_disk = all(one.doing is not None and one.doing.kind == "io" for one in odd)
+    kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
     culprits = tuple(culprit_of(case, one) for one in odd)
     headline = (
         f"{names(odd)} never entered {peers[0].call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
     )
     apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
     ended = tuple(Evidence("procs", f"{one.name}: its child {dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
-    evidence = (Evidence("stacks", f"{count(peers)} in {peers[0].call}, {apart}"), *ended, silence(case))
+    mount = blocked_on(case.procs, {one.pid for one in odd})
+    disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
+    evidence = (Evidence("stacks", f"{count(peers)} in {peers[0].call}, {apart}"), *disk, *ended, silence(case))
     refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return hung(headline, kind, culprits, evidence, refute)
 

@@ -14,6 +14,7 @@ from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.host import Host
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
+from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
 from hangtop.sources.proc.openfiles import OpenFiles
 from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
 from hangtop.sources.proc.run import RunTree
@@ -61,6 +62,7 @@ class ProcessSource:
         self._writing = Writing(spec, self._table, self._exits)
         self._run = RunTree(spec, self._table, self._exits)
         self._host = Host()
+        self._blockages = Blockages()
         self._nets: Guard[int, list[Connection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
@@ -96,6 +98,7 @@ class ProcessSource:
             ended=self._run.ended,
             rendezvous=self._rendezvous,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
+            blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
         )
         yield reading
         if seldom:

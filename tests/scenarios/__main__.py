@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -24,6 +25,9 @@ def main(names: Sequence[str]) -> int:
     for scenario in wanted:
         if scenario.needs and find_spec(scenario.needs) is None:
             print(f"{scenario.name:<25}skipped: needs {scenario.needs}")
+            continue
+        if scenario.root and os.geteuid() != 0:
+            print(f"{scenario.name:<25}skipped: needs root, for a mount of its own")
             continue
         with TemporaryDirectory(prefix="hangtop-scenario-", ignore_cleanup_errors=True) as folder:
             results.append(play(scenario, Path(folder)))

@@ -35,6 +35,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lives: bool = False
     again_s: float | None = None
     needs: str | None = None
+    root: bool = False
     log: str = "train.log"
     tee: bool = False
     stall_s: float = STALL_S
