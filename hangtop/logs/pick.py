@@ -101,7 +101,7 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
     seen: dict[int, set[bytes]] = {number: set() for number in many}
     found: list[int] = []
     data, bars = lines.block.data, lines.has_bars
-    rfind = data.rfind  # this loop runs once for each hit
+    find, rfind = data.find, data.rfind  # this loop runs once for each hit
     line_start, row, pieces = len(data), len(data), 0
     for number, start, _ in reversed(hits):
         if start >= line_start or number not in many:
@@ -112,6 +112,11 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
             row = line_start
             line_start = rfind(b"\r", row, start) + 1 or row if pieces < PIECES else row
         known = seen[number]
+        if bars and (percent := find(b"%|", line_start, start + 2) - 3) >= line_start:
+            drawn = b"|" + data[line_start:percent]  # all that a bar says before its numbers
+            if drawn in known:
+                continue
+            known.add(drawn)
         name = data[line_start : line_start + SURE_BYTES]
         if name not in known:
             if not name.startswith(SURE):
