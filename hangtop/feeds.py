@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import IO, Protocol, runtime_checkable
 
 from hangtop import clock, wire
+from hangtop.abandoned import abandon
 from hangtop.records.ask import Ask
 from hangtop.records.health import ProbeState
 from hangtop.records.reading import Reading, Value
@@ -29,10 +30,6 @@ ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 
 Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
 """A probe, its stdin and its stdout."""
-
-
-_unreaped: list[subprocess.Popen[bytes]] = []
-"""Killed probes: looked after later. Until then they are zombies of ours, so that their pids are nobody else's."""
 
 
 class Feed(Protocol):
@@ -194,8 +191,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        _unreaped.append(process)  # gone in milliseconds, or stuck in the kernel: either way nobody waits for it
-    _unreaped[:] = [left for left in _unreaped if left.poll() is None]
+    abandon(process)
 
 
 def _debug_file() -> IO[bytes]:

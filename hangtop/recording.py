@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hangtop import __version__, clock, wire
+from hangtop.abandoned import abandon
 from hangtop.feeds import Feed
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
@@ -27,6 +28,7 @@ from hangtop.spec import WatchSpec
 BACKLOG_BYTES = 64 * 1024 * 1024
 """What may wait for a slow disk. Beyond it readings are left out of the recording: the screen goes first."""
 FLUSH_AT_EXIT_S = 0.15
+READY_WITHIN_S = 10.0
 
 
 class RecordingError(Exception):
@@ -51,7 +53,7 @@ class Recorder:
         self._thinner = Thinner()
         self.left_out = 0
         with self.child.stdout as output:
-            answer = _first_line(output.fileno(), within_s=5.0)
+            answer = _first_line(output.fileno(), READY_WITHIN_S)
         if answer != b"ready\n":
             self.close()
             if answer:  # it has said why not, and ends
@@ -77,6 +79,7 @@ class Recorder:
             self.child.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.child.wait(max(0.0, deadline - time.monotonic()))
+        abandon(self.child)
 
     def _put(self, line: bytes) -> None:
         if len(self._backlog) > BACKLOG_BYTES:

@@ -26,6 +26,8 @@ WORK_S = 0.25
 BREATH_S = 0.005
 SLICE_S = 0.05
 COST_TO_GAP = 20.0
+MOST_GAP_S = 2.0
+"""However dear a reading was (many files, or a machine that is busy elsewhere): a person waits no longer for the next."""
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
@@ -114,10 +116,11 @@ class RunLogs:
         if not self._news or now < self._next_at:
             return
         self._news = False
-        began = time.monotonic()
+        began = time.thread_time()
         reading = self._sent.reading(self._set, self._beside, self._profiles)
         self._watched.log, self._watched.ranks = reading, self._sent.ranks
-        self._next_at = now + max(READING_GAP_S, COST_TO_GAP * (time.monotonic() - began))
+        cost_s = time.thread_time() - began
+        self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)
         yield reading
 
 
