@@ -72,6 +72,13 @@ class Case(Struct, frozen=True):
         return moment(self.log.last_output_at, self.now)
 
     @property
+    def last_output(self) -> str:
+        """The last line and its moment, as evidence."""
+        if self.log.last_output_at is None:
+            return "no output at all"
+        return f"last output {self.silent_since}: {self.log.last_line or ''}"
+
+    @property
     def where(self) -> str:
         """The stage in words, for sentences."""
         return "before its first stage" if self.stage is None else f"in {self.stage.title}"

@@ -103,7 +103,7 @@ def finished(case: Case) -> Verdict | None:
         headline=f"The run finished{steps}.",
         refute="new output after the last line",
         confidence="certain" if reached else "likely",
-        evidence=(Evidence("log", f"last output {case.silent_since}: {case.log.last_line or ''}"),),
+        evidence=(Evidence("log", case.last_output),),
     )
 
 
@@ -117,7 +117,7 @@ def pipe_closed(case: Case) -> Verdict | None:
         headline="The writer closed its pipe; the log does not say whether the run did what it should.",
         refute="the run's own exit code is not 0",
         confidence="possible",
-        evidence=(Evidence("log", f"last output {case.silent_since}: {case.log.last_line or ''}"),),
+        evidence=(Evidence("log", case.last_output),),
     )
 
 

@@ -35,7 +35,7 @@ def writer_gone(case: Case) -> Verdict | None:
         confidence="likely" if last.exit_code is None else "certain",
         evidence=(
             Evidence("procs", f"pid {last.pid} {last.name} gone since {clock(last.gone_at)}, {_how(last)}"),
-            Evidence("log", f"last output {case.silent_since}: {case.log.last_line or ''}"),
+            Evidence("log", case.last_output),
         ),
     )
 

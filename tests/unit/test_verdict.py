@@ -162,6 +162,11 @@ def test_a_pipe_that_was_closed_is_an_end_and_no_blindness() -> None:
     assert diagnose(run(1, files=closed, progress=Progress(step=9, total=9)), SPEC, NOW).confidence == "likely"
 
 
+def test_a_pipe_that_was_closed_without_a_byte_names_no_moment() -> None:
+    verdict = diagnose(RunState(log=LogReading(files=(LogFile("-", status="closed"),))), SPEC, NOW)
+    assert [each.text for each in verdict.evidence] == ["no output at all"]
+
+
 def test_one_writer_that_lives_is_enough() -> None:
     procs = ProcessReading(writers=(WRITER, replace(WRITER, pid=78, alive=True)))
     assert diagnose(replace(run(5), procs=procs), SPEC, NOW).word == "running"
