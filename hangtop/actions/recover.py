@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.actions import ray, restart, stop
 from hangtop.actions.stop import Myself, frees, number_of
+from hangtop.diagnosis.ray import uses_ray
 from hangtop.model import RunState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
@@ -43,7 +44,7 @@ def plan(
     assert run.start is not None
     made = Plan(
         action="recover",
-        title=f"Recover the run: {', '.join(_parts(targets, bool(starts)))}, start attempt {run.start.attempt}, watch it",
+        title=f"Recover the run: {', '.join((*_parts(targets, bool(starts)), f'start attempt {run.start.attempt}'))}, watch it",
         errands=tuple(_errands(spec, place)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
         spared=_spared(run, below, targets),
@@ -64,7 +65,8 @@ def plan(
 def _ray(state: RunState, session: RaySession | None, me: Myself) -> tuple[Plan | None, Sequence[str]]:
     """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
     if session is None:
-        return None, ()
+        said = "which Ray session it lives in is not known, so Ray is left as it is: hangtop ray restart --session NAME"
+        return None, (said,) if uses_ray(state) else ()
     if session.holder is not None:
         made = ray.stopped(state, session, me)
         said = f"pid {session.holder} started Ray itself (ray.init): it ends with it, and the new run brings its own"

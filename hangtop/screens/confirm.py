@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from hangtop.actions.perform import Performance
 from hangtop.actions.presets import Preset, with_presets
 from hangtop.actions.ray import with_command
-from hangtop.panes.line import BLANK, LineView, Row, between, cut
+from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
 from hangtop.panes.plan_rows import rows, step_rows
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
@@ -54,11 +54,16 @@ class ActionBody(LineView):
 
 
 class ActionFoot(LineView):
+    """Where all does not fit, the last key goes: it is Esc."""
+
     DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
 
     def show(self, view: View) -> None:
         left, right = cast("ActionScreen", self.screen).foot()
-        self.paint((between(left, right, max(1, self.size.width)),))
+        width = max(1, self.size.width)
+        if width_of(left) + width_of(right) > width:
+            right = right[:-3]  # the spans of one key
+        self.paint((between(left, right, width),))
 
 
 class ActionScreen(ModalScreen[None]):
@@ -136,7 +141,8 @@ class ActionScreen(ModalScreen[None]):
     def rows(self, width: int) -> list[Row]:
         """The title, then what is to be read."""
         if self.plan is None:
-            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), ((self._why, "ink"),)]
+            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why, width)] or [BLANK]
+            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
             return [title, (("How Ray is started:", "muted"),), BLANK, *self.edit.rows(width)]
@@ -208,7 +214,9 @@ class ActionScreen(ModalScreen[None]):
             case Plan() as plan:
                 self.plan, self._as_made, self.phase = plan, plan, "asking"
                 verdict = self.hangtop.view.verdict
-                self._culprits = frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
+                self._culprits = (
+                    frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
+                )
                 if plan.start is not None:
                     self.presets = self._presets_for(plan.start)[:MOST_PRESETS]
                 if self._at_once:
@@ -298,6 +306,7 @@ class ActionScreen(ModalScreen[None]):
 
 
 def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:
+    """Three spans each."""
     row: list[tuple[str, str]] = []
     for key, what in pairs:
         row += [("   " if row else "", ""), (f"{key} ", "accent bold"), (what, "muted")]
