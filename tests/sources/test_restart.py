@@ -16,6 +16,7 @@ import pytest
 
 from hangtop import launches
 from hangtop.actions import restart
+from hangtop.actions.child import begin
 from hangtop.actions.launching import LaunchError, launch
 from hangtop.actions.performer import perform
 from hangtop.actions.presets import presets, with_presets
@@ -77,6 +78,18 @@ def test_the_log_gets_what_was_printed_and_nothing_else(tmp_path: Path) -> None:
         )
     assert ended.exit_code == 0
     assert log.read_bytes() == b"of an older run\none\ntwo\rthree\n'' True\n"
+
+
+@pytest.mark.parametrize(("program", "code"), [("import sys; sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 15)", -15)])
+def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int) -> None:
+    """Who watches the log sees the runner end, for it is the runner that writes it."""
+    runner, answer = begin("hangtop.actions.runner", Start((sys.executable, "-c", program), "/", str(tmp_path / "train.log")))
+    with answer:
+        known = msgspec.json.decode(answer.readline(), type=Launch)
+    assert runner.wait(20) == code
+    ended = launches.of_process(known.pid, known.start_ticks)
+    assert ended is not None
+    assert ended.exit_code == code
 
 
 def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: Path) -> None:
