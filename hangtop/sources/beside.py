@@ -12,11 +12,10 @@ from hangtop.sources.digested import DigestedLog
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.filesystem import FileSystem
 from hangtop.sources.raycluster.farlog import FarLog, FollowedFar
-from hangtop.sources.raycluster.files import WorkerLog
+from hangtop.sources.raycluster.files import MOST_FILES, WorkerLog
 from hangtop.sources.tail import Followed
 from hangtop.sources.watched import WatchedFile
 
-MOST_FILES = 512
 TAIL_BYTES = 64 << 10
 
 

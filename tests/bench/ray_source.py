@@ -14,9 +14,12 @@ from pathlib import Path
 from hangtop import wire
 from hangtop.diagnosis.ray import odd_actors, troubles
 from hangtop.panes.ray_rows import actor_rows, table_rows
+from hangtop.records.log import LogReading
 from hangtop.records.ray import RayReading
 from hangtop.records.reading import Reading
 from hangtop.sources.ray import RaySource
+from hangtop.sources.rayworkers import RayWorkerSource
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from tests.bench.options import Options
 from tests.bench.row import Row
@@ -41,8 +44,10 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
-    ray = RaySource(WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}"))
-    full, usual, cpu_s, last = [], [], time.process_time(), None
+    spec = WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}")
+    watched(spec).log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
+    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    full, full_cpu, usual, cpu_s, last = [], [], [], time.process_time(), None
     began = ticked = time.monotonic()
     _timed(ray)
     while time.monotonic() - began < seconds:
@@ -52,20 +57,30 @@ def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
             server.stdin.write("tick\n")
             server.stdin.flush()
             server.stdout.readline()
-        took_ms, values = _timed(ray)
+        took_ms, took_cpu_ms, values = _timed(ray)
         (full if moved else usual).append(took_ms)
+        full_cpu += [took_cpu_ms] if moved else []
+        list(workers.read(time.time()))
         last = next((value for value in values if isinstance(value, RayReading)), last)
         time.sleep(max(0.0, ray.interval_s - took_ms / 1000))
     spent_s, lasted_s = time.process_time() - cpu_s, time.monotonic() - began
     dashboard = next(iter(ray._clusters.values())).poll.dashboard
+    far = [log for files in ray._far_workers._files.values() for log in files]
+    logs = next(iter(ray._far_workers._logs.values()))
     what = f"Ray of {NODES} nodes × {WORKERS} workers"
-    yield Row(f"{what}: a look, all nodes have reported", _middle(full), "ms", 100)
+    yield Row(f"{what}: CPU of a look, all nodes have reported", _middle(full_cpu), "ms", 100)
+    yield Row(f"{what}: the same, from question to answer", _middle(full), "ms")
     yield Row(f"{what}: a look in between", _middle(usual), "ms")
     yield Row(f"{what}: put on the cluster", dashboard.requests / lasted_s, "asks/s")
-    yield Row(f"{what}: CPU of the source", 100 * spent_s / lasted_s, "%")
+    yield Row(f"{what}: put on the cluster", dashboard.received_bytes / lasted_s / 1e3, "kB/s")
+    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.requests / lasted_s, "asks/s", 8)
+    yield Row(f"{what}: put on its agents, for the steps of ranks", logs.received_bytes / lasted_s / 1e3, "kB/s", 128)
+    yield Row(f"{what}: output files read in {lasted_s:.0f} s", sum(log.first_bytes is not None for log in far), f"of {len(far)}")
+    yield Row(f"{what}: CPU of both sources", 100 * spent_s / lasted_s, "%")
     yield Row(f"{what}: a reading", len(wire.encode(Reading("ray", "head", 0.0, last))) / 1e3, "kB")
     yield Row(f"{what}: the rows of the pane", _rows_ms(last), "ms", 50)
     ray.close()
+    workers.close()
 
 
 def _rows_ms(last: RayReading) -> float:
@@ -77,10 +92,11 @@ def _rows_ms(last: RayReading) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
-def _timed(ray: RaySource) -> tuple[float, list[object]]:
-    began = time.perf_counter()
+def _timed(ray: RaySource) -> tuple[float, float, list[object]]:
+    """Milliseconds by the clock, of CPU in all threads, and what was said."""
+    began, cpu_s = time.perf_counter(), time.process_time()
     values = list(ray.read(time.time()))
-    return 1e3 * (time.perf_counter() - began), values
+    return 1e3 * (time.perf_counter() - began), 1e3 * (time.process_time() - cpu_s), values
 
 
 def _middle(values: list[float]) -> float:

@@ -1,6 +1,7 @@
 """A dashboard as Ray 2.60 answers, for as many nodes and workers as a test wants, with its faults. Counts what it is asked.
 
-Also a program: `python -m tests.fakes.ray_dashboard NODES WORKERS [PENDING]` prints its port and serves until stdin ends.
+Also a program: `python -m tests.fakes.ray_dashboard NODES WORKERS [PENDING]` prints its port and serves until stdin ends. Each
+`tick` on stdin is a new report of all nodes, and a step in the output of each worker.
 """
 
 from __future__ import annotations
@@ -217,6 +218,12 @@ class FakeDashboard:
         self.sent_bytes += len(body)
         return 200, body, {}
 
+    def step(self, number: int) -> None:
+        """Each worker's bar goes on."""
+        for row in self.actors.values():
+            name = f"worker-{row['address']['workerId']}-{row['jobId']}-{row['pid']}.err"
+            self.files[name] = self.files.get(name, b"") + b"\rtrain: %d/1000 [00:01<00:02, 1.0it/s]" % number
+
     def close(self) -> None:
         self._ended.set()
         self._server.shutdown()
@@ -251,11 +258,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    fake = FakeDashboard(*(int(word) for word in sys.argv[1:]))
+    fake = FakeDashboard(*(int(word) for word in sys.argv[1:]), agents=True)
+    fake.step(0)
     print(fake.port, flush=True)
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin, 1):
         if line.startswith("tick"):
             fake.refresh(time.time())
+            fake.step(number)
             print("ticked", flush=True)
     fake.close()
 

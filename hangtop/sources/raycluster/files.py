@@ -9,6 +9,9 @@ from msgspec import Struct
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.sources.raycluster.farlog import FarLog
 
+MOST_FILES = 512
+"""Two a rank: of the first 256 ranks."""
+
 
 class WorkerLog(Struct, frozen=True):
     """A worker's output file. `stream`: `out` or `err`; tqdm bars go to `err`. `far`: it is on another node."""
@@ -65,4 +68,4 @@ def rank_files(clusters: Sequence[RayCluster], far_logs: FarLogs = lambda sessio
     are of this run, and a foreign rank in its table is worse than a poor one."""
     here = (file for cluster in clusters for file in worker_files(cluster) if file.rank is not None)
     found = (*here, *(file for cluster in clusters for file in far_files(cluster, far_logs)))
-    return found if len({file.job for file in found}) <= 1 else ()
+    return found[:MOST_FILES] if len({file.job for file in found}) <= 1 else ()
