@@ -115,13 +115,19 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
         (f"{ranks:>5}  ", f"{named} bold" if named == "bad" else named),
         (f"{gpus:>4}  ", "ink"),
         (f"{first.state}  ", state),
-        (first.command, named),
+        (_command(first.command, width - users - 42), named),
     )
     if len(group) > 1:
         indent = " " * 11
         pids = text.rank_ranges(target.pid for target in group)
         for line in textwrap.wrap(pids, max(20, width - len(indent)), break_long_words=False):
             yield ((indent, ""), (line, "muted"))
+
+
+def _command(command: str, room: int) -> str:
+    """Where it does not fit, its program goes without its folder: what follows tells more."""
+    program, blank, rest = command.partition(" ")
+    return command if len(command) <= room else program.rpartition("/")[2] + blank + rest
 
 
 def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
