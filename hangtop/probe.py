@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from hangtop import clock, wire
-from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk, LaunchAsk, LeftoversAsk, PageAsk, RayAsk, StacksAsk
+from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, RayAsk, StacksAsk
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading, Value
 from hangtop.sources import SOURCES, Absent, Source, Trouble, open_source
@@ -33,6 +33,7 @@ LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 ANSWERED_BY: dict[type[Ask], str] = {
     PageAsk: "pages",
     StacksAsk: "stacks",
+    FlightAsk: "nccl",
     LeftoversAsk: "leftovers",
     LaunchAsk: "launch",
     RayAsk: "ray",

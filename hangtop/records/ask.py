@@ -36,6 +36,13 @@ class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     locals: bool = False
 
 
+class FlightAsk(Struct, frozen=True, omit_defaults=True, tag="flight"):
+    """Ask torch's flight recorder in these ranks for a dump, where they made a FIFO for that. Only when a person asks."""
+
+    ask: int
+    pids: tuple[int, ...] = ()
+
+
 class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
     """What did dead runs leave behind that nobody has used for `older_s`? `pids`: processes that might; do they still write?"""
 
@@ -86,4 +93,4 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     session: str = ""
 
 
-Ask = PageAsk | StacksAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | FarStacksAsk
+Ask = PageAsk | StacksAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | FarStacksAsk

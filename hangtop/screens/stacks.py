@@ -20,7 +20,7 @@ from hangtop.panes.plan_rows import plain
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
-from hangtop.records.ask import StacksAsk
+from hangtop.records.ask import FlightAsk, StacksAsk
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
 
@@ -94,6 +94,7 @@ class StacksScreen(PageScreen):
         case = look(app.state, app.spec, app.now())
         if app.replay is None and case.pids:
             self._asked, self._said = int(app.now() * 1000), ""
+            app.feed.ask(FlightAsk(self._asked, case.pids[:MOST_PIDS]))
             app.feed.ask(StacksAsk(self._asked, case.pids[:MOST_PIDS], native, with_locals))
         self._ask_far(task=False)
         self.show(app.view)

@@ -10,6 +10,7 @@ import io
 import os
 import pickle
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,26 @@ def beginnings(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     found = {env[name]: None for env in environments for name in NAMES if env.get(name)}
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return (*found, "/tmp/nccl_trace_rank_", f"{cache}/torch/comm_lib_trace_rank_")
+
+
+def request(environ: Mapping[str, str]) -> bool:
+    """Ask one rank for its dump: any byte into its FIFO does (torch 2.13). Whether somebody there reads it.
+
+    Waits for nobody, and writes into nothing but a FIFO that is there already.
+    """
+    beginning = next((environ[name] for name in PIPES if environ.get(name)), None)
+    if beginning is None or not environ.get("RANK", "").isdecimal():
+        return False
+    try:
+        fifo = os.open(f"{beginning}{environ['RANK']}.pipe", os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # no FIFO, nobody who reads it, or no right
+        return False
+    try:
+        return stat.S_ISFIFO(os.fstat(fifo).st_mode) and os.write(fifo, b"1") == 1
+    except OSError:  # full: it was asked already
+        return False
+    finally:
+        os.close(fifo)
 
 
 def find(paths: Iterable[str], since: float) -> tuple[Path, ...]:

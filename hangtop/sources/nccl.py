@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from hangtop.records.ask import Ask
+from hangtop.records.ask import Ask, FlightAsk
 from hangtop.records.nccl import FlightDump, NcclReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble, flight, ras
@@ -16,7 +17,10 @@ from hangtop.spec import WatchSpec
 
 WORTH_S = 3_600.0
 """Dumps older than this belong to another run, unless a rank that still lives is as old."""
-KEPT = ("RANK", "NCCL_RAS_ADDR", *flight.NAMES)
+KEPT = ("RANK", "NCCL_RAS_ADDR", *flight.NAMES, *flight.PIPES)
+DUMP_WAIT_S = 4.0
+DUMP_LOOK_S = 0.5
+CLOCK_ERROR_S = 0.1
 NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no flight recorder dump"
 
 
@@ -49,7 +53,19 @@ class NcclSource:
             yield NcclReading(now, communicators, dumps, version)
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        return ()
+        """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come."""
+        if not isinstance(ask, FlightAsk):
+            return
+        ranks = self._ranks.look()
+        asked = [env for env in self._ranks.of(ask.pids) if flight.request(env)]
+        if not asked:
+            return
+        began = time.monotonic()
+        while time.monotonic() - began < DUMP_WAIT_S:
+            time.sleep(DUMP_LOOK_S)
+            if dumps := tuple(dump for dump in self._dumps(ranks, now) if dump.at >= now - CLOCK_ERROR_S and not dump.problem):
+                yield NcclReading(now + time.monotonic() - began, dumps=dumps)
+                return
 
     def _dumps(self, ranks: tuple[tuple[Mapping[str, str], float], ...], now: float) -> tuple[FlightDump, ...]:
         since = min((started_at for _, started_at in ranks), default=now - WORTH_S)
@@ -85,6 +101,11 @@ class RankEnvironments:
             self._known[identity] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
         ranks = ((identity, env) for identity, env in self._known.items() if "RANK" in env)
         return tuple((env, self._table.started_at(identity.start_ticks)) for identity, env in ranks)
+
+    def of(self, pids: Iterable[int]) -> tuple[Mapping[str, str], ...]:
+        """The environments of these ranks, as of the last look."""
+        wanted = frozenset(pids)
+        return tuple(env for identity, env in self._known.items() if identity.pid in wanted and "RANK" in env)
 
 
 def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:

@@ -17,10 +17,12 @@ from pathlib import Path
 import pytest
 
 from hangtop.diagnosis.collectives import behind_in_flight
+from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import NcclReading
 from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.nccl import NcclSource, RankEnvironments
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import eventually, python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 JSON = '{"nccl_version": "2.29.1", "communicators": [{"hash": "0xaa", "size": 1, "ranks": [{"rank": 0, "pid": 7}]}]}'
@@ -226,3 +228,44 @@ def test_real_dumps_of_a_hanging_gloo_run_name_the_rank_that_never_came(tmp_path
     assert [dump.problem for dump in dumps] == [None] * 4
     (late,) = behind_in_flight(dumps)
     assert (late.rank, late.text) == (2, "launched 3 of 4 all_reduce")
+
+
+RECORDER = """
+import os, pickle
+rank = os.environ["RANK"]
+fifo = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + rank + ".pipe"
+os.mkfifo(fifo)
+print("ready", flush=True)
+with open(fifo, "rb") as file:
+    file.read(1)
+dump = {"pg_status": {"0": {"last_enqueued_collective": 7, "last_completed_collective": 6}}, "entries": []}
+with open(os.environ["TORCH_FR_DUMP_TEMP_FILE"] + rank, "wb") as file:
+    pickle.dump(dump, file)
+import time; time.sleep(60)
+"""
+
+
+def test_a_rank_with_a_fifo_is_asked_for_its_dump_and_nobody_else_is_written_to(tmp_path: Path) -> None:
+    place = {
+        "RANK": "3",
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(tmp_path / "ask_"),
+        "TORCH_FR_DUMP_TEMP_FILE": str(tmp_path / "fr_"),
+    }
+    with python(RECORDER, env={**os.environ, **place}, stdout=subprocess.PIPE) as rank:
+        assert rank.stdout is not None
+        rank.stdout.readline()
+        source = NcclSource(WatchSpec())
+        assert list(source.answer(FlightAsk(1, (os.getpid(),)), time.time())) == []
+        assert not (tmp_path / "fr_3").exists()
+        eventually(lambda: any(word in Path(f"/proc/{rank.pid}/wchan").read_text() for word in ("pipe", "partner")))
+        (reading,) = source.answer(FlightAsk(2, (rank.pid,)), time.time())
+        assert isinstance(reading, NcclReading)
+        assert [(dump.rank, dump.groups[0].enqueued) for dump in reading.dumps] == [(3, 7)]
+
+
+def test_a_file_in_the_place_of_the_fifo_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "ask_0.pipe").write_text("mine")
+    assert not flight.request({"RANK": "0", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(tmp_path / "ask_")})
+    assert (tmp_path / "ask_0.pipe").read_text() == "mine"
+    os.mkfifo(tmp_path / "ask_1.pipe")
+    assert not flight.request({"RANK": "1", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(tmp_path / "ask_")})

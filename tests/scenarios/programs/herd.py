@@ -345,7 +345,7 @@ def dead_mount(job: Job) -> None:
 
 def _clean_up_after(command: str) -> None:
     """Once the rank is gone: in a process that is nobody's child, for the run and all below it are killed."""
-    wait = f"while kill -0 {os.getpid()} 2>/dev/null; do sleep 0.1; done; {command}"
+    wait = f"while [ -e /proc/{os.getpid()}/exe ]; do sleep 0.1; done; {command}"
     subprocess.run(["setsid", "sh", "-c", f"({wait}) >/dev/null 2>&1 &"], check=True)
 
 
