@@ -6,6 +6,7 @@ Pure text for the command line; the wording itself is data (`hangtop/signatures`
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,10 +19,14 @@ WIDTH = 100
 SHORTEST_PART = 8
 """Characters; a shorter part of a message fits too many."""
 
+_WORD = re.compile(r"[a-z0-9]+")
 _ROLE_ORDER: tuple[Role, ...] = ("cause", "victim", "consequence", "summary", "evidence", "noise")
 
 _WORDS = {
     "en": {
+        "fatal": "fatal",
+        "warning": "warning",
+        "hint": "hint",
         "cause": "a cause",
         "victim": "a victim: another rank is at fault",
         "consequence": "a consequence: the cause stands before it",
@@ -44,8 +49,16 @@ _WORDS = {
         "unit": "Unit",
         "instead": "Instead",
         "test": "A test only: it should not stay set.",
+        "what": "explain what? Give an id, a message or - for text on stdin;",
+        "unknown": "Nothing known fits.",
+        "near": "The nearest known: {}.",
+        "all": "`hangtop explain --list` names all.",
+        "also": "Also found: {}",
     },
     "zh": {
+        "fatal": "致命",
+        "warning": "警告",
+        "hint": "提示",
         "cause": "原因",
         "victim": "受害者：问题在别的 rank",
         "consequence": "后果：原因在它之前",
@@ -68,6 +81,11 @@ _WORDS = {
         "unit": "单位",
         "instead": "应改用",
         "test": "仅用于测试，不应长期设置。",
+        "what": "解释什么？请给出 id、一条信息，或用 - 从 stdin 读取；",
+        "unknown": "没有已知的信息与此相符。",
+        "near": "最接近的有：{}。",
+        "all": "`hangtop explain --list` 列出全部。",
+        "also": "还发现：{}",
     },
 }
 
@@ -78,9 +96,9 @@ def words(lang: str) -> Mapping[str, str]:
 
 
 def page(signature: Signature, lang: str = "en", framework: str | None = None) -> str:
-    """The page on one message, with its fixed words in `lang`. `framework` leaves out the fixes of others."""
-    word = words(lang)
-    lines = [f"{signature.id}  {signature.severity} · {word[signature.role]}", ""]
+    """The page on one message, in `lang` where all of it is told in it. `framework` leaves out the fixes of others."""
+    word = words(lang if signature.speaks_zh else "en")
+    lines = [f"{signature.id}  {word[signature.severity]} · {word[signature.role]}", ""]
     lines += _section(word["meaning"], [signature.cause])
     lines += _numbered(word["todo"], ((_said(fix, framework), _to_paste(fix, word)) for fix in signature.fixes(framework)))
     if signature.folklore:
@@ -92,7 +110,7 @@ def page(signature: Signature, lang: str = "en", framework: str | None = None) -
 
 def setting_page(setting: Setting, lang: str = "en") -> str:
     """The page on one setting: who reads it, in which unit, and what works where nobody does."""
-    word = words(lang)
+    word = words(lang if setting.truth_zh else "en")
     lines = [setting.name, ""]
     lines += _section(word["read_by"], [", ".join(setting.honoured_by) or word["nobody"]])
     lines += _section(word["meaning"], [setting.truth, *([] if setting.keep else [word["test"]])])
@@ -116,14 +134,15 @@ def listing(catalog: Catalog) -> Iterator[str]:
 
 
 def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]:
-    """The known messages among these (without their prefixes): causes first, then victims, consequences, summaries."""
-    found: dict[str, Signature] = {}
+    """The known messages among these (without their prefixes): causes first, then victims, consequences, summaries; of one role
+    the one that explains most of the text."""
+    found: dict[str, int] = {}
     for message in messages:
         for signature in catalog.signatures.values():
-            known = any(literal in message for literal in signature.literal)
-            if known and signature.id not in found and compiled(signature.regex).search(message):
-                found[signature.id] = signature
-    return tuple(sorted(found.values(), key=lambda each: (each.severity == "hint", _ROLE_ORDER.index(each.role))))
+            if any(literal in message for literal in signature.literal) and (match := compiled(signature.regex).search(message)):
+                found[signature.id] = max(found.get(signature.id, 0), len(match[0]))
+    known = (catalog.signatures[name] for name in found)
+    return tuple(sorted(known, key=lambda each: (each.severity == "hint", _ROLE_ORDER.index(each.role), -found[each.id])))
 
 
 def partial(query: str, catalog: Catalog) -> tuple[Signature, ...]:
@@ -141,18 +160,27 @@ def partial(query: str, catalog: Catalog) -> tuple[Signature, ...]:
 def named(query: str, catalog: Catalog) -> Setting | None:
     """The setting with this name or one of its other spellings; a value after `=` does not matter."""
     name = query.removeprefix("export ").split("=", 1)[0].strip()
-    return next((each for each in catalog.settings.values() if name in (each.name, *each.also)), None)
+    return next((each for each in catalog.settings.values() if {name, query}.intersection((each.name, *each.also))), None)
+
+
+def spelled(query: str, catalog: Catalog) -> Signature | None:
+    """The message whose id this is, however its words are joined: `cuda oom`, `CUDA_OOM`."""
+    asked = _WORD.findall(query.lower())
+    return next((each for each in catalog.signatures.values() if _WORD.findall(each.id) == asked), None)
 
 
 def nearest(query: str, catalog: Catalog, most: int = 5) -> tuple[str, ...]:
-    """The ids that come closest to what was asked: by spelling, or by words they share with a message."""
-    asked = set(query.lower().replace(".", " ").replace("_", " ").split())
-    close = difflib.get_close_matches(query.lower(), list(catalog.signatures), n=most, cutoff=0.5)
-    shared = {
-        signature.id: len(asked & set(f"{signature.id} {signature.example}".lower().replace(".", " ").replace("_", " ").split()))
-        for signature in catalog.signatures.values()
-    }
-    by_words = sorted((name for name, count in shared.items() if count), key=lambda name: (-shared[name], name))
+    """The ids that come closest to what was asked: by spelling, then by words they share with a message, rare words first."""
+    texts = {each.id: " ".join((each.id, each.example, each.cause, *each.literal)) for each in catalog.signatures.values()}
+    words_of = {name: set(_WORD.findall(text.lower())) for name, text in texts.items()}
+    asked = {word for word in _WORD.findall(query.lower()) if len(word) > 1}
+    often = {word: sum(word in words for words in words_of.values()) for word in asked}
+    shared = {name: sum(1 / often[word] for word in asked & words) for name, words in words_of.items()}
+    by_words = sorted(
+        (name for name, weight in shared.items() if weight),
+        key=lambda name: (-shared[name], catalog.signatures[name].severity != "fatal", name),
+    )
+    close = difflib.get_close_matches(query.lower(), list(catalog.signatures), n=most, cutoff=0.6)
     return tuple(dict.fromkeys((*close, *by_words)))[:most]
 
 

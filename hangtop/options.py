@@ -85,6 +85,8 @@ def bad_data_said() -> Iterator[None]:
 
     try:
         yield
+    except BrokenPipeError:  # the reader has seen enough: click ends without a word
+        raise
     except (CatalogError, OSError) as error:
         raise click.UsageError(str(error)) from error
 

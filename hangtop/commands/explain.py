@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 from hangtop.explain import listing as listed
-from hangtop.explain import matching, named, nearest, page, partial, setting_page
+from hangtop.explain import matching, named, nearest, page, partial, setting_page, spelled, words
 from hangtop.logs.catalog import Catalog, load
 from hangtop.logs.clean import clean_text
 from hangtop.logs.prefixes import strip
 
 PAGES = 5
 """So many pages are printed in full; further messages are named."""
+WRAPPED = 3
+"""A message that a terminal has wrapped takes so many lines at most."""
 FOUND, NOTHING = 0, 2
 
 
@@ -37,13 +39,13 @@ def run(
         out.writelines(f"{line}\n" for line in listed(catalog))
         return FOUND
     if not query or not query.strip():
-        out.write("explain what? Give an id, a message or - for text on stdin; `hangtop explain --list` names all ids.\n")
+        out.write(f"{words(lang)['what']} {words(lang)['all']}\n")
         return NOTHING
     return _explain(query.strip(), catalog, lang, framework, out, stdin or sys.stdin)
 
 
 def _explain(query: str, catalog: Catalog, lang: str, framework: str | None, out: TextIO, stdin: TextIO) -> int:
-    if signature := catalog.signatures.get(query):
+    if signature := catalog.signatures.get(query) or spelled(query, catalog):
         out.write(page(signature, lang, framework))
         return FOUND
     if setting := named(query, catalog):
@@ -54,20 +56,26 @@ def _explain(query: str, catalog: Catalog, lang: str, framework: str | None, out
         found = partial(query, catalog)
     if not found:
         close = nearest(query, catalog) if query != "-" else ()
-        hint = f" The nearest known: {', '.join(close)}." if close else ""
-        out.write(f"Nothing known fits.{hint} `hangtop explain --list` names all.\n")
+        word = words(lang)
+        near = [word["near"].format(", ".join(close))] if close else []
+        out.write(" ".join((word["unknown"], *near, word["all"])) + "\n")
         return NOTHING
     out.write("\n".join(page(signature, lang, framework) for signature in found[:PAGES]))
     if rest := found[PAGES:]:
-        out.write(f"\nAlso found: {', '.join(signature.id for signature in rest)}\n")
+        out.write("\n" + words(lang)["also"].format(", ".join(signature.id for signature in rest)) + "\n")
     return FOUND
 
 
-def _messages(lines: Iterable[str]) -> Iterable[str]:
+def _messages(lines: Iterable[str]) -> Iterator[str]:
+    """The messages in a text as it was pasted: each line with and without its prefix, and lines that a terminal has wrapped."""
+    before: list[str] = []
     for line in lines:
         for piece in line.rstrip("\n").split("\r"):
             cleaned = clean_text(piece)
-            message = strip(cleaned)[1]
+            message = strip(cleaned)[1].strip().lstrip("|> ")  # quoted when pasted
             yield message
             if message != cleaned:
                 yield cleaned
+            for start in range(len(before)):
+                yield from (joint.join((*before[start:], message)) for joint in (" ", ""))
+            before = [*before, message][-(WRAPPED - 1) :]

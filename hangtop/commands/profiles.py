@@ -45,7 +45,8 @@ def show(name: str, out: TextIO, user_dir: Path | None = None) -> int:
 
 
 def prove(name: str | None, out: TextIO, user_dir: Path | None = None, log: Path | None = None, extra: Path | None = None) -> int:
-    """Prove one profile, or everything. With `log`, also what matched where in it. 0: all well, 1: flaws, 2: no such profile.
+    """Prove one profile, or everything. With `log`, also what matched where in it, by the base profiles too, whose bars and step
+    lines hold in every run. 0: all well, 1: flaws, 2: no such profile.
 
     Raises `CatalogError` when a file cannot even be read, and `OSError` when the log cannot.
     """
@@ -57,13 +58,14 @@ def prove(name: str | None, out: TextIO, user_dir: Path | None = None, log: Path
             return _unknown(name, catalog, out)
         profiles, signatures = (catalog.profiles[name],), ()
     flaws = [*flaws_of(profiles, signatures, frozenset(catalog.profiles))]
+    below = tuple(each for each in catalog.profiles.values() if each.base and each not in profiles)
     out.writelines(f"✗ {flaw}\n" for flaw in flaws)
     if not flaws:
         out.write(f"✓ {len(profiles)} profiles and {len(signatures)} signatures hold\n")
     if log is not None:
         with log.open("r", encoding="utf-8", errors="replace", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
-                out.writelines(f"{number:>8}  {what}\n" for what in matches(line, profiles, tuple(catalog.signatures.values())))
+                out.writelines(f"{number:>8}  {what}\n" for what in matches(line, (*profiles, *below), tuple(catalog.signatures.values())))
     return FLAWED if flaws else OK
 
 
@@ -122,6 +124,10 @@ def _patterns(profile: Profile) -> Iterator[tuple[str, str, tuple[str, ...], str
     for line in profile.progress:
         yield f"progress {line.id}", line.regex, line.literal, line.example
         yield f"pair of {line.id}", line.pair, (), line.example
+    for number, block in enumerate(profile.free_text):
+        for marker in (block.begin, *block.until, *block.last):
+            if marker.regex is not None:
+                yield f"free_text {number}", marker.regex, marker.literal, marker.example or ""
     for detect in profile.detect:
         if detect.regex is not None:
             yield f"detect {detect.literal!r}", detect.regex, (detect.literal,), ""

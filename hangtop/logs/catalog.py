@@ -87,7 +87,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
-        settings=MappingProxyType(settings),
+        settings=MappingProxyType({name: setting.told_in(lang) for name, setting in settings.items()}),
     )
 
 

@@ -55,17 +55,23 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     folklore: str = ""
     evidence: str = ""
     cause_zh: str = ""
+    folklore_zh: str = ""
 
     def fixes(self, framework: str | None) -> tuple[Fix, ...]:
         """What to do in a run of this framework, in order; with an unknown framework (`None`) all that there is."""
         return tuple(fix for fix in self.fix if framework is None or not fix.frameworks or framework in fix.frameworks)
 
+    @property
+    def speaks_zh(self) -> bool:
+        """Whether all of it is told in Chinese: half a page in another language helps nobody."""
+        return bool(self.cause_zh and (self.folklore_zh or not self.folklore)) and all(fix.text_zh for fix in self.fix)
+
     def told_in(self, lang: str) -> Signature:
-        """The same with cause and fixes in this language, `en` or `zh`; what nobody has translated stays English."""
-        if lang != "zh":
+        """The same in this language, `en` or `zh`; what nobody has translated in full stays English."""
+        if lang != "zh" or not self.speaks_zh:
             return self
-        fixes = tuple(replace(fix, text=fix.text_zh or fix.text) for fix in self.fix)
-        return replace(self, cause=self.cause_zh or self.cause, fix=fixes)
+        fixes = tuple(replace(fix, text=fix.text_zh) for fix in self.fix)
+        return replace(self, cause=self.cause_zh, fix=fixes, folklore=self.folklore_zh)
 
 
 class Setting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,3 +88,19 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
     default: str = ""
     instead: str = ""
     keep: bool = True
+    truth_zh: str = ""
+    unit_zh: str = ""
+    default_zh: str = ""
+    instead_zh: str = ""
+
+    def told_in(self, lang: str) -> Setting:
+        """The same in this language, `en` or `zh`. Names and numbers are the same in both."""
+        if lang != "zh" or not self.truth_zh:
+            return self
+        return replace(
+            self,
+            truth=self.truth_zh,
+            unit=self.unit_zh or self.unit,
+            default=self.default_zh or self.default,
+            instead=self.instead_zh or self.instead,
+        )

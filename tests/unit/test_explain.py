@@ -7,6 +7,8 @@ import io
 import pytest
 
 from hangtop.commands.explain import run
+from hangtop.explain import page, setting_page
+from hangtop.logs.catalog import load
 
 
 def explain(query=None, *, listing=False, lang="en", framework=None, stdin=""):
@@ -97,3 +99,60 @@ def test_nothing_asked_is_said_in_one_line(query):
 
 def test_text_on_stdin_without_a_known_message_ends_with_2():
     assert explain("-", stdin="all is well\n")[0] == 2
+
+
+WRAPPED = {
+    "after a word": "[rank3]: torch.OutOfMemoryError: CUDA out of\n memory. Tried to allocate 2.00 GiB.",
+    "within a word": "RuntimeError: CUDA error: device-si\nde assert triggered",
+    "over three lines": "[rank1]:[E304 10:11:30.9 P.cpp:632] Watchdog caught\ncollective operation\ntimeout: WorkNCCL(SeqNum=26)",
+    "quoted in a mail": "> torch.OutOfMemoryError: CUDA out of\n> memory. Tried to allocate 2.00 GiB.",
+}
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+def test_a_message_that_a_terminal_has_wrapped_is_found(how):
+    code, text = explain("-", stdin=WRAPPED[how])
+    assert code == 0
+    assert text.split()[0] in {"cuda.oom", "cuda.device_assert", "nccl.watchdog_timeout"}
+
+
+@pytest.mark.parametrize("query", ["cuda oom", "CUDA_OOM", "cuda.OOM"])
+def test_an_id_may_be_spelled_in_any_way(query):
+    assert explain(query)[1].startswith("cuda.oom ")
+
+
+@pytest.mark.parametrize(
+    ("query", "near"),
+    [
+        ("nccl.wachdog_timeout", "nccl.watchdog_timeout"),
+        ("ray.actor_dead", "ray.actor_died"),
+        ("port in use", "dist.port_in_use"),
+    ],
+)
+def test_what_is_nearly_an_id_names_it_first(query, near):
+    code, text = explain(query)
+    assert code == 2
+    assert f"The nearest known: {near}" in text
+
+
+def test_a_page_is_wholly_in_one_language():
+    catalog = load(lang="zh")
+    pages = [(page(each, "zh"), each.speaks_zh) for each in catalog.signatures.values()]
+    pages += [(setting_page(each, "zh"), bool(each.truth_zh)) for each in catalog.settings.values()]
+    for text, chinese in pages:
+        assert ("含义" in text, "What it means" in text) == (chinese, not chinese), text
+
+
+def test_a_setting_is_found_by_its_full_name_too():
+    assert explain("init_process_group(timeout=)")[0] == 0
+
+
+def test_what_people_meet_most_is_told_in_chinese():
+    most = """stall cuda.oom nccl.watchdog_timeout proc.sigkill vllm.engine_init_failed vllm.kv_too_small vllm.free_memory_low
+        dist.store_timeout num.loss_nan num.grad_nan env.undefined_symbol dist.port_in_use dist.connect_refused nccl.system_error
+        nccl.socket_connect dist.store_poll ray.pg_waiting ray.unschedulable verl.gpus_short ray.actor_died ray.worker_died
+        ray.register_timeout dl.shm_bus dl.worker_killed proc.sigbus hub.rate_limit hub.offline cuda.ecc hw.xid hw.gpu_lost
+        data.generation_failed nccl.ib_completion fs.no_space ray.oom_killer elastic.child_failed py.traceback""".split()[1:]
+    signatures = load().signatures
+    assert [name for name in most if not signatures[name].speaks_zh] == []
+    assert sum(each.speaks_zh for each in signatures.values()) >= 60

@@ -81,6 +81,14 @@ def test_a_line_of_a_log_matches_where_it_should(profile, line, expected):
     assert expected in found
 
 
+def test_a_profile_without_step_lines_of_its_own_shows_what_the_base_reads(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text("Epoch 1:  12%|█▏        | 12/100 [00:12<01:28,  1.00s/it]\n", encoding="utf-8")
+    out = io.StringIO()
+    assert command.prove("tqdm", out, log=log) == 0
+    assert "generic: progress tqdm" in out.getvalue()
+
+
 def test_the_command_lists_shows_and_proves(tmp_path):
     out = io.StringIO()
     assert command.list_profiles(out) == 0
