@@ -1,0 +1,304 @@
+"""The plans to stop one Ray session, to start it again, and to recover a run: who is in them, in which order, who never is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from hangtop.actions import ray, recover
+from hangtop.actions.ray import restarted, session_of, stopped
+from hangtop.actions.stop import Myself
+from hangtop.actions.watching import passed
+from hangtop.model import RunState
+from hangtop.panes.plan_rows import plain, rows
+from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.plan import Plan, RayStart, Refusal, Removal, Watch
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.ray import RayCluster, RayNode, RayReading
+from hangtop.records.raysession import RayMatch, RayProcess, RaySession
+from hangtop.spec import WatchSpec
+
+ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+NAME = "session_2026-01-01_00-00-00_000000_7"
+HEAD = RayStart(
+    ("/env/bin/ray", "start", "--head", "--port=6379", "--num-cpus=4"), "/", "/state/e.environ", "10.0.0.1:6379",
+    dashboard="127.0.0.1:8265", resources={"CPU": 4.0},
+)  # fmt: skip
+
+
+def process(pid: int, kind: str, title: str = "", **more: object) -> RayProcess:
+    given = {"start_ticks": pid, "started_at": 1.0, "ppid": 1, "command": f"ray {title}", "state": "S", "uid": 1000, **more}
+    return RayProcess(**{"pid": pid, "kind": kind, "title": title or kind, **given})  # type: ignore[arg-type]
+
+
+PROCESSES = (
+    process(100, "gcs_server", "gcs server"),
+    process(101, "raylet"),
+    process(102, "daemon", "agent", ppid=101),
+    process(103, "worker", ppid=101),
+    process(104, "worker", ppid=103),
+    process(105, "daemon", "dashboard"),
+    process(106, "driver", "driver 01000000", job="01000000", command="python main.py"),
+)
+FOLDER = Removal(f"/tmp/ray/{NAME}", "Ray session", 1, 2, 1000, 3, 1.0, 4096, folder=True, changing=True)
+TOLD = RaySession(1, NAME, f"/tmp/ray/{NAME}", PROCESSES, (HEAD,), removals=(FOLDER,))
+
+
+def cluster(session: str = NAME, **more: object) -> RayCluster:
+    return RayCluster(**{"session": session, "folder": f"/tmp/ray/{session}", "uid": 1000, "user": "alice", **more})  # type: ignore[arg-type]
+
+
+def state(*clusters: RayCluster) -> RunState:
+    return RunState(ray={"here": RayReading(clusters)})
+
+
+def made(told: RaySession = TOLD, known: RunState | None = None) -> Plan:
+    plan = restarted(known or state(cluster()), told, ME)
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+def test_the_driver_goes_first_then_the_raylet_the_rest_and_the_gcs_last() -> None:
+    plan = made()
+    assert [target.pid for target in plan.targets] == [106, 101, 104, 102, 103, 105, 100]
+    assert [target.wave for target in plan.targets] == [0, 1, 2, 2, 2, 2, 3]
+    assert plan.ports == (6379, 8265)
+    assert plan.word
+    assert plan.ray == (HEAD,)
+    said = "\n".join(plain(row) for row in rows(plan, 120))
+    assert "/env/bin/ray start --head --port=6379" in said
+    assert said.index("1  driver") < said.index("2  raylet") < said.index("4  gcs server")
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        (replace(TOLD, problem="no daemon of it was seen"), "no daemon"),
+        (replace(TOLD, starts=(), unknown="its raylet was gone"), "its raylet was gone"),
+        (replace(TOLD, starts=(), unknown="pid 106 started it with ray.init()", holder=106), "start the run again"),
+        (replace(TOLD, processes=(process(101, "raylet", uid=0, user="root"),)), "belongs to root"),
+        (replace(TOLD, processes=(*PROCESSES, process(1, "daemon", "ray start"))), "restart the container"),
+        (replace(TOLD, processes=(*PROCESSES, process(40, "daemon", "ray start"))), "keeps this container or your session"),
+    ],
+)
+def test_why_a_session_is_not_restarted_is_said(told: RaySession, why: str) -> None:
+    refused = restarted(state(cluster()), told, ME)
+    assert isinstance(refused, Refusal)
+    assert why in refused.why
+
+
+def test_a_session_whose_options_are_not_known_can_still_be_stopped() -> None:
+    plan = stopped(state(cluster()), replace(TOLD, starts=(), unknown="gone"), ME)
+    assert isinstance(plan, Plan)
+    assert not plan.ray
+
+
+def test_a_driver_of_another_user_stays_and_then_the_folder_stays_too() -> None:
+    plan = made(replace(TOLD, processes=(*PROCESSES[:-1], replace(PROCESSES[-1], uid=0, user="root"))))
+    assert 106 not in {target.pid for target in plan.targets}
+    assert any("belongs to root" in spared.why for spared in plan.spared)
+    assert not plan.removals
+
+
+def test_jobs_that_are_not_of_the_run_are_named_before_all_else() -> None:
+    run = replace(state(cluster()), procs=ProcessReading(processes=(one_of_run(200),)))
+    assert any("not of this run" in warning for warning in made(known=run).warnings)
+    own = replace(state(cluster()), procs=ProcessReading(processes=(one_of_run(106),)))
+    assert not any("not of this run" in warning for warning in made(known=own).warnings)
+
+
+def test_nodes_elsewhere_are_told_how_to_join_again() -> None:
+    away = RayNode("b" * 56, "node2", "10.0.0.2")
+    (said,) = (w for w in made(known=state(cluster(nodes=(away,)))).warnings if "join" in w)
+    assert "node2 (10.0.0.2)" in said
+    assert "ray start --address=10.0.0.1:6379" in said
+
+
+def test_plain_ray_stop_is_refused_while_it_would_hit_anything_else() -> None:
+    ours = tuple(RayMatch(one.pid, one.start_ticks, one.command, "ray::") for one in PROCESSES)
+    assert ray.plain_stop_refused(replace(TOLD, matches=ours), ME) is None
+    foreign = RayMatch(900, 900, "python my_monitor.py", "monitor.py")
+    refused = ray.plain_stop_refused(replace(TOLD, matches=(*ours, foreign)), ME)
+    assert isinstance(refused, Refusal)
+    assert "pid 900" in refused.why
+    reused = RayMatch(101, 999, "raylet of somebody", "raylet")
+    assert ray.plain_stop_refused(replace(TOLD, matches=(*ours, reused)), ME) is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "argv"),
+    [
+        ("num-cpus=8", ("--port=6379", "--num-cpus=8")),
+        ("--num-cpus=", ("--port=6379",)),
+        ("block", ("--port=6379", "--num-cpus=4", "--block")),
+    ],
+)
+def test_options_can_be_changed_and_what_they_change_is_not_compared(change: str, argv: tuple[str, ...]) -> None:
+    start = ray.with_options(made(), [change]).ray[0]
+    assert start.argv == ("/env/bin/ray", "start", "--head", *argv)
+    assert start.resources == {}
+
+
+def test_the_folder_with_the_logs_can_stay() -> None:
+    plan = ray.without_folder(made())
+    assert not plan.removals
+    assert any(spared.what == FOLDER.path for spared in plan.spared)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "name", "found"),
+    [
+        ((cluster(),), "", NAME),
+        ((cluster(), cluster("session_b", uid=0, user="root")), "", NAME),
+        ((cluster(), cluster("session_b", ended_at=5.0)), "", NAME),
+        ((cluster("session_a", ended_at=3.0), cluster("session_b", ended_at=5.0)), "", "session_b"),
+        ((cluster(gcs_address="10.0.0.1:6379"), cluster("session_b")), "10.0.0.1:6379", NAME),
+        ((cluster(), cluster("session_b")), "session_b", "session_b"),
+    ],
+)
+def test_which_session_is_meant(clusters: tuple[RayCluster, ...], name: str, found: str) -> None:
+    assert session_of(state(*clusters), ME, name) == found
+
+
+@pytest.mark.parametrize(
+    ("clusters", "name", "why"),
+    [
+        ((), "", "no Ray session of yours"),
+        ((cluster(uid=0, user="root"),), "", "no Ray session of yours"),
+        ((cluster(), cluster("session_b")), "", "which one?"),
+        ((cluster(),), "session_c", "no session session_c"),
+    ],
+)
+def test_a_session_is_never_guessed(clusters: tuple[RayCluster, ...], name: str, why: str) -> None:
+    refused = session_of(state(*clusters), ME, name)
+    assert isinstance(refused, Refusal)
+    assert why in refused.why
+
+
+def one_of_run(pid: int, **more: object) -> Process:
+    given = {
+        "started_at": 1.0,
+        "start_ticks": pid,
+        "ppid": 45,
+        "name": "python",
+        "command": "python main.py",
+        "state": "S",
+        **more,
+    }
+    return Process(**{"pid": pid, "uid": 1000, **given})  # type: ignore[arg-type]
+
+
+LAUNCH = LaunchReading(1, Launch(("python", "main.py"), "/run", "/state/r.environ", 106, 106, 1.0, "/run/train.log"))
+RUN = ProcessReading(
+    processes=(one_of_run(106, role="launcher"), one_of_run(103, ppid=101, role="rank", rank=0, command="ray::WorkerDict.update"))
+)
+
+
+def recovery(session: RaySession | None = TOLD, known: RunState | None = None) -> Plan:
+    given = known or replace(state(cluster()), procs=RUN)
+    plan = recover.plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+def test_a_recovery_stops_driver_ranks_and_ray_each_once_and_in_this_order() -> None:
+    plan = recovery()
+    assert [target.pid for target in plan.targets] == [106, 103, 101, 104, 102, 105, 100]
+    assert [target.wave for target in plan.targets] == sorted(target.wave for target in plan.targets)
+    assert [errand.title for errand in plan.errands] == ["stacks", "bundle"]
+    assert plan.word == "recover"
+    assert plan.ray == (HEAD,)
+    assert plan.start is not None
+    assert plan.start.attempt == 2
+    assert plan.watch is not None
+
+
+def test_a_run_whose_driver_started_ray_itself_brings_its_own_again() -> None:
+    plan = recovery(replace(TOLD, starts=(), unknown="ray.init()", holder=106))
+    assert not plan.ray
+    assert plan.start is not None
+    assert 100 in {target.pid for target in plan.targets}
+    assert any("brings its own" in warning for warning in plan.warnings)
+
+
+def test_a_session_of_another_user_is_left_as_it_is() -> None:
+    plan = recovery(replace(TOLD, processes=(process(101, "raylet", uid=0, user="root"),)))
+    assert {target.pid for target in plan.targets} == {106, 103}
+    assert not plan.ray
+    assert any("left as it is" in warning for warning in plan.warnings)
+
+
+def test_a_run_without_ray_is_recovered_too() -> None:
+    plan = recovery(None)
+    assert {target.pid for target in plan.targets} == {106, 103}
+    assert not plan.ray
+    assert plan.start is not None
+
+
+WATCH = Watch(("/run/train.log",), stage="rollout", title="rollout", order=("config", "dataset", "rollout", "train_loop"), step=9)
+
+
+@pytest.mark.parametrize(
+    ("entered", "steps", "is_past"),
+    [
+        ((), 0, False),
+        (("config", "dataset"), 5, False),
+        (("config", "rollout"), 0, False),
+        (("config", "rollout"), 1, False),
+        (("config", "rollout"), 2, True),
+        (("config", "rollout", "dataset"), 0, True),
+        (("config", "train_loop"), 0, True),
+        (("config", "unheard_of"), 0, False),
+    ],
+)
+def test_what_counts_as_having_passed_the_place(entered: tuple[str, ...], steps: int, is_past: bool) -> None:
+    assert passed(WATCH, entered, steps) is is_past
+
+
+def test_a_run_that_hung_before_any_stage_has_passed_with_its_first() -> None:
+    assert not passed(Watch(("x",)), (), 0)
+    assert passed(Watch(("x",)), ("config",), 0)
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> tuple[RaySession, Myself]:
+    """Sessions with random parents, users, states and kinds, and a random place for hangtop among them."""
+    pids = draw(st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True))
+    kinds = st.sampled_from(["driver", "raylet", "gcs_server", "worker", "daemon"])
+    found = tuple(
+        process(
+            pid,
+            draw(kinds),
+            ppid=draw(st.sampled_from([0, 1, *pids])),
+            uid=draw(st.sampled_from([None, 0, 1000, 1000, 1000])),
+            state=draw(st.sampled_from("RSDZTX")),
+        )
+        for pid in pids
+    )
+    me = Myself(draw(st.sampled_from([*pids, 99])), frozenset(draw(st.lists(st.sampled_from(pids), max_size=3))), 1000)
+    return replace(TOLD, processes=found), me
+
+
+@settings(max_examples=1_200, deadline=None)
+@given(sessions())
+def test_no_session_makes_a_plan_that_leaves_it(found: tuple[RaySession, Myself]) -> None:
+    told, me = found
+    plan = stopped(state(cluster()), told, me)
+    if isinstance(plan, Refusal):
+        return
+    known = {one.pid: one for one in told.processes}
+    order = [target.pid for target in plan.targets]
+    assert len(order) == len(set(order))
+    for target in plan.targets:
+        one = known[target.pid]
+        assert target.pid > 1
+        assert target.pid != me.pid
+        assert target.pid not in me.ancestors
+        assert one.uid == me.uid
+        assert one.state not in "ZX"
+        assert target.start_ticks == one.start_ticks
+        assert target.wave == ray.WAVES[one.kind]
+    assert [target.wave for target in plan.targets] == sorted(target.wave for target in plan.targets)
+    assert not plan.removals or set(order) == set(known)
