@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -67,6 +67,11 @@ def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
             elif option.add:
                 warnings.append(f"{preset.title}: the command is a script, so set {option.shown} in it yourself")
     return replace(plan, start=start, warnings=tuple(warnings))
+
+
+def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:
+    """The plan, as it was made, with a command that a person has changed; the next start takes that one too."""
+    return plan if plan.start is None else replace(plan, start=replace(plan.start, argv=tuple(argv)))
 
 
 def _fits(preset: Preset, frameworks: frozenset[str], argv: tuple[str, ...]) -> bool:

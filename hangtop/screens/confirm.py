@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from hangtop.actions.perform import Performance
-from hangtop.actions.presets import Preset, with_presets
+from hangtop.actions.presets import Preset, with_argv, with_presets
 from hangtop.actions.ray import with_command
 from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
 from hangtop.panes.plan_rows import rows, step_rows
@@ -61,7 +61,7 @@ class ActionFoot(LineView):
     def show(self, view: View) -> None:
         left, right = cast("ActionScreen", self.screen).foot()
         width = max(1, self.size.width)
-        if width_of(left) + width_of(right) > width:
+        if width_of(left) + width_of(right) >= width:
             right = right[:-3]  # the spans of one key
         self.paint((between(left, right, width),))
 
@@ -145,7 +145,8 @@ class ActionScreen(ModalScreen[None]):
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
-            return [title, (("How Ray is started:", "muted"),), BLANK, *self.edit.rows(width)]
+            what = "How Ray is started:" if self.plan.ray else "The command:"
+            return [title, ((what, "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking":
             return [title, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
         return [title, *step_rows(self.steps, width)]
@@ -193,7 +194,8 @@ class ActionScreen(ModalScreen[None]):
         elif key != "enter":
             line.press(key, character)
         elif self.plan is not None and (words := line.words()) is not None:
-            self.plan, self.edit = with_command(self.plan, words), None
+            self._take(self.plan, words)
+            self.edit = None
 
     def break_off(self) -> None:
         """No further step; those that were begun end. What is left undone is told by the performer."""
@@ -227,8 +229,8 @@ class ActionScreen(ModalScreen[None]):
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if key == "ctrl+e" and self.plan is not None and self.plan.ray:
-            self.edit = LineEdit(self.plan.ray[0].argv)
+        if key == "ctrl+e" and self._command:
+            self.edit = LineEdit(self._command)
         elif key.isdecimal() and 0 < int(key) <= len(self.presets):
             self._toggle(self.presets[int(key) - 1].id)
         elif word:
@@ -241,6 +243,20 @@ class ActionScreen(ModalScreen[None]):
             self.armed = key == "right" or (key == "tab" and not self.armed)
         elif key == "q":
             self.hangtop.action_leave()
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        """What a person may change: how Ray is started, else how the run is, before any preset."""
+        if self.plan is not None and self.plan.ray:
+            return self.plan.ray[0].argv
+        return self._as_made.start.argv if self._as_made is not None and self._as_made.start is not None else ()
+
+    def _take(self, plan: Plan, words: tuple[str, ...]) -> None:
+        if plan.ray:
+            self.plan = with_command(plan, words)
+        elif self._as_made is not None:
+            self._as_made = with_argv(self._as_made, words)
+            self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
 
     def _toggle(self, id_: str) -> None:
         """What is shown stays what is done: only environment and options of the start change."""
@@ -293,16 +309,16 @@ class ActionScreen(ModalScreen[None]):
     def _buttons(self) -> tuple[Row, Row]:
         word = self.plan.word if self.plan else ""
         act, short = self._verb, self._verb.split()[0].lower()
+        edits = (("^E", "edit how Ray starts" if self.plan and self.plan.ray else "edit"),) if self._command else ()
         if word:
             typed: Row = ((f"type {word} ", "bad bold"), (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"))
-            edits = (("^E", "edit how Ray starts"),) if self.plan is not None and self.plan.ray else ()
             enter = ("Enter", short if self.armed else "–" if self.typed else "cancel")
             return typed, _keys((*edits, enter, ("Esc", "cancel")))
         cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
         buttons: Row = ((" Cancel ", cancel), ("   ", ""), (f" {act} ", do))
         if self.armed:
-            return buttons, _keys((("Enter", short), ("←", "back"), ("Esc", "cancel")))
-        return buttons, _keys((("Enter", "cancel"), ("→ Enter", short), ("Esc", "cancel")))
+            return buttons, _keys((*edits, ("Enter", short), ("←", "back"), ("Esc", "cancel")))
+        return buttons, _keys((*edits, ("Enter", "cancel"), ("→ Enter", short), ("Esc", "cancel")))
 
 
 def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:
