@@ -52,7 +52,8 @@ class Session:
 
     @property
     def texts(self) -> list[str]:
-        return [line.text for line in self.state.tail]
+        """As the log pane shows them: a line told again (a bar redraws itself, a rank became known) takes its own place."""
+        return list({(line.file, line.offset): line.text for line in self.state.tail}.values())
 
 
 @pytest.fixture
