@@ -8,6 +8,10 @@ from importlib.resources import files
 import msgspec
 
 
+LEADS = "leads the run"
+"""What the file says of the method that calls all others."""
+
+
 class Method(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`says`: what an actor does meanwhile. `stage`: id of the stage; empty where it tells none. `classes`: none means any."""
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.ray import OddActor, Wish, clusters_of_run, odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.ray_methods import LEADS, meaning
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, duration
+from hangtop.text import clock, duration, some
 
 LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16
+TEACHER_S = {"gkd": 600.0}
+"""Frameworks that ask a teacher server, which is no actor, and how long their client waits for it before it skips the batch
+(receive limit of 600,000 ms in the recipe's client)."""
 
 
 def dead_actor(case: Case) -> Verdict | None:
@@ -46,7 +50,7 @@ def no_resources(case: Case) -> Verdict | None:
                 refute="a node joins, or another job frees what is asked for",
                 kind="resources",
                 confidence="likely" if first.impossible else "possible",
-                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), _silence(case)),
+                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(case), _silence(case)),
                 next=(("b", "bundle"),),
             )
     return None
@@ -78,6 +82,48 @@ def straggler(case: Case) -> Verdict | None:
                 next=(("s", "stacks"),),
             )
     return None
+
+
+def leader_alone(case: Case) -> Verdict | None:
+    """All workers are between calls, and who leads them does not come back: it waits for what is no actor. What users report of
+    this are rewards, tools, judges and teachers that do not answer (verl#288, #1948, #7155, slime#1361)."""
+    if not case.is_quiet or case.silence_s is None:
+        return None
+    for cluster in clusters_of_run(case.state):
+        leaders = [actor for actor in cluster.actors if actor.state == "running" and _leads(actor)]
+        workers = [actor for actor in cluster.actors if actor.state != "dead" and actor not in leaders]
+        idle = bool(workers) and all(actor.state == "idle" for actor in workers)
+        if len(leaders) != 1 or not idle or stale_since(cluster, case.now) is not None:
+            continue
+        leader, patience_s = leaders[0], TEACHER_S.get(case.log.framework, 0.0)
+        patient = case.silence_s <= patience_s
+        waits = "the teacher server" if patience_s else "what is no actor: a reward, a tool, a judge, or its own code"
+        told = f"; its client gives up after {duration(patience_s)} and skips the batch" if patient else ""
+        return Verdict(
+            word="slow" if patient else "hung",
+            headline=f"{name(leader)} alone is at work, in {leader.method}: it waits for {waits}{told}.",
+            refute="a worker is called again, and the log goes on",
+            kind=None if patient else "unknown",
+            confidence="possible" if patient else "likely",
+            culprits=()
+            if patient
+            else (_culprit(OddActor(leader, f"in {leader.method} while no worker is called"), sure=False),),
+            evidence=(Evidence("ray", f"{some(len(workers), 'worker')} between calls, none at work"), _silence(case)),
+            next=(("s", "stacks"),),
+        )
+    return None
+
+
+def _leads(actor: RayActor) -> bool:
+    known = meaning(actor.cls, actor.method) if actor.method else None
+    return known is not None and known.says == LEADS
+
+
+def _created(case: Case) -> tuple[Evidence, ...]:
+    """How many workers there are, where the log says it."""
+    if case.log.workers is None or case.log.workers[0] >= case.log.workers[1]:
+        return ()
+    return (Evidence("log", f"{case.log.workers[0]} of {case.log.workers[1]} workers created"),)
 
 
 def sick(case: Case) -> Verdict | None:

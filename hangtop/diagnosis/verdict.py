@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     waiting.desync,
     waiting.straggler,
     ray_rules.straggler,
+    ray_rules.leader_alone,
     nccl_rules.left_out,
     waiting.all_wait,
     gpu_rules.spins,
