@@ -13,7 +13,7 @@ from hangtop.logs.frameworks import active, leading
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
-from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog, Remedy
+from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 _ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
 
@@ -261,8 +261,7 @@ def _findings(
         for finding in each.findings:
             attempt = 1 + sum(offset <= finding.offset for offset in restarts)
             severity = "hint" if finding.id in each.survived else finding.severity
-            remedies, cite = _remedies(finding.id, catalog, profiles)
-            one = replace(finding, attempt=attempt, severity=severity, remedies=remedies, cite=cite)
+            one = replace(_advised(finding, catalog, profiles), attempt=attempt, severity=severity)
             key = (finding.id, attempt)
             found[key] = _together(found[key], one) if key in found else one
     return tuple(sorted(found.values(), key=_finding_order))
@@ -280,11 +279,11 @@ def _together(one: Finding, other: Finding) -> Finding:
     return replace(first, count=one.count + other.count, ranks=ranks)
 
 
-def _remedies(signature_id: str, catalog: Catalog, profiles: Sequence[Profile]) -> tuple[tuple[Remedy, ...], tuple[str, ...]]:
-    """What to do in a run of these frameworks, and where that is known from."""
-    signature = catalog.signatures.get(signature_id)
-    names = {name for profile in profiles for name in (profile.name, profile.framework)}
+def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) -> Finding:
+    """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and where that is known."""
+    signature = catalog.signatures.get(finding.id)
     if signature is None:
-        return (), ()
+        return finding
+    names = {name for profile in profiles for name in (profile.name, profile.framework)}
     fitting = (fix.remedy() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
-    return tuple(fitting), signature.cite
+    return replace(finding, remedies=tuple(fitting), folklore=signature.folklore, cite=signature.cite)

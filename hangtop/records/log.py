@@ -135,8 +135,9 @@ class Remedy(Struct, frozen=True, omit_defaults=True):
 class Finding(Struct, frozen=True, omit_defaults=True):
     """A known message that was found. `offset` is the byte offset of its first sighting in file number `file`.
 
-    `remedies`, in order, hold for the run's framework. `cite`: where cause and remedies are known from. `hang`, as its
-    signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message does to a run.
+    `remedies`, in order, hold for the run's framework. `folklore`: what the usual advice gets wrong. `cite`: where cause and
+    remedies are known from. `hang`, as its signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message
+    does to a run.
     """
 
     id: str
@@ -155,6 +156,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     attempt: int = 1
     hang: str = ""
     cause: str = ""
+    folklore: str = ""
     remedies: tuple[Remedy, ...] = ()
     cite: tuple[str, ...] = ()
 

@@ -63,6 +63,8 @@ def finding_rows(
             rows += _paste_rows(one, width, framework, chosen=chosen and one is remedy)
             if copied and one is remedy:
                 rows.append(((" " * (_INDENT_CELLS - 2), ""), ("✓ sent to the clipboard of your terminal", "ok")))
+    if finding.folklore:
+        rows += wrapped(finding.folklore, width, label="note", role="muted")
     if finding.cite:
         rows += wrapped(" · ".join(finding.cite), width, label="known", role="muted")
     return [*rows, BLANK]
