@@ -34,7 +34,7 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
-from hangtop.screens.driver import QuickDriver, driver_class
+from hangtop.screens.driver import driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.leave import LeaveScreen
 from hangtop.screens.page import PageScreen
@@ -203,8 +203,6 @@ class HangtopApp(App[None]):
 
     def action_leave(self) -> None:
         """End at once, whatever the feed is doing."""
-        if isinstance(self._driver, QuickDriver):
-            self._driver.leaving = True
         self.feed.close()
         self.exit()
 

@@ -75,8 +75,10 @@ def _cell(column: Column[Record], record: Record, cells: int) -> Row:
     spans = column.cell(record)
     if not column.right:
         return pad(spans, cells)
-    spans = cut(spans, cells)
-    return ((" " * (cells - width_of(spans)), ""), *spans)
+    wide = width_of(spans)
+    if wide > cells:
+        spans, wide = cut(spans, cells), cells
+    return ((" " * (cells - wide), ""), *spans)
 
 
 def _needs(columns: Sequence[Column[Record]]) -> int:

@@ -27,7 +27,10 @@ GAP_CELLS = 8
 
 
 def width_of(row: Row) -> int:
-    return sum(cell_len(text) for text, _ in row)
+    cells = 0
+    for text, _ in row:
+        cells += len(text) if text.isascii() else cell_len(text)
+    return cells
 
 
 def cut(row: Row, width: int) -> Row:
@@ -48,8 +51,11 @@ def cut(row: Row, width: int) -> Row:
 
 def pad(row: Row, width: int) -> Row:
     """The row in exactly `width` cells."""
-    row = cut(row, width)
-    return (*row, (" " * (width - width_of(row)), ""))
+    cells = width_of(row)
+    if cells > width:
+        row = cut(row, width)
+        cells = width_of(row)
+    return (*row, (" " * (width - cells), ""))
 
 
 def align(text: str, width: int, role: str, *, right: bool = False) -> Span:

@@ -10,6 +10,10 @@ import os
 import threading
 from collections.abc import Iterable
 
+STEP_MS, SETTLED_MS = 200, 400
+"""How often watchfiles looks whether anything came (its own 50 ms cost a tenth of an idle probe), and for how long it waits for
+more of it."""
+
 
 class Changes:
     """Folders under watch, in a thread of its own; not what lies below them."""
@@ -46,7 +50,15 @@ class Changes:
             return change != Change.modified or path.endswith(".toml")
 
         try:
-            for _ in watch(*folders, watch_filter=is_news, debounce=200, rust_timeout=1000, stop_event=stop, recursive=False):
+            for _ in watch(
+                *folders,
+                watch_filter=is_news,
+                debounce=SETTLED_MS,
+                step=STEP_MS,
+                rust_timeout=1000,
+                stop_event=stop,
+                recursive=False,
+            ):
                 self._seen.set()
         except OSError:
             return  # no watches left, or the folder went away: the slow look finds what there is to find

@@ -23,7 +23,7 @@ class PageSource:
     and who has heard enough stops between two parts."""
 
     name = "pages"
-    interval_s = 0.2
+    interval_s = 5.0
     deadline_s = 3.0
 
     def __init__(self, spec: WatchSpec) -> None:

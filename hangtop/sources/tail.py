@@ -21,6 +21,9 @@ from hangtop.records.log import FileStatus
 from hangtop.sources.faults import Fault, NotALog, in_words, shown
 
 CHUNK_BYTES = 1 << 20
+LEAST_BYTES = 4 << 10
+"""Room that a read has where nothing new is due: a network file system learns of it by reading. Room for a whole chunk, ten times
+a second for a page that is mostly empty, is most of what a quiet log costs."""
 TAIL_BYTES = 256 << 10
 MOST_TAIL_BYTES = 8 << 20
 CHUNKS_A_POLL = 8
@@ -124,7 +127,8 @@ class Followed:
         for _ in range(CHUNKS_A_POLL):
             assert self._fd is not None
             known = len(self._before)
-            data = os.pread(self._fd, known + CHUNK_BYTES, self.offset - known)
+            due = min(CHUNK_BYTES, max(LEAST_BYTES, os.fstat(self._fd).st_size - self.offset))
+            data = os.pread(self._fd, known + due, self.offset - known)
             head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
             if data[:known] != self._before or head[: len(self._head)] != self._head:
                 yield self._begin("truncated" if len(data) < known else "rewritten", now)

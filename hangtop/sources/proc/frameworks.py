@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 MARKS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.IGNORECASE))
@@ -34,13 +35,21 @@ RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "MASTE
 
 def framework_of(commands: Iterable[str]) -> str | None:
     """The most special framework that any of these command lines names; `None` when none is known."""
-    lines = tuple(commands)
-    return next((name for name, mark in MARKS if any(mark.search(line) for line in lines)), None)
+    return _named(tuple(commands))
 
 
 def looks_like_training(commands: Iterable[str], environs: Iterable[Mapping[str, str]] = ()) -> bool:
     """True for the words of training in a command line, or the variables of a launcher in an environment."""
     lines = tuple(commands)
-    if framework_of(lines) or any(LOOKS_LIKE_TRAINING.search(line) for line in lines):
-        return True
-    return any(name in environ for environ in environs for name in RANK_NAMES)
+    return _named(lines) is not None or _trains(lines) or any(name in environ for environ in environs for name in RANK_NAMES)
+
+
+@lru_cache(maxsize=512)
+def _named(lines: tuple[str, ...]) -> str | None:
+    """The same command lines are asked about each second: some 15 regexes over some kB each."""
+    return next((name for name, mark in MARKS if any(mark.search(line) for line in lines)), None)
+
+
+@lru_cache(maxsize=512)
+def _trains(lines: tuple[str, ...]) -> bool:
+    return any(LOOKS_LIKE_TRAINING.search(line) for line in lines)
