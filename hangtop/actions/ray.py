@@ -67,7 +67,7 @@ def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
     targets = targets_of(going, state, me)
     return Plan(
         action="ray stop",
-        title=f"Stop Ray session {told.session}: {number_of(targets)}",
+        title=f"Stop Ray: {number_of(targets)} of {told.session}",
         targets=targets,
         spared=(*(Spared(f"pid {process.pid} {process.name}", why) for process, why in spared), *told.kept),
         warnings=tuple(_warnings(state, told, me)),
@@ -94,7 +94,7 @@ def restarted(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
     return replace(
         made,
         action="ray restart",
-        title=f"Restart Ray session {told.session}: {what}",
+        title=f"Restart Ray: {what}; {told.session}",
         ray=told.starts,
         warnings=(*made.warnings, *joins, *told.warnings),
     )

@@ -1,0 +1,128 @@
+"""R and !: the plan for one Ray session and the one for a full recovery, on their screen; how Ray starts can be edited there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+from play import Clock, MemoryFeed, screen_text, session, settle
+
+from hangtop.app import HangtopApp
+from hangtop.records.ask import Ask, LaunchAsk, RayAsk
+from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.plan import RayStart
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.raysession import RayProcess, RaySession
+from hangtop.records.reading import Reading, Value
+from hangtop.screens.confirm import ActionScreen
+from hangtop.spec import DEFAULT_SOURCES
+
+NAME = "session_2026-01-01_00-00-00_000000_7"
+START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")
+HOST = os.uname().nodename
+NEVER = 4_000_000
+"""Above every pid that Linux gives out by default: nothing of the plan can be hit."""
+
+
+class AskedFeed(MemoryFeed):
+    """Takes questions down; answers come when the test gives them."""
+
+    def ask(self, ask: Ask) -> None:
+        self.questions = [*getattr(self, "questions", []), ask]
+
+
+def member(pid: int, kind: str, title: str) -> RayProcess:
+    return RayProcess(pid, pid, 1.0, 1, f"/env/{title}", "S", kind, title, uid=os.geteuid(), user="alice")  # type: ignore[arg-type]
+
+
+MEMBERS = (member(NEVER + 1, "gcs_server", "gcs server"), member(NEVER + 2, "raylet", "raylet"))
+
+
+@pytest.fixture
+def app() -> HangtopApp:
+    spec, readings, at = session("stalled")
+    cluster = RayCluster(NAME, f"/tmp/ray/{NAME}", uid=os.geteuid(), user="alice")
+    driver = Process(NEVER, 1.0, NEVER, 1, "python", "python main.py", "S", "launcher", uid=os.geteuid(), user="alice")
+    feed = AskedFeed(
+        [
+            *(one for one in readings if not isinstance(one.value, RayReading)),
+            Reading("procs", HOST, at, ProcessReading(processes=(driver,))),
+            Reading("ray", HOST, at, RayReading((cluster,))),
+        ]
+    )
+    return HangtopApp(replace(spec, sources=DEFAULT_SOURCES), feed, now=Clock(at))
+
+
+async def told(pilot, app: HangtopApp, *answers: Callable[[int], Value]) -> ActionScreen:
+    """The action screen, once the questions have these answers."""
+    number = app.feed.questions[-1].ask
+    for answer in answers:
+        app.feed.put(Reading("probe", HOST, app.now(), answer(number)))
+    await settle(pilot, app)
+    await pilot.pause(0.4)
+    assert isinstance(app.screen, ActionScreen)
+    return app.screen
+
+
+def of_session(number: int) -> RaySession:
+    return RaySession(number, NAME, f"/tmp/ray/{NAME}", MEMBERS, (START,))
+
+
+async def test_r_shows_the_session_and_enter_without_the_word_does_nothing(app: HangtopApp):
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("R")
+        assert isinstance(app.feed.questions[-1], RayAsk)
+        assert "Looking" in screen_text(app)
+        screen = await told(pilot, app, of_session)
+        text = screen_text(app)
+        assert "stop 2 processes, start 1 node with the same options" in text
+        assert "/env/bin/ray start --head --port=6379" in text
+        assert "type ray" in text
+        await pilot.press("right", "enter")
+        assert screen.steps == []
+        assert app.screen is app.watch_screen
+
+
+async def test_how_ray_starts_is_edited_and_what_is_shown_then_is_the_plan(app: HangtopApp):
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("R")
+        screen = await told(pilot, app, of_session)
+        await pilot.press("ctrl+e", *" --num-cpus=2 'x", "enter")
+        assert "no closing quotation" in screen_text(app)
+        await pilot.press("backspace", "backspace", "backspace", "enter")
+        assert "--port=6379 --num-cpus=2" in screen_text(app)
+        assert screen.plan is not None
+        assert screen.plan.ray[0].argv == (*START.argv, "--num-cpus=2")
+        await pilot.press("ctrl+e", "ctrl+w", "escape")
+        assert screen.plan.ray[0].argv == (*START.argv, "--num-cpus=2")
+        assert not screen.armed
+
+
+async def test_a_recovery_waits_for_both_answers_and_shows_every_part(app: HangtopApp):
+    async with app.run_test(size=(120, 50)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("exclamation_mark")
+        kinds = {type(ask) for ask in app.feed.questions[-2:]}
+        launch = Launch(("python", "main.py"), "/run", "/state/r.environ", NEVER, NEVER, 1.0, "/run/train.log")
+        await told(pilot, app, lambda number: LaunchReading(number, launch))
+        if RayAsk in kinds:
+            assert "Looking" in screen_text(app)
+            await told(pilot, app, of_session)
+        assert LaunchAsk in {type(ask) for ask in app.feed.questions}
+        text = screen_text(app)
+        for part in ("Recover the run: stop", "evidence, while the run still hangs", "attempt 2", "Watched", "type recover"):
+            assert part in text
+
+
+async def test_read_only_has_neither_key():
+    spec, readings, at = session("stalled")
+    app = HangtopApp(spec, AskedFeed(readings), now=Clock(at), read_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("R", "exclamation_mark")
+        assert app.screen is app.watch_screen
