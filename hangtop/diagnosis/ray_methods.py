@@ -7,7 +7,6 @@ from importlib.resources import files
 
 import msgspec
 
-
 LEADS = "leads the run"
 """What the file says of the method that calls all others."""
 

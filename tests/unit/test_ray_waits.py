@@ -1,4 +1,4 @@
-"""Waits that are no hang, or somebody else's: pools that sleep by design, a teacher, a reward that never comes, workers to come."""
+"""Waits that are no hang, or somebody else's: pools that sleep by design, a teacher, a reward that never comes, workers."""
 
 from __future__ import annotations
 
