@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -18,13 +19,19 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "app"))
 
-from play import app_on, settle  # noqa: E402
+from msgspec.structs import replace  # noqa: E402
+from play import Clock, MemoryFeed, session, settle  # noqa: E402
 from rich.cells import cell_len  # noqa: E402
 from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
 from rich.terminal_theme import TerminalTheme  # noqa: E402
 
+from hangtop.actions.stop import Myself  # noqa: E402
 from hangtop.app import HangtopApp  # noqa: E402
+from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
+from hangtop.records.reading import Reading  # noqa: E402
+from hangtop.records.stack import StacksReading  # noqa: E402
+from hangtop.screens import acts  # noqa: E402
 
 OUT = HERE.parent / "screenshots"
 CELL_W, CELL_H, MARGIN, FONT = 9.6, 20, 12, 16
@@ -68,31 +75,52 @@ class Shot:
 
 
 SHOTS = (
-    Shot("healthy", "healthy"),
-    Shot("stalled", "stalled"),
-    Shot("slow", "slow"),
-    Shot("startup", "startup"),
+    Shot("hung", "fleet_hung"),
+    Shot("healthy", "fleet_healthy"),
+    Shot("slow", "fleet_slow"),
+    Shot("driver-hung", "fleet_driver"),
+    Shot("startup", "fleet_startup"),
+    Shot("finished", "fleet_finished"),
     Shot("crashed", "crashed"),
-    Shot("finished", "finished"),
-    Shot("many-ranks", "many", (200, 60)),
-    Shot("many-ranks-120", "many"),
-    Shot("healthy-80x24", "healthy", (80, 24)),
-    Shot("stalled-80x24", "stalled", (80, 24), keys=("2", "down")),
-    Shot("rank-detail", "stalled", keys=("2", "down", "enter")),
+    Shot("no-gpu-no-ray", "stalled"),
+    Shot("256-ranks", "many", (200, 60)),
+    Shot("256-ranks-120x40", "many"),
+    Shot("stacks", "fleet_hung", keys=("s",)),
+    Shot("rank-detail", "fleet_hung", keys=("2", "down", "enter")),
     Shot("verdict-detail", "crashed", keys=("1",)),
-    Shot("help", "stalled", keys=("question_mark",)),
+    Shot("confirm-stop", "fleet_hung", keys=("k",)),
     Shot("errors-only", "crashed", keys=("e",)),
-    Shot("stalled-light", "stalled", theme="light"),
-    Shot("stalled-safe", "stalled", theme="safe"),
-    Shot("stalled-ansi", "stalled", theme="ansi"),
-    Shot("stalled-no-color", "stalled", env={"NO_COLOR": "1"}),
-    Shot("stalled-ascii", "stalled", (80, 24), env={"NO_COLOR": "1"}, ascii_only=True, keys=("2", "down")),
+    Shot("help", "fleet_hung", keys=("question_mark",)),
+    Shot("hung-80x24", "fleet_hung", (80, 24), keys=("2", "down")),
+    Shot("healthy-80x24", "fleet_healthy", (80, 24)),
+    Shot("hung-light", "fleet_hung", theme="light"),
+    Shot("healthy-light", "fleet_healthy", theme="light"),
+    Shot("hung-safe", "fleet_hung", theme="safe"),
+    Shot("hung-ansi", "fleet_hung", theme="ansi"),
+    Shot("hung-no-color", "fleet_hung", env={"NO_COLOR": "1"}),
+    Shot("hung-ascii", "fleet_hung", (80, 24), env={"NO_COLOR": "1"}, ascii_only=True, keys=("2", "down")),
 )
+
+
+class AnsweringFeed(MemoryFeed):
+    """Who asks for stacks gets those of the recording, a moment later."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        super().__init__(readings)
+        self._looks = [reading for reading in readings if isinstance(reading.value, StacksReading)]
+
+    def ask(self, ask: Ask) -> None:
+        super().ask(ask)
+        if isinstance(ask, StacksAsk) and self._looks:
+            last = self._looks[-1]
+            self.put(replace(last, value=replace(last.value, ask=ask.ask)))
 
 
 async def cells_of(shot: Shot) -> tuple[HangtopApp, list[list[tuple[str, Style]]]]:
     """The painted screen, one (character, style) a cell."""
-    app, _, _ = app_on(shot.recording, theme=shot.theme, calm=True, ascii_only=shot.ascii_only)
+    spec, readings, at = session(shot.recording)
+    feed, clock = AnsweringFeed(readings), Clock(at)
+    app = HangtopApp(spec, feed, now=clock, theme=shot.theme, calm=True, ascii_only=shot.ascii_only)
     async with app.run_test(size=shot.size) as pilot:
         await settle(pilot, app)
         await pilot.press(*shot.keys)
@@ -201,6 +229,7 @@ def make_png(path: Path) -> bool:
 
 
 def main(names: list[str]) -> None:
+    acts.myself = lambda: Myself(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
     os.environ["TZ"] = "UTC"
     time.tzset()
     OUT.mkdir(exist_ok=True)

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from textual.events import Click
 
 from hangtop import text
-from hangtop.panes.keys import DROPPED_FIRST, NEVER_DROPPED, Key
+from hangtop.panes.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.panes.line import LineView, Row, between, width_of
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
@@ -67,6 +67,8 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
     """Keys drop when it is narrow; help and quit never do. `brief`: the sources as one sign, for a page needs its keys more."""
     keys = [key for key in keys_there if key.word]
+    over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
+    dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
     gap = 2 if short else 3
@@ -75,8 +77,8 @@ def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bo
         if not spare:
             right = ()
             break
-        first = min(spare, key=lambda key: DROPPED_FIRST.index(key.shown) if key.shown in DROPPED_FIRST else len(DROPPED_FIRST))
-        keys.remove(first if first.shown in DROPPED_FIRST else spare[-1])
+        first = min(spare, key=lambda key: dropped.index(key.shown) if key.shown in dropped else len(dropped))
+        keys.remove(first if first.shown in dropped else spare[-1])
     return between(((" ", ""), *keys_row(tuple(keys), gap)), right, width)
 
 

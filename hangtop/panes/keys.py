@@ -84,6 +84,7 @@ ACT: tuple[Key, ...] = (
 
 NEVER_DROPPED = ("?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
+DROPPED_FIRST_WHEN_OVER = ("t", "f", "!", "R", "k", "s", "r")
 """What leaves a narrow footer first, in this order; then the others from the end."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hangtop.model import RunState
+from hangtop.panes.log_merge import Merge, in_time
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LineKind, LogLine, PageReading
 
@@ -76,6 +77,8 @@ class LogBook:
     _number: int = 0
     _files: int = 0
     _ends: tuple[int, ...] = ()
+    _older: Merge = field(default_factory=lambda: Merge(older=True))
+    _newer: Merge = field(default_factory=lambda: Merge(older=False))
 
     @property
     def asks(self) -> bool:
@@ -98,12 +101,13 @@ class LogBook:
             self._restart(state)
         else:
             self.at_end = False
+            self._newer.forget()
 
     def take_page(self, page: PageReading, height: int, state: RunState) -> None:
         """A part of an answer; parts of one answer carry the same number."""
         if not self._asks or self._asks[0][1].ask != page.ask:
             return
-        purpose = self._asks[0][0]
+        purpose, asked = self._asks[0]
         self.said = page.problem or (f"searched {page.scanned_part:.0%}" if page.scanned_part < 1 else "")
         done = page.scanned_part >= 1 or page.problem is not None
         if done:
@@ -113,12 +117,15 @@ class LogBook:
         if purpose == "find":
             self._found(page, height, state, done=done)
             return
-        if page.problem is None:
-            self._merge(page.lines, older=purpose == "older")
-        if purpose == "older" and done:
-            self.at_start = page.at_start
-        if purpose == "newer" and done:
-            self.at_end = page.at_end
+        if self._is_merged:
+            self._take_part(page, asked.file, older=purpose == "older", done=done)
+        else:
+            if page.problem is None:
+                self._merge(page.lines, older=purpose == "older")
+            if done and purpose == "older":
+                self.at_start = page.at_start
+            if done and purpose == "newer":
+                self.at_end = page.at_end
         if self.target is not None:
             self._show_target(height)
 
@@ -251,10 +258,17 @@ class LogBook:
         self.lines, self.top = [], 0
         self._asks.clear()
 
+    @property
+    def _is_merged(self) -> bool:
+        return self._files > 1 and self.sought.file is None and not self.sought.filtered
+
     def _want_older(self) -> None:
         if self.at_start or not self.lines or self._asking("older"):
             return
         first = self.lines[0]
+        if self._is_merged and self._files <= FILES_AT_ONCE and any(line.at is not None for line in self.lines):
+            self._want_of_all(self._older)
+            return
         if self._files > 1 and self.sought.file is None:
             if self.sought.filtered or self.top > 0:
                 return
@@ -262,14 +276,42 @@ class LogBook:
         self._ask("older", first.file, first.offset, "back")
 
     def _only(self, file: int) -> None:
-        """Beyond the merged tail, files are read one by one."""
+        """Lines without a time, or of very many files, cannot be put in one order: they are read file by file."""
+        self.said = "from here on back: this file alone"
         self.sought = Sought(file=file)
         self.lines = [line for line in self.lines if line.file == file]
 
     def _want_newer(self) -> None:
-        if self.lines and not self._asking("newer"):
-            last = self.lines[-1]
-            self._ask("newer", last.file, last.offset + 1, "on")
+        if not self.lines or self._asking("newer"):
+            return
+        if self._is_merged:
+            self._want_of_all(self._newer)
+        else:
+            self._ask("newer", self.lines[-1].file, self.lines[-1].offset + 1, "on")
+
+    def _want_of_all(self, merge: Merge) -> None:
+        """The next page of each file that has nothing more at hand."""
+        for file in merge.wanted(range(self._files)):
+            self._ask("older" if merge.older else "newer", file, self._edge(file, merge), "back" if merge.older else "on")
+
+    def _edge(self, file: int, merge: Merge) -> int:
+        """Where what is shown of a file ends in this direction. Of a file of which nothing is shown: where it was left."""
+        own = [line.offset for line in self.lines if line.file == file]
+        if own:
+            return min(own) if merge.older else max(own) + 1
+        end = self._ends[file] if file < len(self._ends) else 0
+        return self._newer.reached.get(file, end) if merge.older else self._older.reached.get(file, 0)
+
+    def _take_part(self, page: PageReading, file: int, *, older: bool, done: bool) -> None:
+        """A page of one file among several: shown when all of them have answered."""
+        merge, purpose = (self._older, "older") if older else (self._newer, "newer")
+        if not done:
+            return
+        merge.take(file, page.lines, ended=page.problem is not None or (page.at_start if older else page.at_end))
+        if not self._asking(purpose):
+            self._merge(merge.ready(), older=older)
+            self.at_start = merge.done if older else self.at_start
+            self.at_end = self.at_end if older else merge.done
 
     def _ask(self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: Sought | None = None) -> None:
         sought = sought or self.sought
@@ -293,6 +335,7 @@ class LogBook:
 
     def _restart(self, state: RunState) -> None:
         self.lines = [line for line in state.tail if self.sought.local(line)]
+        self._older, self._newer = Merge(older=True), Merge(older=False)
         self._seen = self._refreshed = state.tail_total
         self._last = state.tail[-1] if state.tail else None
         self.following, self.at_end, self.at_start, self.top, self.target = True, True, False, 0, None
@@ -308,6 +351,7 @@ class LogBook:
             del self.lines[:over]
             self.top = max(0, self.top - over)
             self.at_start = False
+            self._older.forget()
 
     def _merge(self, page: Iterable[LogLine], *, older: bool) -> None:
         known = {place_of(line) for line in self.lines}
@@ -316,21 +360,15 @@ class LogBook:
             return
         anchor = self.lines[self.top] if self.top < len(self.lines) else None
         lines = [*self.lines, *new]
-        self.lines = sorted(lines, key=_by_offset if len({line.file for line in lines}) == 1 else _by_time)
+        self.lines = in_time(lines)
         if anchor is not None and not self.following:
             self.top = self.lines.index(anchor)
         over = len(self.lines) - MOST_LINES
         if over > 0 and older and not self.following:
             del self.lines[-over:]
             self.at_end = False
+            self._newer.forget()
         elif over > 0:
             del self.lines[:over]
             self.top, self.at_start = max(0, self.top - over), False
-
-
-def _by_offset(line: LogLine) -> int:
-    return line.offset
-
-
-def _by_time(line: LogLine) -> tuple[float, int, int]:
-    return line.at or 0.0, line.file, line.offset
+            self._older.forget()

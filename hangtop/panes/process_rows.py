@@ -83,7 +83,7 @@ def _columns(nodes: Sequence[Node], look: Look, *, full: bool) -> list[Column[Pr
         (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
         (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
         (True, Column("rss G", 6, 0, _memory, right=True, gap=1)),
-        (full and on_gpu, Column("gpu G", 5, 4, _gpu_memory, right=True)),
+        (full and on_gpu, Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1)),
         (full, Column("threads", 7, 2, _threads, right=True)),
         (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
         (full, Column("age", 6, 3, _age, right=True)),

@@ -135,6 +135,8 @@ def _metric(name: str) -> Callable[[RankRow], Row]:
 
 def _state(row: RankRow) -> Row:
     process = row.rank.process
+    if process is not None and process.exit_code == 0:
+        return ((row.rank.state or "?", "stale"),)
     bad = row.rank.state in BAD_STATES or (process is not None and is_blocked(process))
     return ((row.rank.state or "?", "bad" if bad else "ink"),)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import text
+from hangtop.model import RunState
 from hangtop.panes.keys import word_of
 from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
 from hangtop.panes.stages import LAST_STAGE
@@ -16,6 +17,9 @@ from hangtop.records.verdict import Evidence, Verdict
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Which metrics the healthy band shows, in this order; others follow by name."""
 SPARK = 12
+LEAST_READ_B_S = 1_000_000
+STANDING = frozenset({"stalled", "hung", "crashed"})
+"""Of these the evidence is worth keeping."""
 
 
 def verdict_rows(view: View, width: int, lines: int) -> list[Row]:
@@ -24,20 +28,20 @@ def verdict_rows(view: View, width: int, lines: int) -> list[Row]:
     if verdict is None:
         return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
     if verdict.word in CALM_WORDS and view.state.log is not None:
-        return _calm_rows(view.state.log, verdict, width)
+        return _calm_rows(view.state, view.state.log, verdict, width)
     return _trouble_rows(verdict, width, lines)
 
 
-def _calm_rows(log: LogReading, verdict: Verdict, width: int) -> list[Row]:
+def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -> list[Row]:
     edge = ("▏ ", "ok")
     rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (verdict.detail, "muted")), width - 2))]
-    rows.append((edge, *_figures(log, verdict, width - 2)))
+    rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
     return rows
 
 
-def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
+def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> Row:
     """Progress bar, step time and metrics with their sparks, as many as fit whole."""
     groups: list[Row] = []
     progress = log.progress
@@ -47,7 +51,7 @@ def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
         colour = "ok" if verdict.word == "finished" else "data"
         groups.append(((filled, colour), (track, "faint"), (f" {part:4.0%}".replace("%", " %"), "ink")))
     elif (stages := _stages_done(log)) is not None:
-        groups.append(stages)
+        groups += [stages, *_filling(state)]
     if progress.step_s is not None:
         groups.append(_figure(progress.unit, f"{text.pace(progress.step_s)} s", progress.history.get("step_s", ())))
     for name in (*METRICS, *sorted(progress.metrics)):
@@ -62,6 +66,16 @@ def _figures(log: LogReading, verdict: Verdict, width: int) -> Row:
             break
         row = wider
     return row
+
+
+def _filling(state: RunState) -> list[Row]:
+    """What moves while a run starts and prints nothing: bytes read, and the memory of its GPUs."""
+    read = sum(one.read_b_s or 0.0 for procs in state.processes.values() for one in procs.processes)
+    reads = [_figure("reads", f"{text.size(int(read))}/s", ())] if read >= LEAST_READ_B_S else []
+    used = [gpu.used_bytes for node in state.gpus.values() for gpu in node.reading.gpus if gpu.used_bytes is not None]
+    tracks = [track.used_bytes.means for node in state.gpus.values() for track in node.tracks.values()]
+    past = next((means for means in tracks if len(means) > 1), ())
+    return [*reads, *([_figure("GPU memory", text.size(sum(used)), past)] if used else [])]
 
 
 def _stages_done(log: LogReading) -> Row | None:
@@ -114,10 +128,12 @@ def _refute_row(verdict: Verdict) -> Row:
 
 def _next_row(verdict: Verdict) -> Row:
     """Keys that are there; what has no key is said in words."""
-    if not verdict.next:
+    evidence = () if verdict.word not in STANDING or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
+    steps = (*verdict.next, *evidence)
+    if not steps:
         return BLANK
     row: Row = (("    next     ", "muted"),)
-    for index, (key, what) in enumerate(verdict.next):
+    for index, (key, what) in enumerate(steps):
         row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (what, "ink"))
     return row
 

@@ -76,7 +76,8 @@ def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     first = next(n for n in range(columns) if any(values[n] is not None for _, values in charts))
     shown = columns - first
     rows: list[Row] = [section(f"Last {text.duration(shown * slot_s)}", width, f"one column = {slot_s:.0f} s")]
-    for label, values in charts:
+    for place, (label, values) in enumerate(charts):
+        rows += [BLANK] if place else []
         now = next((value for value in reversed(values) if value is not None), None)
         high, low = text.chart(values[first:], CHART_LINES, max(FULL_PERCENT, *(value or 0.0 for value in values)))
         shown_now = "" if now is None else f"{now:.0f} %"

@@ -20,6 +20,8 @@ RANK_PID = 133_950
 DRIVER_PID = 133_701
 TASK_RUNNER_PID = 133_842
 SLOT_S = 10.0
+FILLS_FROM = 1_768_125_950.0
+"""When the engines of the run that starts began to load: 50 s before its recording."""
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch"
 
 
@@ -52,7 +54,7 @@ def idle(index: int, at: float, **more: object) -> Gpu:
 
 def filling(index: int, at: float) -> Gpu:
     """Weights on their way into it."""
-    return gpu(index, at, 0, 78, used_g=4.0 + (at % 100) / 4, warm=34.0)
+    return gpu(index, at, 0, 78, used_g=4.0 + 0.4 * max(0.0, at - FILLS_FROM), warm=34.0)
 
 
 def past(until: float, seconds: float, one: Callable[[int, float], Gpu] = busy) -> Iterable[Reading]:

@@ -208,7 +208,7 @@ def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **mo
     """A process of the run; its subtree's sums are added by `tree`."""
     known: dict[str, object] = {
         "started_at": START - 6_290, "start_ticks": pid, "name": command.split(maxsplit=1)[0], "state": "R" if cpu > 50 else "S",
-        "user": "ada", "threads": 4, "read_b_s": 0.0, "write_b_s": 0.0,
+        "user": "ada", "uid": 1000, "threads": 4, "read_b_s": 0.0, "write_b_s": 0.0,
     }  # fmt: skip
     known |= {"cpu_percent": cpu, "rss_bytes": int(rss_g * 2**30), **more}
     return Process(pid=pid, ppid=ppid, command=command, **known)  # type: ignore[arg-type]
@@ -232,7 +232,10 @@ def tree(
             else ("sync_weights", 99.0 if peers == "spin" else 3.0)
         )
         title = f"ray::WorkerDict.{does}" if does else "ray::WorkerDict"
-        waits: Mapping[str, object] = (work or {"state": "S", "wchan": "futex_wait_queue"}) if rank == behind else {}
+        loads = {"read_b_s": 240e6, "state": "D" if rank % 2 else "R"} if peers == "load" else {}
+        waits: Mapping[str, object] = (
+            loads if loads else (work or {"state": "S", "wchan": "futex_wait_queue"}) if rank == behind else {}
+        )
         found.append(
             process(
                 133_950 + rank,
@@ -413,7 +416,8 @@ def many() -> Iterable[Reading]:
         gpus = tuple(fleet.idle(n, START) if 8 * node + n in behind else fleet.spinning(n, START) for n in range(8))
         gpus = tuple(replace(gpu, processes=(GpuProcess(80_000 + 8 * node + n, gpu.used_bytes),)) for n, gpu in enumerate(gpus))
         yield Reading("gpu", f"n{node:02d}", START, GpuReading(gpus=gpus))
-    yield beat(START)
+    health = tuple(SourceHealth(name, START) for name in ("log", "procs", "pages", "gpu"))
+    yield Reading("probe", "n00", START, Heartbeat(health))
 
 
 def node_tree(node: int) -> tuple[Process, ...]:
@@ -523,7 +527,7 @@ def fleet_startup() -> Iterable[Reading]:
     stages = stages_until("rollout_init", START - 13)
     yield from fleet.past(START, 40, fleet.filling)
     yield Reading("log", HOST, START, _before_training(log, stages))
-    yield writer(START, method="init_model", peers="spin")
+    yield writer(START, method="init_model", peers="load")
     yield machine(START)
     yield fleet.ray(START, method="init_model", since=START - 13, started=40.0)
     yield fleet.gpu_reading(START, tuple(fleet.filling(index, START) for index in range(8)))
