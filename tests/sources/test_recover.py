@@ -1,0 +1,156 @@
+"""A recovery without Ray, on real processes: evidence first, then stop, start and watch; broken off between any two of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hangtop import launches
+from hangtop.actions.journal import Journal, path
+from hangtop.actions.performer import perform
+from hangtop.actions.steps import Halt
+from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
+from hangtop.sources.processes import open_table
+from tests.fakes.processes import end_group, python
+
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only"),
+    pytest.mark.timeout(180),
+]
+
+OLD = "import time; print(flush=True); time.sleep(600)"
+NEW = """
+import sys, time
+print("MyTrainer v2", flush=True)
+for name in sys.argv[1:]:
+    print(name, flush=True)
+    time.sleep(0.5)
+time.sleep(600)
+"""
+PROFILE = """
+schema = 1
+name = "mytrainer"
+title = "my trainer"
+[[detect]]
+literal = "MyTrainer v"
+weight = 5
+[[stage]]
+id = "dataset"
+title = "shards"
+  [[stage.enter]]
+  literal = ["opening shards"]
+  example = "opening shards"
+[[stage]]
+id = "model_load"
+title = "weights"
+  [[stage.enter]]
+  literal = ["loading weights"]
+  example = "loading weights"
+"""
+ORDER = ("dataset", "model_load")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def old() -> Iterator[subprocess.Popen[bytes]]:
+    with python(OLD, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+
+
+@pytest.fixture
+def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[..., Plan]]:
+    """A plan that ends the old run and starts one that prints these lines; what was started is ended with the test."""
+    log, profile = tmp_path / "train.log", tmp_path / "mytrainer.toml"
+    log.write_text("MyTrainer v2\nopening shards\nloading weights\n")  # the old run got further: that must not count
+    profile.write_text(PROFILE)
+
+    def make(*lines: str, deadline_s: float = 40.0) -> Plan:
+        table = open_table()
+        table.refresh((old.pid,))
+        target = Target(old.pid, table.stats[old.pid].start_ticks, 0.0, "old run", "S")
+        return Plan(
+            "recover",
+            "Recover the run",
+            targets=(target,),
+            grace_s=2.0,
+            errands=(
+                Errand(("no-such-command",), "broken", 20.0),
+                Errand(("explain", "CUDA out of memory"), "explain", 20.0, str(tmp_path / "explained.txt")),
+            ),
+            start=Start((sys.executable, "-c", NEW, *lines), str(tmp_path), str(log), attempt=2),
+            watch=Watch((str(log),), "dataset", "shards", ORDER, profile=str(profile), deadline_s=deadline_s),
+        )
+
+    yield make
+    known = launches.latest(str(log))
+    if known is not None:
+        table = open_table()
+        table.refresh((known.pid,))
+        stat = table.stats.get(known.pid)
+        if stat is not None and stat.start_ticks == known.start_ticks:
+            os.killpg(known.pid, signal.SIGKILL)
+
+
+def told(steps: list[Step]) -> str:
+    return "\n".join(f"{step.kind}: {step.text}" for step in steps)
+
+
+def test_evidence_that_fails_holds_nothing_up_and_the_new_run_is_seen_to_pass(plan_for, old, tmp_path: Path) -> None:
+    steps = list(perform(plan_for("opening shards", "loading weights"), open_table()))
+    said = told(steps)
+    assert "skipped: broken: exit code 2" in said
+    assert f"done: explain: {tmp_path / 'explained.txt'}" in said
+    assert "memory" in (tmp_path / "explained.txt").read_text()
+    assert old.wait(5) == -signal.SIGTERM
+    assert "done: stage shards" in said
+    assert steps[-1].kind == "proof"
+    assert "it has passed stage shards" in steps[-1].text
+
+
+def test_a_run_that_does_not_pass_in_time_is_said_and_goes_on(plan_for, tmp_path: Path) -> None:
+    steps = list(perform(plan_for("opening shards", deadline_s=6.0), open_table()))
+    assert steps[-1].kind == "survived", told(steps)
+    assert "has not passed stage shards within" in steps[-1].text
+    known = launches.latest(str(tmp_path / "train.log"))
+    assert known is not None
+    assert known.exit_code is None
+
+
+@pytest.mark.parametrize(
+    ("until", "ended", "started"),
+    [
+        (lambda step: step.text.startswith("explain, within"), False, False),
+        (lambda step: step.text.startswith("SIGTERM"), True, False),
+        (lambda step: step.text.startswith("watching"), True, True),
+    ],
+)
+def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old, tmp_path: Path, until, ended, started) -> None:
+    halt, plan, journal = Halt(), plan_for("opening shards"), Journal()
+    for step in perform(plan, open_table(), halt):
+        journal.write(plan, step)
+        if until(step):
+            halt.ask()
+    if ended:
+        old.wait(5)
+    assert (old.poll() is not None) is ended
+    assert (launches.latest(str(tmp_path / "train.log")) is not None) is started
+    logged = [json.loads(line) for line in path().read_text().splitlines()]
+    assert any(one["text"].startswith("SIGTERM") for one in logged) is ended
+    assert any(one["text"].endswith("runs") and one["kind"] == "proof" for one in logged) is started
+    assert logged[-1]["kind"] == "failed"
+    assert "broken off as asked" in logged[-1]["text"]
+    if not ended:
+        end_group(old)
