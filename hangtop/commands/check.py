@@ -27,8 +27,9 @@ AT_MOST_S = 5.0
 """A log that is still being read after this is judged by what is known, and the report says how much was read."""
 UNREAD_AT_MOST_S = 12.0
 """A log of which nothing was read by then: on a busy machine it comes later, on a dead file system never."""
-ALARM_AT_MOST_S = 15.0
-"""An alarm waits so long for sources that have not looked yet: on an overloaded machine a live run must not be called stalled."""
+QUIET_AT_MOST_S = 15.0
+"""Of a quiet run the sources and both looks at its stacks are waited for so long: on an overloaded machine they come late, and
+without them a live run would be called stalled, a hung one slow."""
 ALARMS = frozenset({"stalled", "hung"})
 UNREAD = Verdict(
     word="blind",
@@ -53,7 +54,8 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         enough = settled(state) and satisfied(case) and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        patience_s = ALARM_AT_MOST_S if verdict.word in ALARMS and not enough else AT_MOST_S
+        is_grave = case.is_quiet or verdict.word in ALARMS
+        patience_s = QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
         if watched_s >= max(wait_s or 0.0, UNREAD_AT_MOST_S if _unread(case) else patience_s):
             break
     return case, UNREAD if _unread(case) and verdict.word == "running" else verdict
