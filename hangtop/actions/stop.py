@@ -110,7 +110,7 @@ def why_not(process: Process, me: Myself) -> str | None:
     if process.uid != me.uid:
         return f"it belongs to {process.user or process.uid}"
     if process.role in STAYS:
-        return "it serves the whole Ray session"
+        return "it serves the whole Ray session; R stops that too"
     if process.state in ("Z", "X"):
         return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"
     if RUNNER in process.command:

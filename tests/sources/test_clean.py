@@ -18,6 +18,7 @@ import pytest
 from hangtop.actions import removing
 from hangtop.actions.performer import perform
 from hangtop.actions.removing import _move_all
+from hangtop.actions.steps import Halt
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
@@ -281,6 +282,27 @@ def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
     assert all("it was put back" in step.text for step in steps[2:])
     assert segment.exists()
     assert (folder / "logs" / "raylet.out").exists()
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 4])
+def test_a_clean_that_a_person_breaks_off_leaves_everything_whole_and_says_so(places: Places, later: None, line: int) -> None:
+    """At any line: what was not deleted is back in its place, and the next clean does the rest."""
+    segment, folder = file(Path(places.shm[0]) / "nccl-1"), session(places)
+    halt, steps = Halt(), []
+    plan = Plan("clean", "Clean", removals=look(places).found)
+    for said in perform(plan, Family(), halt):
+        steps.append(said)
+        if len(steps) == line:
+            halt.ask()
+    told = "\n".join(step.text for step in steps)
+    for path, whole in ((segment, segment), (folder, folder / "logs" / "raylet.out")):
+        assert whole.exists() == (f"{path} is gone" not in told)
+        assert whole.exists() == (f"{path} stays where it is" in told or f"{path}: it was not deleted; it was put back" in told)
+    assert [path.name for path in Path(places.shm[0]).iterdir() if path != segment] == []
+    assert (steps[-1].text.startswith("broken off as asked")) == (segment.exists() or folder.exists())
+    carry_out(look(places))
+    assert not segment.exists()
+    assert not folder.exists()
 
 
 def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, later: None) -> None:
