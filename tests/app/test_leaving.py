@@ -1,0 +1,52 @@
+"""hangtop leaves a run that it started only when asked, and then at once, whatever is stuck. In a real terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from test_terminal import Terminal, children, quits_at_once
+
+from hangtop import launches
+from hangtop.sources.processes import open_table
+from tests.fakes.processes import eventually
+
+PROGRAM = "import time; print('step: 1 loss: 1.9', flush=True); time.sleep(600)"
+
+
+@pytest.mark.parametrize("hurt", [0, signal.SIGSTOP, signal.SIGKILL])
+def test_the_question_and_the_way_out_of_it_wait_for_nobody(monkeypatch, tmp_path: Path, hurt: int):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    log = tmp_path / "train.log"
+    command = (sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off", "--", sys.executable, "-c", PROGRAM)
+    known = None
+    try:
+        with Terminal(*command) as terminal:
+            assert b"loss: 1.9" in terminal.read(60, until=b"loss: 1.9")
+            known = launches.latest(str(log))
+            for probe in children(terminal.process.pid) if hurt else []:
+                os.kill(probe, hurt)
+            terminal.read(0.5)
+            terminal.press(b"q")
+            assert b"Leave it running" in terminal.read(30, until=b"Leave it running")
+            quits_at_once(terminal)
+            terminal.read(0.5)
+            assert b"the run goes on as pid" in terminal.output
+        assert known is not None
+        assert _lives(known)
+    finally:
+        if known is not None and _lives(known):
+            with suppress(ProcessLookupError):
+                os.killpg(known.pid, signal.SIGKILL)
+            eventually(lambda: (now := launches.latest(str(log))) and now.exit_code is not None, "the end of the run")
+
+
+def _lives(known: launches.Launch) -> bool:
+    table = open_table()
+    table.refresh((known.pid,))
+    stat = table.stats.get(known.pid)
+    return stat is not None and stat.start_ticks == known.start_ticks and stat.state not in "ZX"
