@@ -67,7 +67,7 @@ ACT: tuple[Key, ...] = (
     Key("s", "s", "act('stacks')", "stacks", "stacks of all ranks, taken again"),
     Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
     Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True, live=True),
-    Key("k", "k", "act('stop')", "stop", "stop the run, or the chosen rank", dangerous=True, live=True),
+    Key("k", "k", "act('stop')", "stop", "stop the run, or what is chosen", dangerous=True, live=True),
     Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True, live=True),
     Key("R", "R", "act('ray')", "Ray", "stop this Ray session, clean, start it again", dangerous=True, live=True),
     Key(
