@@ -139,31 +139,35 @@ ORDER = ("gcs_server", "raylet", "dashboard", "dashboard_part", "agent", "runtim
 """The parts without which we or the run see less. An autoscaler or client server that is gone hurts nobody here."""
 
 
+FOLLOWS = {"agent": "raylet", "runtime_env_agent": "raylet", "dashboard_part": "dashboard"}
+"""An agent dies with the raylet of its node, parts with their dashboard."""
+
+
 def _sick_parts(cluster: RayCluster) -> list[RayTrouble]:
-    """Daemons here that are stopped, gone or a zombie, and that no other has replaced."""
-    found = []
-    for part in sorted((p for p in cluster.parts if p.kind in ORDER), key=lambda p: ORDER.index(p.kind)):
-        replaced = any(_serves(other, part) for other in cluster.parts)
-        name = f"{PART_NAMES[part.kind]} {part.name}".strip()
-        if part.gone_at is not None and not replaced:
-            after = ENDS_RAY.get(part.kind)
-            text = f"the {name} (pid {part.pid}) is gone since {clock(part.gone_at)}{': ' + after if after else ''}"
-            found.append(RayTrouble(part.kind, text, "R starts Ray again with the same options"))
-        elif part.gone_at is None and part.state == "Z" and not replaced:
-            text = f"the {name} (pid {part.pid}) is a zombie: it is dead, and nobody collected it"
-            found.append(RayTrouble(part.kind, text, "R starts Ray again with the same options"))
-        elif part.gone_at is None and part.state in "Tt":
-            found.append(RayTrouble(part.kind, f"the {name} (pid {part.pid}) is stopped", f"kill -CONT {part.pid}"))
-        elif part.gone_at is None and part.state == "D":
-            found.append(RayTrouble(part.kind, f"the {name} (pid {part.pid}) is blocked in the kernel"))
-    return _roots(found)
+    """Daemons here that are stopped, gone or a zombie, and that no other has replaced. What follows from another is left out."""
+    ordered = sorted((part for part in cluster.parts if part.kind in ORDER), key=lambda part: ORDER.index(part.kind))
+    sick = [(part, trouble) for part in ordered if (trouble := _trouble_of(part, cluster)) is not None]
+    roots = {(part.kind, _node_of(part)) for part, _ in sick}
+    return [trouble for part, trouble in sick if (FOLLOWS.get(part.kind), _node_of(part)) not in roots]
 
 
-def _roots(found: list[RayTrouble]) -> list[RayTrouble]:
-    """What follows from another is left out: an agent dies with its raylet, parts with their dashboard."""
-    parts = {trouble.part for trouble in found}
-    follows = {"agent": "raylet", "runtime_env_agent": "raylet", "dashboard_part": "dashboard"}
-    return [trouble for trouble in found if follows.get(trouble.part) not in parts]
+def _node_of(part: RayPart) -> str | None:
+    """A cluster has one dashboard."""
+    return None if part.kind.startswith("dashboard") else part.node
+
+
+def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
+    name = f"{PART_NAMES[part.kind]} {part.name}".strip()
+    if part.gone_at is None and part.state in "Tt":
+        return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is stopped", f"kill -CONT {part.pid}")
+    if part.gone_at is None and part.state == "D":
+        return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is blocked in the kernel")
+    if (part.gone_at is None and part.state != "Z") or any(_serves(other, part) for other in cluster.parts):
+        return None
+    after = ENDS_RAY.get(part.kind)
+    gone = f"gone since {clock(part.gone_at)}{': ' + after if after else ''}"
+    how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
+    return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", "R starts Ray again with the same options")
 
 
 def _serves(other: RayPart, part: RayPart) -> bool:

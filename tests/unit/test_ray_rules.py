@@ -82,6 +82,24 @@ def test_a_dead_raylet_is_the_root_and_its_orphans_are_told():
     assert "2 workers without a raylet live on (pid 70 71)" in found[1].text
 
 
+def test_an_agent_follows_the_raylet_of_its_own_node_and_of_no_other():
+    def said(*stopped: RayPart) -> list[str]:
+        return [trouble.text for trouble in troubles(cluster(parts=stopped), NOW)]
+
+    raylet = RayPart("raylet", 1, NOW - 100, state="T", node="a")
+    assert said(raylet, RayPart("agent", 2, NOW - 100, state="T", node="a")) == ["the raylet (pid 1) is stopped"]
+    both = said(raylet, RayPart("agent", 3, NOW - 100, state="T", node="b"))
+    assert both == ["the raylet (pid 1) is stopped", "the agent (pid 3) is stopped"]
+
+
+def test_parts_follow_their_dashboard_wherever_they_are_said_to_be():
+    parts = (
+        RayPart("dashboard", 1, NOW - 100, state="T", node=None),
+        RayPart("dashboard_part", 2, NOW - 100, state="T", name="StateHead", node="a"),
+    )
+    assert [trouble.text for trouble in troubles(cluster(parts=parts), NOW)] == ["the dashboard (pid 1) is stopped"]
+
+
 def test_a_daemon_that_was_replaced_is_no_trouble():
     parts = (RayPart("raylet", 43, 1.0, node="n", gone_at=NOW - 9), RayPart("raylet", 99, 2.0, node="n"))
     assert troubles(cluster(parts=parts), NOW) == ()
