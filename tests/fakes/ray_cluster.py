@@ -46,11 +46,11 @@ def free_port() -> int:
 class RealRay:
     """One head and what runs on it. The folder is short: Ray's sockets live in it, and their paths may have 107 bytes."""
 
-    def __init__(self, *, token: str | None = None) -> None:
+    def __init__(self, *, token: str | None = None, variables: Mapping[str, str] = {}) -> None:
         self.mark = uuid.uuid4().hex
         self.folder = Path(tempfile.mkdtemp(prefix="htray-", dir="/tmp"))
         self.port, self.dashboard_port = free_port(), free_port()
-        self.token = token
+        self.token, self._variables = token, variables
         self.gcs_address = ""
         self._started: list[subprocess.Popen[bytes]] = []
 
@@ -60,7 +60,8 @@ class RealRay:
         plain = {k: v for k, v in os.environ.items() if not k.startswith(("RAY_", "COVERAGE", "PYTEST"))}
         auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": self.token} if self.token else {"RAY_AUTH_MODE": "disabled"}
         ours = {MARK: self.mark, "HOME": str(self.folder), "RAY_USAGE_STATS_ENABLED": "0", "PYTHONUNBUFFERED": "1"}
-        return plain | auth | ours | {"RAY_DEDUP_LOGS": "0", "RAY_enable_metrics_collection": "0"}
+        tools = {"PATH": f"{RAY.parent}{os.pathsep}{plain.get('PATH', '')}"}
+        return plain | auth | ours | tools | {"RAY_DEDUP_LOGS": "0", "RAY_enable_metrics_collection": "0", **self._variables}
 
     def start(self, *options: str) -> None:
         """`ray start --head`; returns when the dashboard answers."""
@@ -87,21 +88,23 @@ class RealRay:
         words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
         self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
 
-    def join(self) -> None:
-        """A second raylet on this machine: a node of its own for Ray."""
-        command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
-        command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
-        with (self.folder / "join.out").open("wb") as out:
-            subprocess.run(
-                command,
-                env=self.environ,
-                cwd=self.folder,
-                stdout=out,
-                stderr=out,
-                timeout=START_S,
-                start_new_session=True,
-                check=True,
-            )
+    def join(self, nodes: int = 1) -> None:
+        """More raylets on this machine, one after the other: each is a node of its own for Ray."""
+        for _ in range(nodes):
+            command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
+            command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
+            with (self.folder / "join.out").open("wb") as out:
+                done = subprocess.run(
+                    command,
+                    env=self.environ,
+                    cwd=self.folder,
+                    stdout=out,
+                    stderr=out,
+                    timeout=START_S,
+                    start_new_session=True,
+                    check=False,
+                )
+            assert done.returncode == 0, (self.folder / "join.out").read_text(errors="replace")[-2000:]
 
     def run(self, program: str, *arguments: str, until: str, timeout_s: float = 90.0) -> subprocess.Popen[bytes]:
         """Start one of `ray_programs` and wait until it says `until`."""
@@ -194,8 +197,8 @@ def wait_for(holds: Callable[[], object], timeout_s: float) -> None:
 
 
 @contextlib.contextmanager
-def real_ray(*options: str, token: str | None = None) -> Iterator[RealRay]:
-    cluster = RealRay(token=token)
+def real_ray(*options: str, token: str | None = None, variables: Mapping[str, str] = {}) -> Iterator[RealRay]:
+    cluster = RealRay(token=token, variables=variables)
     try:
         cluster.start(*options)
         yield cluster

@@ -1,6 +1,8 @@
-"""The Ray source on a real cluster: every state of an actor, the rank that stays behind, a silent GCS, a dead raylet.
+"""The Ray sources on real clusters: every state of an actor, the rank that stays behind, workers on other nodes, each part of Ray
+stopped and killed.
 
-Slow (a cluster takes seconds to start), so one head serves all tests but those that break it. Runs where Ray is installed.
+A cluster takes seconds to start, so two serve all tests: a single head, and four nodes with a token, which the last tests take
+apart. They are also the two clusters of one machine that must be told apart. Runs where Ray is installed.
 """
 
 from __future__ import annotations
@@ -14,18 +16,27 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hangtop.diagnosis.ray import odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.far import far_ask, with_far
+from hangtop.diagnosis.ray import clusters_of_run, odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.stacks import classes
 from hangtop.model import RunState, fold
+from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.records.reading import Reading
-from hangtop.sources import open_source
+from hangtop.sources import Source, open_source
+from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
+from hangtop.sources.raycluster.files import worker_files
+from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.spec import WatchSpec
-from tests.fakes.ray_cluster import RealRay, missing, real_ray
+from tests.fakes.ray_cluster import OnlyHead, RealRay, missing, real_ray
 
 pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.timeout(300)]
 
-RANKS, STUCK = 6, 3
+RANKS, STUCK = 16, 3
+NODES = 4
+TOKEN = "a" * 64
 IN_TIME_S = 4.0
 """A look may take two deadlines of the dashboard, and some of a busy machine."""
 
@@ -33,9 +44,9 @@ IN_TIME_S = 4.0
 class Watch:
     """Looks at all clusters of this machine every 2 s, as the probe does, and keeps the last word on one of them."""
 
-    def __init__(self, ray: RealRay, spec: str = "auto") -> None:
+    def __init__(self, ray: RealRay, table: ProcessTable | None = None) -> None:
         self._ray = ray
-        self._source = RaySource(WatchSpec(ray=spec))
+        self._source = RaySource(WatchSpec(), table)
         self.cluster: RayCluster | None = None
         self.sessions: set[str] = set()
         self.daemons = RayDaemons()
@@ -67,6 +78,13 @@ class Watch:
 @pytest.fixture(scope="module")
 def head() -> Iterator[RealRay]:
     with real_ray() as ray:
+        yield ray
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[RealRay]:
+    with real_ray(token=TOKEN, variables={"RAY_DASHBOARD_ENABLE_PROFILING": "1"}) as ray:
+        ray.join(NODES - 1)
         yield ray
 
 
@@ -133,24 +151,18 @@ def test_every_state_of_an_actor_is_told_apart(head, watch, play):
     assert [driver.pid for driver in found.drivers] == [zoo.pid]
 
 
-def test_a_worker_that_is_stopped_is_told_at_once_by_its_process(head, watch, play):
+def test_a_worker_tells_its_files_and_that_it_is_stopped_at_once_by_its_process(head, watch, play):
     play("fleet.py", "3", "1", until="FLEET HANGS")
-    name = "abc123WorkerDict_0:2"
-    victim = by_name(watch.until(lambda c: name in by_name(c) and by_name(c)[name].pid))[name]
+    found = watch.until(lambda c: {file.rank for file in worker_files(c)} >= {0, 1, 2})
+    files = {file.rank: file for file in worker_files(found) if file.rank is not None and file.stream == "out"}
+    assert sorted(files) == [0, 1, 2]
+    with open(files[1].path) as file:
+        assert "rank 1 generates" in file.read()
+    victim = by_name(found)["abc123WorkerDict_0:2"]
     head.signal(victim.pid, signal.SIGSTOP)
-    found = watch.until(lambda c: by_name(c)[name].state == "stopped", 10)
+    found = watch.until(lambda c: by_name(c)[victim.name].state == "stopped", 10)
     assert [odd.why for odd in odd_actors(found) if odd.actor.rank == 2] == ["its process is stopped"]
     head.signal(victim.pid, signal.SIGCONT)
-
-
-def test_the_rank_that_stays_behind_is_named_within_five_seconds(head, watch, play):
-    play("fleet.py", str(RANKS), str(STUCK), until="FLEET HANGS")
-    began = time.monotonic()
-    others = f"while {RANKS - 1} others are between calls"
-    found = watch.until(lambda c: any(others in odd.why for odd in odd_actors(c)), 10)
-    assert time.monotonic() - began < 5.0, "the time is the promise here"
-    (odd,) = (odd for odd in odd_actors(found) if not odd.sure)
-    assert (odd.actor.rank, odd.actor.world, odd.actor.method) == (STUCK, RANKS, "actor_rollout_update_actor")
 
 
 def test_what_a_restart_needs_is_kept_without_secrets(head, watch):
@@ -164,20 +176,15 @@ def test_what_a_restart_needs_is_kept_without_secrets(head, watch):
     assert not any("TOKEN" in name for name in raylet.env)
 
 
-def test_the_worker_files_of_the_session_name_pid_and_rank(head, watch, play):
-    from hangtop.sources.raycluster.files import worker_files
-
-    play("fleet.py", "3", "1", until="FLEET HANGS")
-    found = watch.until(lambda c: {file.rank for file in worker_files(c)} >= {0, 1, 2})
-    files = {file.rank: file for file in worker_files(found) if file.rank is not None and file.stream == "out"}
-    assert sorted(files) == [0, 1, 2]
-    with open(files[1].path) as file:
-        assert "rank 1 generates" in file.read()
-
-
-def test_check_names_the_rank_that_stays_behind(head, play):
+def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_within_five_seconds_and_by_check(head, watch, play):
     log = head.folder / "train.log"
     play("fleet.py", str(RANKS), str(STUCK), str(log), until="FLEET HANGS")
+    began = time.monotonic()
+    others = f"while {RANKS - 1} others are between calls"
+    found = watch.until(lambda c: any(others in odd.why for odd in odd_actors(c)), 10)
+    assert time.monotonic() - began < 5.0, "the time is the promise here"
+    (odd,) = (odd for odd in odd_actors(found) if not odd.sure)
+    assert (odd.actor.rank, odd.actor.world, odd.actor.method) == (STUCK, RANKS, "actor_rollout_update_actor")
     command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "5", "--wait", "30", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     said = json.loads(done.stdout)
@@ -204,63 +211,137 @@ def test_each_rank_has_the_step_that_its_own_file_tells(head, play):
         source.close()
 
 
-def test_two_clusters_on_one_machine_are_told_apart(head, watch):
-    with real_ray() as other:
-        second = Watch(other)
-        found = second.until(lambda c: c.api.answer == "ok" and c.nodes)
-        first = watch.look()
-        assert first.session != found.session
-        assert {first.session, found.session} <= second.sessions
-        assert {part.pid for part in first.parts}.isdisjoint(part.pid for part in found.parts)
-        assert found.api.address == f"127.0.0.1:{other.dashboard_port}"
-        second.close()
+def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to_no_record(head, watch, nodes):
+    second = Watch(nodes)
+    found = second.until(lambda c: c.api.answer == "ok" and len(c.nodes) == NODES)
+    first = watch.look()
+    assert first.session != found.session
+    assert {first.session, found.session} <= second.sessions
+    assert {part.pid for part in first.parts}.isdisjoint(part.pid for part in found.parts)
+    assert found.api.address == f"127.0.0.1:{nodes.dashboard_port}"
+    assert found.api.gcs_ok, "the token was found where the raylet has it"
+    assert TOKEN not in repr(second.cluster) + repr(second.daemons)
+    second.close()
 
 
-def test_a_token_is_asked_for_and_found_where_the_raylet_has_it():
-    secret = "a" * 64
-    with real_ray(token=secret) as guarded:
-        watch = Watch(guarded)
-        found = watch.until(lambda c: c.api.answer == "ok" and c.nodes)
-        assert found.api.gcs_ok
-        assert secret not in repr(watch.cluster) + repr(watch.daemons)
-        watch.close()
+def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(nodes):
+    log = nodes.folder / "spread.log"
+    driver = nodes.run("spread.py", "8", str(STUCK), str(log), until="SPREAD HANGS")
+    spec = WatchSpec(logs=(str(log),), ray=f"127.0.0.1:{nodes.dashboard_port}")
+    sources = {
+        "ray": RaySource(spec, OnlyHead(open_table())),
+        "rayworkers": RayWorkerSource(spec),
+        "log": open_source("log", spec),
+    }
+    state, end = RunState(), time.monotonic() + 60.0
+    wanted = {rank: 2 if rank == STUCK else 9 for rank in range(8)}
+    while {number: rank.step for number, rank in state.ranks.items()} != wanted or behind(state) != [STUCK]:
+        assert time.monotonic() < end, (state.ranks, state.ray)
+        state = read(sources, state)
+        time.sleep(0.5)
+    (cluster,) = clusters_of_run(state)
+    away = {actor.rank: actor for actor in cluster.actors if actor.pid is None}
+    assert len(away) == 6, "two of eight are on the head"
+    assert STUCK in away
+
+    worker = sources["rayworkers"]
+    (said,) = worker.answer(ActorLogAsk(1, cluster.session, away[STUCK].id), time.time())
+    lines = [line for output in said.outputs for line in output.lines]
+    assert f"rank {STUCK} wrote this" in lines, "cleaned of control codes"
+    assert TOKEN not in repr(said)
+
+    for task in (False, True):
+        ask = far_ask(state, 2 + task, task=task)
+        for part in worker.answer(ask, time.time()):
+            state = fold(state, Reading("rayworkers", "here", time.time(), part))
+        assert state.far_stacks.done
+        assert [stack.problem for stack in state.far_stacks.stacks] == [None] * 6
+        _, stacks = with_far(state, ())
+        odd, *rest = classes(stacks)
+        assert odd.ranks == (STUCK,), "alone, or the one of its class"
+        assert odd.doing.own.name.endswith("actor_rollout_update_actor")
+        assert sum(len(one.ranks) for one in rest) == 5
+    for source in sources.values():
+        if hasattr(source, "close"):
+            source.close()
+    nodes.signal(driver.pid, signal.SIGKILL)
+    driver.wait(10)
 
 
-def test_a_silent_gcs_and_a_dead_raylet_are_told_in_time():
-    with real_ray() as ray:
-        watch = Watch(ray)
-        ray.run("fleet.py", "3", "1", until="FLEET HANGS")
-        watch.until(lambda c: len(c.actors) == 3 and stale_since(c, time.time()) is None)
+def test_each_part_of_ray_that_is_stopped_is_told_in_time(nodes):
+    watch = Watch(nodes)
+    nodes.run("fleet.py", "3", "1", until="FLEET HANGS")
+    found = watch.until(lambda c: len(living(c)) == 3 and stale_since(c, time.time()) is None)
+    head_id = head_node(found).id
+    by_kind = {part.kind: part.pid for part in found.parts if part.node in (None, head_id)}
 
-        gcs = ray.pid_of("gcs_server")
-        ray.signal(gcs, signal.SIGSTOP)
-        found = watch.until(lambda c: root(c) == f"the GCS (pid {gcs}) is stopped" and stale_since(c, time.time()), 10)
-        assert [odd.actor.rank for odd in odd_actors(found)] == [1], "processes still tell who is behind"
-        ray.signal(gcs, signal.SIGCONT)
-        watch.until(lambda c: stale_since(c, time.time()) is None)
+    gcs = by_kind["gcs_server"]
+    nodes.signal(gcs, signal.SIGSTOP)
+    found = watch.until(lambda c: root(c) == f"the GCS (pid {gcs}) is stopped" and stale_since(c, time.time()), 10)
+    assert [odd.actor.rank for odd in odd_actors(found)] == [1], "processes still tell who is behind"
+    nodes.signal(gcs, signal.SIGCONT)
+    watch.until(lambda c: stale_since(c, time.time()) is None)
 
-        agent = ray.pid_of("ray::DashboardAgent")
-        ray.signal(agent, signal.SIGSTOP)
-        found = watch.until(lambda c: root(c) == f"the agent (pid {agent}) is stopped" and stale_since(c, time.time()), 40)
-        ray.signal(agent, signal.SIGCONT)
+    dashboard = by_kind["dashboard"]
+    nodes.signal(dashboard, signal.SIGSTOP)
+    found = watch.until(lambda c: c.api.answer == "silent" and root(c) == f"the dashboard (pid {dashboard}) is stopped", 15)
+    assert len([actor for actor in living(found) if actor.pid]) == 3, "old rows stay, joined with living processes"
+    nodes.signal(dashboard, signal.SIGCONT)
+    found = watch.until(lambda c: c.api.answer == "ok")
 
-        dashboard = next(part.pid for part in found.parts if part.kind == "dashboard")
-        ray.signal(dashboard, signal.SIGSTOP)
-        found = watch.until(lambda c: c.api.answer == "silent" and root(c) == f"the dashboard (pid {dashboard}) is stopped", 15)
-        assert len([actor for actor in found.actors if actor.pid]) == 3, "old rows stay, joined with living processes"
-        ray.signal(dashboard, signal.SIGCONT)
-        watch.until(lambda c: c.api.answer == "ok")
+    second, third = [part for part in found.parts if part.kind == "raylet" and part.node != head_id][:2]
+    agent = next(part.pid for part in found.parts if part.kind == "agent" and part.node == third.node)
+    nodes.signal(second.pid, signal.SIGSTOP)
+    nodes.signal(agent, signal.SIGSTOP)
+    said = {f"the raylet (pid {second.pid}) is stopped", f"the agent (pid {agent}) is stopped"}
+    found = watch.until(lambda c: said <= {trouble.text for trouble in troubles(c, time.time())}, 15)
+    assert stale_since(found, time.time()) is None, "the other nodes still report"
+    nodes.signal(second.pid, signal.SIGCONT)
+    nodes.signal(agent, signal.SIGCONT)
+    assert watch.longest_s < IN_TIME_S
+    watch.close()
 
-        ray.join()
-        found = watch.until(lambda c: len(c.nodes) == 2 and all(node.local and node.moved_at for node in c.nodes))
-        second = next(part for part in found.parts if part.kind == "raylet" and part.node != head_node(found).id)
-        ray.signal(second.pid, signal.SIGSTOP)
-        found = watch.until(lambda c: root(c) == f"the raylet (pid {second.pid}) is stopped", 10)
-        assert stale_since(found, time.time()) is None, "the other node still reports"
-        ray.signal(second.pid, signal.SIGKILL)
 
-        raylet = next(part.pid for part in found.parts if part.kind == "raylet" and part.node == head_node(found).id)
-        ray.signal(raylet, signal.SIGKILL)
-        found = watch.until(lambda c: any(f"(pid {raylet})" in trouble.text for trouble in troubles(c, time.time())), 15)
-        assert watch.longest_s < IN_TIME_S
-        watch.close()
+def test_each_part_of_ray_that_is_killed_is_told_in_time(nodes):
+    """The last test: nothing is left of the cluster then."""
+    watch = Watch(nodes)
+    found = watch.until(lambda c: c.api.answer == "ok" and len(c.nodes) == NODES)
+    head_id = head_node(found).id
+    others = [part for part in found.parts if part.kind == "raylet" and part.node != head_id and part.gone_at is None]
+    by_kind = {part.kind: part.pid for part in found.parts if part.node in (None, head_id)}
+
+    def said(cluster: RayCluster) -> str:
+        return "\n".join(trouble.text for trouble in troubles(cluster, time.time()))
+
+    agent = next(part.pid for part in found.parts if part.kind == "agent" and part.node == others[1].node)
+    nodes.signal(agent, signal.SIGKILL)
+    watch.until(lambda c: f"(pid {agent}) is gone" in said(c) or f"(pid {others[1].pid}) is gone" in said(c), 30)
+    nodes.signal(others[0].pid, signal.SIGKILL)
+    watch.until(lambda c: f"the raylet (pid {others[0].pid}) is gone" in said(c), 15)
+    nodes.signal(by_kind["dashboard"], signal.SIGKILL)
+    found = watch.until(lambda c: f"the dashboard (pid {by_kind['dashboard']}) is gone" in said(c), 15)
+    assert stale_since(found, time.time()) is not None
+    nodes.signal(by_kind["gcs_server"], signal.SIGKILL)
+    found = watch.until(lambda c: root(c).startswith(f"the GCS (pid {by_kind['gcs_server']}) is gone"), 15)
+    assert stale_since(found, time.time()) is not None
+    nodes.signal(by_kind["raylet"], signal.SIGKILL)
+    watch.until(lambda c: f"(pid {by_kind['raylet']})" in said(c), 15)
+    assert watch.longest_s < IN_TIME_S
+    watch.close()
+
+
+def read(sources: dict[str, Source], state: RunState) -> RunState:
+    """One look of each."""
+    for name, source in sources.items():
+        for value in source.read(time.time()):
+            state = fold(state, Reading(name, "here", time.time(), value))
+    return state
+
+
+def behind(state: RunState) -> list[int | None]:
+    """Ranks that stand out; what other nodes tell is up to 5 s old."""
+    return [odd.actor.rank for cluster in clusters_of_run(state) for odd in odd_actors(cluster)]
+
+
+def living(cluster: RayCluster) -> list[RayActor]:
+    return [actor for actor in cluster.actors if actor.state != "dead"]
