@@ -102,6 +102,7 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
     trades = known is not None and (may_trade(process, known) or by_turns(process))
     doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
+    unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2
     how = _how(process, known, stacks)
     if how == "waits" and trades and patient:
         how = "works"
@@ -120,7 +121,7 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         doing=known,
         process=process,
         moved=_moved(stacks),
-        doubted=doubted,
+        doubted=doubted or unseen,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
+from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Frame, Thread
 from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, USER, four, process, run, thread
 
@@ -94,3 +96,35 @@ def test_who_computes_between_its_sleeps_is_at_work_until_it_was_silent_for_long
 def test_who_only_looks_whether_something_came_is_not() -> None:
     assert diagnose(stepping(2.0, 900.0), SPEC, NOW).word == "hung"
     assert diagnose(stepping(0.1, 2.0), SPEC, NOW).word == "hung"
+
+
+def test_one_look_at_who_computes_is_no_proof_that_it_works() -> None:
+    known = four(thread(Frame("crunch", USER, 70), state="R"), process(2, BUSY, "R"), silence_s=130)
+    said = diagnose(replace(known, looks=known.looks[:1]), SPEC, NOW)
+    assert said.word == "slow"
+    assert "Do not kill it" not in said.headline
+
+
+STUCK_ON_DISK = Recent(
+    seconds=10, samples=10, running_part=0.0, blocked_part=1.0, wchan="rpc_wait_bit", cpu_percent=0.0, io_b_s=0.0
+)
+
+
+@pytest.mark.parametrize(
+    ("answers", "headline", "evidence"),
+    [
+        (False, "at /data/shard-7: /data is dead.", "/data (nfs4, nas:/data) does not answer statfs"),
+        (True, "at /data/shard-7.", "/data (nfs4, nas:/data) answers statfs"),
+        (None, "at /data/shard-7.", "/data (nfs4, nas:/data) was asked"),
+    ],
+)
+def test_a_blocked_rank_is_told_with_its_mount_and_whether_that_answers(
+    answers: bool | None, headline: str, evidence: str
+) -> None:
+    state = four(STUCK, process(2, STUCK_ON_DISK, "D", wchan="rpc_wait_bit"))
+    assert state.procs is not None
+    on = BlockedOn(102, "/data/shard-7", "/data", "nfs4", "nas:/data", answers)
+    said = diagnose(replace(state, procs=replace(state.procs, blocked_on=(on,))), SPEC, NOW)
+    assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "io_blocked", [2])
+    assert headline in said.headline
+    assert any(evidence in one.text for one in said.evidence)
