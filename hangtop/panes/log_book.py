@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hangtop.model import RunState
-from hangtop.panes.log_merge import Merge, in_time
+from hangtop.panes.log_merge import Merge, joined
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LineKind, LogLine, PageReading
 
@@ -359,8 +359,7 @@ class LogBook:
         if not new:
             return
         anchor = self.lines[self.top] if self.top < len(self.lines) else None
-        lines = [*self.lines, *new]
-        self.lines = in_time(lines)
+        self.lines = joined(self.lines, new, older=older)
         if anchor is not None and not self.following:
             self.top = self.lines.index(anchor)
         over = len(self.lines) - MOST_LINES

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.model import RunState, fold
 from hangtop.panes.log_book import MOST_LINES, LogBook, Sought
@@ -174,11 +175,45 @@ def test_a_line_that_is_still_written_replaces_itself():
     assert log.shown[-2:] == ["line 11999", "20 %"]
 
 
-def test_beyond_the_merged_tail_one_file_is_read():
+@pytest.mark.parametrize("seed", range(5))
+def test_several_files_are_read_as_one_in_the_order_of_time(seed):
+    dice, count = random.Random(seed), 14_000
+    log = Log(count=count, files=4)
+    writers = [dice.choice((0, 0, 0, 1, 1, 2) if at < 9_000 else (0, 1, 3)) for at in range(count)]  # one ends, one begins late
+    silent = [i % 5 == 1 and writers[i] == writers[i - 1] for i in range(count)]  # lines that tell no time
+    log.lines = [LogLine(writers[i], 10 * i, None if silent[i] else float(i), None, "", f"line {i}") for i in range(count)]
+    log.feed(*log.lines[-400:], fresh=True)
+
+    def go(way: int) -> None:
+        log.scroll(way * dice.randrange(1, 600))
+        shown = [line.offset // 10 for line in log.book.visible(HEIGHT)]
+        timed = [number for number in shown if not silent[number]]
+        assert timed == [number for number in range(timed[0], timed[-1] + 1) if not silent[number]]
+        for file in range(4):
+            own = [number for number in shown if writers[number] == file]
+            between = range(own[0], own[-1] + 1) if own else ()
+            assert own == [number for number in between if writers[number] == file]
+
+    for _ in range(500):
+        go(-1)
+    assert log.shown[0] == "line 0"
+    assert log.book.at_start
+    for _ in range(500):
+        go(1)
+    assert log.shown[-1] == "line 13999"
+    assert log.book.following
+
+
+def test_files_that_tell_no_time_are_read_one_by_one_and_it_says_so():
     log = Log(count=4_000, files=4, tail=100)
+    log.lines = [replace(line, at=None) for line in log.lines]
+    log.feed(*log.lines[-100:], fresh=True)
+    for _ in range(5):
+        log.book.scroll(-HEIGHT, HEIGHT, log.state)
+    assert "this file alone" in log.book.said
+    log.answer()
     for _ in range(40):
         log.scroll(-HEIGHT)
-    assert log.book.sought.file is not None
     assert {line.file for line in log.book.visible(HEIGHT)} == {log.book.sought.file}
     log.book.follow(log.state)
     assert log.shown[-1] == "line 3999"
