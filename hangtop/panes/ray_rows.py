@@ -228,6 +228,11 @@ def _memory(row: ActorRow) -> Row:
     return ((f"{sum(known) / G:.1f}" if known else text.UNKNOWN, _role(row, "ink")),)
 
 
+def _gpu_memory(row: ActorRow) -> Row:
+    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
+    return ((f"{sum(known) / G:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
+
+
 def _calls(row: ActorRow) -> Row:
     known = [actor.pending_tasks for actor in row.actors if actor.pending_tasks is not None]
     return ((str(sum(known)) if known else text.UNKNOWN, _role(row, "ink")),)
@@ -244,6 +249,7 @@ def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[
         (full, Column("gpu", 5, 1, _gpus, right=True)),
         (full, Column("cpu", 5, 1, _cpu, right=True)),
         (full, Column("rss G", 6, 1, _memory, right=True)),
+        (full and any(a.gpu_memory_bytes for row in rows for a in row.actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
         (full, Column("calls", 5, 1, _calls, right=True)),
         (True, Column("state", 12, 0, _state, snug=True)),
         (full, Column("means", 14, 3, _means)),

@@ -72,3 +72,11 @@ def test_old_values_say_how_old_they_are_and_are_dimmed():
 def test_a_time_that_began_before_we_looked_is_at_least_so_long():
     _, row = told(table_rows(actor_rows(cluster(actors=(worker(0, "train"),)), NOW, trouble=False), 60))
     assert row.endswith("≥50s")
+
+
+def test_enlarged_each_worker_says_its_memory_and_that_of_its_gpu():
+    ranks = (worker(0, "train", rss_bytes=3 << 30, gpu_memory_bytes=71 << 30), worker(1, "train", rss_bytes=3 << 30))
+    title, first, second = told(table_rows(actor_rows(cluster(actors=ranks), NOW, trouble=False, folded=False), 140, full=True))
+    assert "rss G   gpu G" in title
+    assert "3.0    71.0" in first
+    assert "3.0       –" in second
