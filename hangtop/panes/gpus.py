@@ -13,8 +13,7 @@ from hangtop.panes.arrange import Want
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.line import Row, cut, dotted
-from hangtop.panes.pane import Pane
-from hangtop.panes.ranks import one_line
+from hangtop.panes.pane import Pane, one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View

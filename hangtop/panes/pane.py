@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.binding import BindingType
-
 from hangtop.panes.arrange import Want
-from hangtop.panes.line import BLANK, LineView, Row, head
+from hangtop.panes.line import BLANK, LineView, Row, cut, head
 from hangtop.panes.view import View
-
-CHOOSING: tuple[BindingType, ...] = (
-    ("up", "choose(-1)", "choose"),
-    ("down", "choose(1)", "choose"),
-    ("pageup", "choose(-10)", "choose"),
-    ("pagedown", "choose(10)", "choose"),
-    ("home", "choose(-100000)", "choose"),
-    ("end", "choose(100000)", "choose"),
-)
-"""Keys of a pane in which a row is chosen; its `action_choose` takes by how many rows."""
 
 
 class Pane(LineView, can_focus=True):
@@ -57,3 +45,11 @@ class Pane(LineView, can_focus=True):
 
     def on_blur(self) -> None:
         self.show(self.hangtop.view)
+
+
+def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
+    """A pane with nothing to show: no rule, title in plain. Under a tab that has its title, only what it says."""
+    if pane.headless:
+        return [BLANK, cut(said, width)]
+    title = f"{pane.title:<13}"
+    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]

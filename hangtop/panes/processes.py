@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.arrange import Want
+from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.log_book import Sought
-from hangtop.panes.pane import CHOOSING, Pane
+from hangtop.panes.pane import one_line
 from hangtop.panes.process_lines import (
     PLAIN,
     STUCK_S,
@@ -32,7 +33,6 @@ from hangtop.panes.process_signs import signs
 from hangtop.panes.process_tree import ORDERS, Folds, Node, Path, state_of
 from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.rank_rows import odd_role
-from hangtop.panes.ranks import kept_in_sight, one_line
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.records.verdict import Culprit
@@ -52,12 +52,11 @@ HEAD_CELLS = 70
 """What the head's own words may take."""
 
 
-class ProcessesPane(Pane):
+class ProcessesPane(ChoosingPane):
     """The choice is a process, by host, pid and start: it stays with it when the order changes."""
 
     id_, key, title = "procs", "4", "Processes"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *CHOOSING,
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),
@@ -71,9 +70,7 @@ class ProcessesPane(Pane):
         super().__init__()
         self.shape = PLAIN
         self.chosen: ProcessKey | None = None
-        self.top = 0
         self._all: list[Node] = []
-        self._lines: tuple[int | None, ...] = ()
         self._made_for: tuple[Shape, tuple[Culprit, ...]] | None = None
         self._steady: tuple[float, Readings] = (0.0, {})
         self._most = 0
@@ -89,13 +86,12 @@ class ProcessesPane(Pane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]
-        self._lines = ()
+        self.painted = ()
         if not nodes and self.shape == PLAIN:
             return one_line(self, nothing(view), width)
         above, below = self._above(width), self._below(view, width)
         room = max(1, height - 2 - len(above) - len(below))
-        self.top = kept_in_sight(self.top, self._line(), room, len(nodes))
-        shown = slice(self.top, min(self.top + room, len(nodes)))
+        shown = self.in_sight(room, len(nodes))
         look = Look(
             now=view.now,
             role=odd_role(view.verdict),
@@ -107,7 +103,7 @@ class ProcessesPane(Pane):
         table = table_rows(nodes, look, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
             table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
-        self._lines = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
+        self.painted = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
         said = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
             said = (*said, ("  ", ""), (command, "ink"))
@@ -123,7 +119,7 @@ class ProcessesPane(Pane):
 
     def chosen_node(self) -> Node | None:
         """The line that holds the chosen process, when it is there."""
-        line = self._line()
+        line = self.chosen_line()
         return None if line is None else self._all[line]
 
     def _look(self, view: View) -> list[Node]:
@@ -163,25 +159,21 @@ class ProcessesPane(Pane):
             ]
         )
 
-    def _line(self) -> int | None:
+    def chosen_line(self) -> int | None:
         """Where the chosen process is, by itself or among its likes."""
         if self.chosen is None:
             return None
         keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
         return next((line for line, there in enumerate(keys) if self.chosen in there), None)
 
-    def action_choose(self, by: int) -> None:
-        """Moves the choice; without one the first key comes in from above."""
-        selectable = [line for line, node in enumerate(self._all) if node.members]
-        if not selectable:
-            return
-        now = self._line()
-        place = max(0, min((-1 if now is None else selectable.index(now)) + by, len(selectable) - 1))
-        self._choose(selectable[place])
+    def choosable(self) -> Sequence[int]:
+        return [line for line, node in enumerate(self._all) if node.members]
 
-    def _choose(self, line: int) -> None:
+    def choose_line(self, line: int) -> None:
         self.chosen = self._all[line].members[0].key
-        self.hangtop.repaint()
+
+    def open_chosen(self) -> None:
+        self.action_open()
 
     def action_unfold(self) -> None:
         node = self.chosen_node()
@@ -198,7 +190,8 @@ class ProcessesPane(Pane):
         elif node.alone:
             self._fold(together=node.path[:-1])
         elif above := [line for line, other in enumerate(self._all) if other.members and other.path == node.parent]:
-            self._choose(above[0])
+            self.choose_line(above[0])
+            self.hangtop.repaint()
 
     def action_fold_or_unfold(self) -> None:
         node = self.chosen_node()
@@ -260,21 +253,3 @@ class ProcessesPane(Pane):
             self.hangtop.repaint()
         else:
             self.call_next(self.hangtop.action_back)
-
-    def on_click(self, event: Click) -> None:
-        place = event.y + (1 if self.headless else 0)
-        line = self._lines[place] if place < len(self._lines) else None
-        if line is None or not self._all[line].members:
-            return
-        again = self._line() == line
-        self._choose(line)
-        if again:
-            self.action_open()
-
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_choose(3)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_choose(-3)

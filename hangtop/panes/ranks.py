@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-from textual.events import Click, MouseScrollDown, MouseScrollUp
+from collections.abc import Sequence
 
 from hangtop.panes.arrange import Want
+from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.panes.line import BLANK, Row, cut, dotted, pad
-from hangtop.panes.pane import CHOOSING, Pane
+from hangtop.panes.pane import one_line
 from hangtop.panes.rank_rows import RankRow, rank_rows, summary, table_rows, world_of
 from hangtop.panes.view import View
 
@@ -19,22 +17,17 @@ LEAST_GRID = 14
 HEAD_LINES = 2
 
 
-class RanksPane(Pane):
+class RanksPane(ChoosingPane):
     """The choice is a rank, not a line: it stays with the rank when the order changes."""
 
     id_ = "ranks"
     key = "2"
     title = "Ranks"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *CHOOSING,
-    ]
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen: int | None = None
-        self.top = 0
         self._order: tuple[int, ...] = ()
-        self._lines: tuple[int | None, ...] = ()
 
     def want(self, view: View, width: int) -> Want:
         ranks = len(view.ranks)
@@ -52,7 +45,7 @@ class RanksPane(Pane):
             return one_line(self, _nothing(view), width)
         if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
             return self._table(view, rows, width, height)
-        self._lines = ()
+        self.painted = ()
         return self._grid(view, rows, width, height)
 
     def alarm(self, view: View) -> tuple[str, str] | None:
@@ -61,11 +54,9 @@ class RanksPane(Pane):
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         room = max(1, height - HEAD_LINES)
-        self.top = kept_in_sight(self.top, self._chosen_line(), room, len(rows))
-        shown = slice(self.top, self.top + room)
-        self._lines = (None, None, *(row.rank.rank for row in rows[shown]))
-        last = min(shown.stop, len(rows))
-        right: Row = ((f"{self.top + 1}-{last} of {len(rows):,}", "muted"),) if len(rows) > room else BLANK
+        shown = self.in_sight(room, len(rows))
+        self.painted = (None, None, *range(shown.start, shown.stop))
+        right: Row = ((f"{shown.start + 1}-{shown.stop} of {len(rows):,}", "muted"),) if len(rows) > room else BLANK
         return [self.head(summary(view, rows), width, right), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
@@ -84,56 +75,23 @@ class RanksPane(Pane):
         pairs = zip(grid + [BLANK] * (lines - len(grid)), side + [BLANK] * (lines - len(side)), strict=True)
         return [top, *((*pad(one, left), ("   ", ""), *cut(two, right)) for one, two in pairs)]
 
-    def _chosen_line(self) -> int | None:
+    def chosen_line(self) -> int | None:
         return self._order.index(self.chosen) if self.chosen in self._order else None
 
-    def action_choose(self, by: int) -> None:
-        """Moves the choice; the first key press chooses the first row."""
-        if not self._order:
-            return
-        line = self._chosen_line()
-        line = 0 if line is None else min(len(self._order) - 1, max(0, line + by))
+    def choosable(self) -> Sequence[int]:
+        return range(len(self._order))
+
+    def choose_line(self, line: int) -> None:
         self.chosen = self._order[line]
-        self.hangtop.repaint()
+
+    def open_chosen(self) -> None:
+        self.hangtop.action_detail()
 
     def unchoose(self) -> bool:
         """True when there was a choice to give up."""
         had, self.chosen = self.chosen is not None, None
         return had
 
-    def on_click(self, event: Click) -> None:
-        line = event.y + (1 if self.headless else 0)
-        rank = self._lines[line] if line < len(self._lines) else None
-        if rank is None:
-            return
-        again, self.chosen = self.chosen == rank, rank
-        self.hangtop.repaint()
-        if again:
-            self.hangtop.action_detail()
-
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_choose(3)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_choose(-3)
-
-
-def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
-    """A pane with nothing to show: no rule, title in plain. Under a tab that has its title, only what it says."""
-    if pane.headless:
-        return [BLANK, cut(said, width)]
-    title = f"{pane.title:<13}"
-    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]
-
 
 def _nothing(view: View) -> Row:
     return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)
-
-
-def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
-    """The first line to show, moved as little as the chosen one asks for."""
-    if chosen is not None:
-        top = min(chosen, max(top, chosen - room + 1))
-    return max(0, min(top, total - room))

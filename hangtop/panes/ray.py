@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
+from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.line import Row, dotted
 from hangtop.panes.log_book import Sought
-from hangtop.panes.pane import CHOOSING, Pane
-from hangtop.panes.ranks import kept_in_sight, one_line
+from hangtop.panes.pane import one_line
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
     ORDERS,
@@ -38,7 +37,7 @@ from hangtop.records.ray import RayCluster
 MOST_ROWS = 16
 
 
-class RayPane(Pane):
+class RayPane(ChoosingPane):
     """The cluster of the run. Of clusters that are not its own only their number is told.
 
     The choice is an actor, by its id: it stays with it when the order changes. `a` shows nodes instead: then it is a node.
@@ -46,7 +45,6 @@ class RayPane(Pane):
 
     id_, key, title = "ray", "5", "Ray actors"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *CHOOSING,
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("enter", "open", "detail"),
@@ -59,12 +57,10 @@ class RayPane(Pane):
         super().__init__()
         self.shape = PLAIN
         self.chosen: str | None = None
-        self.top = 0
         self.node: str | None = None
         """Id of the chosen node, while nodes are shown."""
         self._by_node: tuple[NodeRow, ...] | None = None
         self._table: tuple[ActorRow, ...] = ()
-        self._lines: tuple[int | None, ...] = ()
 
     def want(self, view: View, width: int) -> Want:
         shown = clusters_shown(view)
@@ -79,7 +75,7 @@ class RayPane(Pane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         shown = clusters_shown(view)
-        self._table, self._lines, self._by_node = (), (), None
+        self._table, self.painted, self._by_node = (), (), None
         if not shown:
             return one_line(self, nothing(view), width)
         if self.by_node:
@@ -87,10 +83,9 @@ class RayPane(Pane):
         rows = self._table = self._look(view, shown[0])
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
         room = max(1, height - 2 - len(above) - len(below))
-        self.top = kept_in_sight(self.top, self._line(), room, len(rows))
-        seen = slice(self.top, min(self.top + room, len(rows)))
+        seen = self.in_sight(room, len(rows))
         table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
-        self._lines = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
         head = self.head(summary(shown[0], rows, view.now), width, self._how(seen, len(rows)))
         return [head, *above, *table, *below]
 
@@ -99,9 +94,8 @@ class RayPane(Pane):
         rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
         above = _above(view, cluster, width)
         room = max(1, height - 3 - len(above))
-        self.top = kept_in_sight(self.top, self._line(), room, len(rows))
-        seen = slice(self.top, min(self.top + room, len(rows)))
-        self._lines = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        seen = self.in_sight(room, len(rows))
+        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
         said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
         return [self.head(said, width, self._how(seen, len(rows))), *above, *node_table(rows, width, seen)]
 
@@ -131,14 +125,14 @@ class RayPane(Pane):
 
     def chosen_row(self) -> ActorRow | None:
         """The row that is chosen, when it is there."""
-        line = self._line()
+        line = self.chosen_line()
         return None if line is None or self._by_node is not None else self._table[line]
 
-    def action_choose(self, by: int) -> None:
-        """Moves the choice; the first key press chooses the first row."""
-        if last := len(self._table if self._by_node is None else self._by_node):
-            line = self._line()
-            self._choose(0 if line is None else min(last - 1, max(0, line + by)))
+    def choosable(self) -> Sequence[int]:
+        return range(len(self._shown))
+
+    def open_chosen(self) -> None:
+        self.action_open()
 
     def action_unfold(self) -> None:
         """Each actor of the class a row of its own."""
@@ -159,7 +153,7 @@ class RayPane(Pane):
     def action_open(self) -> None:
         """Everything of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
         row = self.chosen_row()
-        if self._by_node is not None and (line := self._line()) is not None:
+        if self._by_node is not None and (line := self.chosen_line()) is not None:
             self.look_for(self._by_node[line].node.host)
         elif row is None:
             self.hangtop.action_detail()
@@ -184,24 +178,6 @@ class RayPane(Pane):
         else:
             self.call_next(self.hangtop.action_back)
 
-    def on_click(self, event: Click) -> None:
-        place = event.y + (1 if self.headless else 0)
-        line = self._lines[place] if place < len(self._lines) else None
-        if line is None:
-            return
-        again = self._line() == line
-        self._choose(line)
-        if again:
-            self.action_open()
-
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_choose(3)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_choose(-3)
-
     @property
     def _full(self) -> bool:
         return self.hangtop.enlarged == self.id_
@@ -221,16 +197,19 @@ class RayPane(Pane):
             ]
         )
 
-    def _line(self) -> int | None:
-        rows: Sequence[ActorRow | NodeRow] = self._table if self._by_node is None else self._by_node
-        return next((line for line, row in enumerate(rows) if row.chosen), None)
+    @property
+    def _shown(self) -> Sequence[ActorRow | NodeRow]:
+        """What is chosen among: nodes while they are shown, else actors."""
+        return self._table if self._by_node is None else self._by_node
 
-    def _choose(self, line: int) -> None:
+    def chosen_line(self) -> int | None:
+        return next((line for line, row in enumerate(self._shown) if row.chosen), None)
+
+    def choose_line(self, line: int) -> None:
         if self._by_node is None:
             self.chosen = key_of(self._table[line].first)
         else:
             self.node = self._by_node[line].node.id
-        self.hangtop.repaint()
 
     def _reshape(self, shape: Shape) -> None:
         self.shape = shape

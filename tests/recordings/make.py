@@ -587,6 +587,10 @@ SESSIONS = {
 }
 
 
+PLAIN = frozenset({"healthy", "stalled", "slow", "startup", "crashed", "finished"})
+"""One reading of each source, the log's first."""
+
+
 def _in_order(readings: Iterable[Reading]) -> list[Reading]:
     """By time; of one moment the log last, so that nothing is judged before all of it is there."""
     return sorted(readings, key=lambda reading: (reading.at, reading.source == "log"))
@@ -599,7 +603,9 @@ def main() -> None:
             sources=("log", "procs", "gpu", "ray", "stacks", "nccl") if "fleet" in name else ("log", "procs", "gpu"),
         )
         header = wire.encode(wire.Header(wire.SCHEMA, "0.1.0", START, spec))
-        (HERE / f"{name}.jsonl").write_bytes(header + b"".join(wire.encode(reading) for reading in _in_order(session())))
+        (HERE / f"{name}.jsonl").write_bytes(
+            header + b"".join(wire.encode(reading) for reading in (session() if name in PLAIN else _in_order(session())))
+        )
 
 
 if __name__ == "__main__":
