@@ -24,6 +24,8 @@ LATE_S = 0.5
 """Who did not answer has so long until it is asked again."""
 TRACKER = "multiprocessing.resource_tracker"
 
+PROBE = ("-m", "hangtop.probe")
+"""It reads what it watches, and loses nothing with it: a session that hangtop looks at is not in use for that."""
 NEVER_HOLD = frozenset(
     "sshd sshd-session sshd-auth ssh-agent gpg-agent systemd (sd-pam) sudo su login polkitd fusermount3".split()
 )
@@ -142,7 +144,10 @@ def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
             if match["path"].startswith(roots):
                 mapped.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), int(match["inode"])))
     files.add(os.readlink(f"/proc/{pid}/cwd"))
-    command = "\0".join(table.command(pid))
+    words = table.command(pid)
+    if words[1:3] == PROBE:
+        return Holds()
+    command = "\0".join(words)
     return Holds(frozenset(path for path in files if (path + "/").startswith(roots)), frozenset(mapped), command)
 
 

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import launches
+from hangtop import launches, wire
 from hangtop.actions.journal import Journal, path
 from hangtop.actions.performer import perform
 from hangtop.actions.steps import Halt
 from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
+from hangtop.sources.inuse import look
+from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
-from tests.fakes.processes import end_group, python
+from hangtop.spec import WatchSpec
+from tests.fakes.processes import end_group, eventually, python, running
 
 pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only"),
@@ -154,3 +157,17 @@ def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old,
     assert "broken off as asked" in logged[-1]["text"]
     if not ended:
         end_group(old)
+
+
+def test_what_only_hangtop_itself_reads_is_not_in_use(tmp_path: Path) -> None:
+    """Its probe follows the output files of a Ray session, whose folder a restart of Ray removes."""
+    log = tmp_path / "worker.out"
+    log.write_text("step 1\n")
+    with running(sys.executable, "-m", "hangtop.probe", stdin=subprocess.PIPE, stdout=subprocess.PIPE) as probe:
+        probe.stdin.write(wire.encode(WatchSpec(logs=(str(log),), sources=("log",))))
+        probe.stdin.flush()
+        eventually(lambda: str(log) in {os.path.realpath(one) for one in Path(f"/proc/{probe.pid}/fd").iterdir()}, "the look")
+        found = look(open_table(), [str(tmp_path)], os.geteuid(), Guard())
+        assert found.holder(str(tmp_path), 0, 0) is None
+    with log.open(), python(OLD, cwd=tmp_path):
+        assert look(open_table(), [str(tmp_path)], os.geteuid(), Guard()).holder(str(tmp_path), 0, 0) is not None
