@@ -307,16 +307,18 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
 
 @hangtop.command()
 @click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
+@click.option("--log", type=click.Path(path_type=Path), help="A log of an earlier run: tells the framework.")
 @click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
 @click.pass_context
-def doctor(context: click.Context, /, as_json: bool, command_words: tuple[str, ...]) -> None:
+def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> None:
     """Pre-flight: is this machine fit to start this run?
 
     With the run's command after -- its interpreter, its environment and its files are checked too. Exit code 1: something fails.
     """
     from hangtop.commands import doctor as command
 
-    context.exit(command.run(command_words, as_json=as_json, out=sys.stdout))
+    with bad_data_said():
+        context.exit(command.run(command_words, as_json=as_json, out=sys.stdout, log=log))
 
 
 @hangtop.command()

@@ -7,6 +7,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TextIO
@@ -15,8 +16,14 @@ import msgspec
 
 from hangtop.doctor import environment, host, machine, network, observed, packages
 from hangtop.doctor.check import Check, Checker, Subject
+from hangtop.logs.catalog import load
+from hangtop.logs.digest import Digest
+from hangtop.logs.frameworks import active, leading
+from hangtop.sources.proc.frameworks import framework_of
 
 DEADLINE_S = 9.5
+HEAD_BYTES = 1 << 20
+"""Of a log, what is read to tell the framework."""
 CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
     "packages": packages.versions,
@@ -30,6 +37,7 @@ CHECKERS: dict[str, Checker] = {
     "interfaces": network.interfaces,
     "host name": network.own_name,
     "settings": environment.settings,
+    "group timeout": environment.timeouts,
     "hub": environment.hub,
     "paths": environment.paths,
     "rights": machine.looking,
@@ -39,14 +47,25 @@ SIGNS = {"ok": "✓", "warn": "▲", "fail": "✗", "unknown": "?"}
 PLAIN_SIGNS = {"ok": "+", "warn": "!", "fail": "x", "unknown": "?"}
 
 
-def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str) -> Subject:
-    """What will run: leading `NAME=value` words belong to its environment, and a Python it names is its interpreter."""
+def subject_of(command: tuple[str, ...], environ: Mapping[str, str], cwd: str, framework: str | None = None) -> Subject:
+    """What will run: leading `NAME=value` words belong to its environment, and a Python it names is its interpreter. `framework`:
+    the one of an earlier log, where the command names none."""
     words = list(command)
     environ = dict(environ)
     while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
         name, _, value = words.pop(0).partition("=")
         environ[name] = value
-    return Subject(tuple(words), cwd, environ, _interpreter(words))
+    return Subject(tuple(words), cwd, environ, _interpreter(words), framework_of([" ".join(words)]) or framework)
+
+
+def framework_in(log: Path) -> str | None:
+    """The framework that speaks at the start of an earlier log; `None` when none is known there. Raises `OSError`."""
+    digest = Digest(load(), 0)
+    with log.open("rb") as file:
+        digest.feed(file.read(HEAD_BYTES))
+    facts = digest.facts()
+    named = leading(active(load().profiles, facts.scores))
+    return named if facts.scores else None
 
 
 def _interpreter(words: list[str]) -> str:
@@ -87,9 +106,11 @@ def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:
     return [check for name in CHECKERS for check in {**done, **late}[name]]
 
 
-def run(command: tuple[str, ...], *, as_json: bool, out: TextIO) -> int:
-    """Print the table; exit code 1 when something fails. Ends at once, whatever still hangs."""
-    checks = examine(subject_of(command, os.environ, os.getcwd()))
+def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | None = None) -> int:
+    """Print the table; exit code 1 when something fails. Ends at once, whatever still hangs. `log`: of an earlier run, to tell
+    the framework. Raises `OSError` when it cannot be read."""
+    framework = framework_in(log) if log is not None else None
+    checks = examine(subject_of(command, os.environ, os.getcwd(), framework))
     failed = any(check.status == "fail" for check in checks)
     if as_json:
         out.write(msgspec.json.encode({"schema": 1, "fit": not failed, "checks": checks}).decode() + "\n")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.logs.catalog import load
+from hangtop.logs.signature import Setting
 
 DEBUG_ONLY = {
     "NCCL_P2P_DISABLE": "switches off NVLink and PCIe peer access",
@@ -20,6 +22,8 @@ DEBUG_ONLY = {
     "NCCL_BLOCKING_WAIT": "is the old name of TORCH_NCCL_BLOCKING_WAIT",
 }
 """Good for a test, a brake when they stay (NCCL docs: debugging variables should not be left set)."""
+LOCKS = {"dataset locks": "datasets/*.lock", "download locks": "hub/.locks/*/*.lock"}
+MOST_LOCKS = 500
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 GATED = ("meta-llama/", "google/gemma", "mistralai/", "black-forest-labs/FLUX")
 """Their models are given to accounts that accepted a licence. Seen in the name only: the hub is not asked."""
@@ -34,13 +38,33 @@ def settings(subject: Subject) -> Iterator[Check]:
         setting = known.get(name)
         if setting is not None and not setting.honoured_by:
             found = True
-            yield Check("settings", name, "warn", f"set, but nobody reads it. {setting.truth}", f"unset {name}")
+            detail = f"set, but nobody reads it. {setting.truth}"
+            yield Check("settings", name, "warn", detail, f"unset {name}{_instead(subject.framework, known)}")
         elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
             found = True
             detail = f"{subject.environ[name]}: {DEBUG_ONLY[name]}; for a test only"
             yield Check("settings", name, "warn", detail, f"unset {name}")
     if not found:
         yield ok("settings", "environment", "no variable that is unread or should not stay")
+
+
+def timeouts(subject: Subject) -> Iterator[Check]:
+    """How long a collective may take in the framework found, and which setting of it that is."""
+    for setting in _limits(subject.framework, load().settings):
+        default = setting.default if setting.unit == "timedelta" else f"{setting.default} {setting.unit}"
+        yield ok("settings", "group timeout", f"{subject.framework} reads {setting.name}; by default {default}")
+
+
+def _limits(framework: str | None, known: Mapping[str, Setting]) -> list[Setting]:
+    """The settings of a framework that limit a collective; PyTorch's own where it has none."""
+    limits = [each for each in known.values() if "timeout" in each.name.lower() and each.default]
+    own = [each for each in limits if framework in each.honoured_by]
+    return own if own or framework is None else [each for each in limits if each.name == "init_process_group(timeout=)"]
+
+
+def _instead(framework: str | None, known: Mapping[str, Setting]) -> str:
+    limits = _limits(framework, known)
+    return f"   ({framework}: {limits[0].name}, {limits[0].unit})" if limits else ""
 
 
 def hub(subject: Subject) -> Iterator[Check]:
@@ -58,13 +82,13 @@ def hub(subject: Subject) -> Iterator[Check]:
         yield Check(
             "hub", "gated model", "warn", f"{gated[0]} asks for an accepted licence, and there is no token", "hf auth login"
         )
-    held = [lock for lock in sorted(home.glob("datasets/*.lock"))[:500] if _is_held(lock)]
-    if held:
-        yield Check(
-            "hub", "dataset locks", "warn", f"{len(held)} held by a living process, {held[0].name} first", f"fuser -v {held[0]}"
-        )
-    else:
-        yield ok("hub", "dataset locks", "none held")
+    for title, pattern in LOCKS.items():
+        held = [lock for lock in islice(home.glob(pattern), MOST_LOCKS) if _is_held(lock)]
+        if held:
+            detail = f"{len(held)} held by a living process, {held[0].name} first"
+            yield Check("hub", title, "warn", detail, f"fuser -v {held[0]}")
+        else:
+            yield ok("hub", title, "none held")
 
 
 def _is_held(lock: Path) -> bool:

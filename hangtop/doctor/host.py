@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 
 from hangtop.doctor.check import Check, Subject, ok
+from hangtop.sources.filesystem import file_system_of
 from hangtop.text import size
 
 ANSWER_S = 4.0
 NEARLY_FULL = 0.95
+TIME_ERROR = 5
+SERVER_TIMED = ("NFS", "SMB")
+"""File systems whose server gives a new file its time; with others the client does."""
+SKEW_S, WRONG_S = 2.0, 60.0
+"""Network file systems cache times for a second or so; tokens and TLS allow for about a minute."""
 
 
 def quota(subject: Subject) -> Iterator[Check]:
@@ -37,15 +47,50 @@ def quotas(answer: str) -> Iterator[tuple[str, int, int]]:
                 yield words[0], used * 1024, allowed * 1024
 
 
-def clock(_: Subject) -> Iterator[Check]:
-    """Whether something keeps the clock right. Nodes whose clocks differ break rendezvous, tokens and the order of logs."""
-    answer = _answer("timedatectl", "show", "-p", "NTPSynchronized", "--value")
-    if answer is None or answer.strip() not in ("yes", "no"):
-        return
-    if answer.strip() == "yes":
-        yield ok("clock", "time", "kept by NTP")
-    else:
+def clock(subject: Subject) -> Iterator[Check]:
+    """Whether something keeps the clock right, and how far it is from the file server's, which is the same for all nodes. Nodes
+    whose clocks differ break rendezvous, tokens and the order of logs."""
+    kept = is_kept()
+    if kept is True:
+        yield ok("clock", "time", "kept right by the kernel's clock discipline (NTP, PTP)")
+    elif kept is False:
         yield Check("clock", "time", "warn", "nothing keeps the clock right: nodes may differ", "sudo timedatectl set-ntp true")
+    else:
+        yield Check("clock", "time", "unknown", "the kernel does not tell whether its clock is kept right", "chronyc tracking")
+    if file_system_of(subject.cwd).network in SERVER_TIMED:
+        yield _against_server(subject.cwd)
+
+
+def is_kept() -> bool | None:
+    """What the kernel says of its clock, in containers too; `None` where it does not say (adjtimex(2): 5 is TIME_ERROR)."""
+    try:
+        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512))
+    except (OSError, AttributeError):
+        return None
+    return None if state < 0 else state != TIME_ERROR
+
+
+def _against_server(place: str) -> Check:
+    """A new file gets its time from the server of a network file system. It is gone at once."""
+    try:
+        with tempfile.TemporaryFile(dir=place) as file:
+            before = time.time()
+            file.write(b"hangtop")
+            file.flush()
+            os.fsync(file.fileno())
+            return skew(os.fstat(file.fileno()).st_mtime, before, time.time())
+    except OSError as error:
+        return Check("clock", "file server", "unknown", f"{place}: {error.strerror or error}", f"ls -ld {place}")
+
+
+def skew(server: float, before: float, after: float) -> Check:
+    """How far this clock is from another that told its time between two readings of ours. Unix seconds. Pure."""
+    away_s = max(before - server, server - after, 0.0)
+    if away_s <= SKEW_S:
+        return ok("clock", "file server", f"within {SKEW_S:.0f} s of this machine's clock")
+    word = "behind" if server > after else "ahead of"
+    detail = f"this clock is {away_s:.0f} s {word} the file server's: logs, tokens and rendezvous of several nodes go wrong"
+    return Check("clock", "file server", "warn" if away_s < WRONG_S else "fail", detail, "sudo chronyc makestep")
 
 
 def _answer(*command: str) -> str | None:

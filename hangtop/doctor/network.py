@@ -10,14 +10,16 @@ from collections.abc import Iterator
 import psutil
 
 from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.meeting import meeting
 
 INTERFACE_SETTINGS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
 CONNECT_S = 2.0
 
 
 def master(subject: Subject) -> Iterator[Check]:
-    """MASTER_ADDR and MASTER_PORT, as the ranks will use them."""
-    name, port_text = subject.environ.get("MASTER_ADDR"), subject.environ.get("MASTER_PORT", "29500")
+    """The address and port where the ranks will meet, of the command line or of MASTER_ADDR and MASTER_PORT."""
+    at = meeting(subject.command, subject.environ)
+    name, port_text = at.address, at.port
     if name is None:
         yield ok("network", "MASTER_ADDR", "not set: the launcher chooses")
         return
@@ -31,8 +33,7 @@ def master(subject: Subject) -> Iterator[Check]:
             "network", "MASTER_ADDR", "fail", f"{name} does not resolve: {error.strerror or error}", f"getent hosts {name}"
         )
         return
-    many = int(subject.environ.get("NNODES", subject.environ.get("SLURM_NNODES", "1"))) > 1
-    if many and all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in addresses):
+    if at.nodes > 1 and all(ipaddress.ip_address(str(address).partition("%")[0]).is_loopback for address in addresses):
         detail = f"{name} is loopback, other nodes cannot reach it"
         yield Check("network", "MASTER_ADDR", "fail", detail, f"export MASTER_ADDR={_own_address() or 'ADDRESS-OF-RANK-0'}")
     else:
@@ -66,14 +67,16 @@ def _port(name: str, port: int, addresses: set[str]) -> Check:
 
 
 def interfaces(subject: Subject) -> Iterator[Check]:
-    """Interfaces named in the environment. NCCL takes prefixes, `=` for exact names and `^` to leave out (NCCL docs)."""
+    """Interfaces named in the environment. NCCL takes prefixes, `=` for exact names and `^` to leave out (NCCL docs); Gloo and
+    TensorPipe take exact names only (pytorch ProcessGroupGloo.cpp)."""
     there = set(psutil.net_if_addrs())
     for setting in INTERFACE_SETTINGS:
         value = subject.environ.get(setting)
         if not value:
             continue
-        leave_out, exact = value.startswith("^"), "=" in value[:2]
-        names = [name for name in value.lstrip("^=").split(",") if name]
+        of_nccl = setting == "NCCL_SOCKET_IFNAME"
+        leave_out, exact = of_nccl and value.startswith("^"), not of_nccl or "=" in value[:2]
+        names = [name for name in (value.lstrip("^=") if of_nccl else value).split(",") if name]
         found = {name for name in names if name in there or (not exact and any(have.startswith(name) for have in there))}
         if leave_out or found:
             yield ok("network", setting, value)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.doctor.check import Check, Subject, ok
 
@@ -12,6 +13,17 @@ LISTING = (
     "import importlib.metadata as m, json, sys; "
     "print(json.dumps({'python': sys.version.split()[0], **{d.metadata['Name'].lower().replace('_', '-'): d.version "
     "for d in m.distributions() if d.metadata['Name']}}))"
+)
+PINNING = ("vllm", "sglang", "flash-attn", "xformers", "torchvision", "torchaudio", "verl")
+PINS = (
+    "import importlib.metadata as m, json; found = {}\n"
+    f"for name in {PINNING!r}:\n"
+    "    try: found[name] = [each for each in m.requires(name) or () if '==' in each and 'extra' not in each]\n"
+    "    except m.PackageNotFoundError: pass\n"
+    "print(json.dumps(found))"
+)
+_PIN = re.compile(
+    r"(?P<name>torch\w*|xformers|flash[-_]attn|ray|transformers|numpy)\s*\(?==\s*(?P<version>\d[\d.]*)\)?\s*(?:;|$)"
 )
 LISTING_S = 8.0
 SHOWN = (
@@ -45,6 +57,7 @@ def versions(subject: Subject) -> Iterator[Check]:
         return
     yield ok("packages", "interpreter", ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found))
     yield from clashes(found)
+    yield from unmet(pins(subject.python), found)
     yield from extensions(subject, found)
 
 
@@ -53,6 +66,25 @@ def installed(python: str) -> dict[str, str]:
     done = subprocess.run((python, "-c", LISTING), capture_output=True, text=True, timeout=LISTING_S, check=True)
     listed: dict[str, str] = json.loads(done.stdout)
     return listed
+
+
+def pins(python: str) -> dict[str, list[str]]:
+    """What the packages that are built for one torch require exactly, as they say it: `{"vllm": ["torch==2.7.0"]}`."""
+    done = subprocess.run((python, "-c", PINS), capture_output=True, text=True, timeout=LISTING_S, check=False)
+    listed: dict[str, list[str]] = json.loads(done.stdout) if done.returncode == 0 else {}
+    return listed
+
+
+def unmet(required: Mapping[str, Iterable[str]], found: Mapping[str, str]) -> Iterator[Check]:
+    """Exact requirements that another version answers: compiled code then meets symbols it does not know. Pure."""
+    for package, texts in required.items():
+        for text in texts:
+            pin = _PIN.match(text)
+            name = pin["name"].lower().replace("_", "-") if pin else ""
+            if pin is None or name not in found or _release(found[name]) == _release(pin["version"]):
+                continue
+            detail = f"{package} {found.get(package, '')} requires {name} {pin['version']}, {found[name]} is installed"
+            yield Check("packages", f"{package} and {name}", "fail", detail, f"pip install '{name}=={pin['version']}'")
 
 
 def clashes(found: Mapping[str, str]) -> Iterator[Check]:

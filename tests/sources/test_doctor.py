@@ -19,6 +19,8 @@ import pytest
 from hangtop.commands import doctor
 from hangtop.doctor import environment, host, machine, network, packages, pairs
 from hangtop.doctor.check import Check, Subject
+from hangtop.doctor.meeting import Meeting, meeting
+from hangtop.sources.filesystem import FileSystem
 
 
 def subject(*command: str, cwd: str | Path = "/", **environ: str) -> Subject:
@@ -56,6 +58,51 @@ def test_loopback_for_several_nodes_fails_and_for_one_is_ok() -> None:
 )
 def test_interface_names_are_read_as_nccl_reads_them(value: str, status: str) -> None:
     assert found(network.interfaces(subject(NCCL_SOCKET_IFNAME=value)), "NCCL_SOCKET_IFNAME").status == status
+
+
+@pytest.mark.parametrize(("value", "status"), [("lo", "ok"), ("lo,bond7", "ok"), ("l", "fail"), ("^docker", "fail")])
+def test_interface_names_are_read_as_gloo_reads_them(value: str, status: str) -> None:
+    assert found(network.interfaces(subject(GLOO_SOCKET_IFNAME=value)), "GLOO_SOCKET_IFNAME").status == status
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("torchrun --nnodes=2 --rdzv-endpoint=n1:29400 train.py", Meeting("n1", "29400", 2)),
+        ("torchrun --nnodes 1:4 --rdzv_endpoint n1 train.py", Meeting("n1", "29500", 4)),
+        ("torchrun --rdzv-endpoint=[fe80::1]:29400 t.py", Meeting("fe80::1", "29400", 1)),
+        ("deepspeed --master_addr 10.0.0.1 --master_port 6000 --num_nodes 3 main.py", Meeting("10.0.0.1", "6000", 3)),
+        ("accelerate launch --main_process_ip n1 --main_process_port 7 --num_machines 2 t.py", Meeting("n1", "7", 2)),
+        ("python train.py", Meeting("from-environment", "1", 8)),
+    ],
+)
+def test_the_launchers_own_options_say_where_the_ranks_meet(command: str, expected: Meeting) -> None:
+    environ = {"MASTER_ADDR": "from-environment", "MASTER_PORT": "1", "NNODES": "8"} if command.startswith("python") else {}
+    assert meeting(command.split(), environ) == expected
+
+
+def test_a_port_of_the_command_line_that_is_taken_fails() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        check = found(network.master(subject("torchrun", "--master-addr=127.0.0.1", f"--master-port={port}")), "MASTER_PORT")
+        assert check.status == "fail"
+
+
+def test_the_framework_of_a_command_or_of_an_earlier_log_tells_what_does_work(tmp_path: Path) -> None:
+    of_command = doctor.subject_of(("python", "-m", "verl.trainer.main_ppo"), {"NCCL_TIMEOUT": "1800"}, "/")
+    assert "actor_rollout_ref.nccl_timeout, seconds" in found(environment.settings(of_command), "NCCL_TIMEOUT").mend
+    assert (
+        "verl reads actor_rollout_ref.nccl_timeout; by default 600 seconds"
+        in found(environment.timeouts(of_command), "group timeout").detail
+    )
+    log = tmp_path / "train.log"
+    log.write_text("***** Running training *****\n{'loss': 1.1, 'grad_norm': 0.5, 'epoch': 0.1}\n")
+    assert doctor.framework_in(log) == "hf"
+    of_log = doctor.subject_of((), {}, "/", doctor.framework_in(log))
+    assert "ddp_timeout; by default 1800 seconds" in found(environment.timeouts(of_log), "group timeout").detail
+    assert list(environment.timeouts(doctor.subject_of((), {}, "/"))) == []
 
 
 def test_settings_that_nobody_reads_and_brakes_are_named_with_what_works() -> None:
@@ -218,18 +265,49 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not list(host.quota(subject()))
-    assert not list(host.clock(subject()))
 
 
-@pytest.mark.parametrize(("word", "status"), [("yes", ["ok"]), ("no", ["warn"]), ("", [])])
-def test_a_clock_that_nothing_keeps_right_warns(
-    word: str, status: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "timedatectl"
-    program.write_text(f"#!/bin/sh\necho {word}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert [check.status for check in host.clock(subject())] == status
+@pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
+def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "is_kept", lambda: kept)
+    check = found(host.clock(subject()), "time")
+    assert check.status == status
+    assert bool(check.mend) == (status != "ok")
+
+
+def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
+    assert host.is_kept() in (True, False, None)
+
+
+@pytest.mark.parametrize(
+    ("server", "status", "says"),
+    [
+        (1000.4, "ok", "within"),
+        (999.0, "ok", "within"),
+        (990.0, "warn", "10 s ahead of"),
+        (1031.0, "warn", "30 s behind"),
+        (1, "fail", "999 s"),
+    ],
+)
+def test_clocks_that_differ_from_the_file_servers_are_told(server: float, status: str, says: str) -> None:
+    check = host.skew(server, before=1000.0, after=1001.0)
+    assert (check.status, says in check.detail, bool(check.mend)) == (status, True, status != "ok")
+
+
+def test_a_network_file_system_is_asked_for_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "file_system_of", lambda _: FileSystem("NFS", 30.0))
+    assert found(host.clock(subject(cwd=tmp_path)), "file server").status == "ok"
+    assert list(tmp_path.iterdir()) == []
+    assert found(host.clock(subject(cwd="/proc")), "file server").status == "unknown"
+
+
+def test_exact_requirements_that_another_version_answers_fail() -> None:
+    required = {"vllm": ["torch==2.7.0", "numpy==1.26.4; python_version < '3.9'", "ray[cgraph]>=2.43", "transformers==4.51.1"]}
+    there = {"vllm": "0.9.1", "torch": "2.8.0+cu128", "numpy": "1.26.4", "transformers": "4.51.1"}
+    checks = list(packages.unmet(required, there))
+    assert [(check.title, check.status) for check in checks] == [("vllm and torch", "fail")]
+    assert checks[0].mend == "pip install 'torch==2.7.0'"
+    assert packages.pins(sys.executable).keys() <= set(packages.PINNING)
 
 
 def test_a_gated_model_without_a_token_warns(tmp_path: Path) -> None:
