@@ -12,7 +12,7 @@ from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
 from hangtop.records.reading import Reading
 from hangtop.sources import open_source
 from hangtop.sources.ray import RaySource
-from hangtop.sources.raycluster.farlog import LATE_S, SOON_S, FarLog, FollowedFar
+from hangtop.sources.raycluster.farlog import LATE_S, SOON_S, THROUGH_HEAD_S, FarLog, FollowedFar
 from hangtop.sources.raycluster.nodelogs import MOST_LINES, PART_BYTES, NodeLogs
 from hangtop.sources.raycluster.places import Access, Place
 from hangtop.sources.raycluster.poll import ApiView
@@ -133,8 +133,9 @@ def test_where_the_agent_cannot_be_reached_the_dashboard_gives_the_last_lines(fa
     fake.files[log.name] = b"".join(b"step %d\n" % step for step in range(200))
     log.fetch(NOW)
     assert text(log).count(b"\n") == MOST_LINES
+    assert log.due_at == NOW + THROUGH_HEAD_S, "the head has work with it"
     fake.files[log.name] += b"step 200\n"
-    log.fetch(NOW + 5)
+    log.fetch(NOW + 20)
     assert text(log).count(b"step 199\n") == 1, "what was there before is not there twice"
     assert text(log).endswith(b"step 200\n")
 

@@ -12,6 +12,8 @@ from hangtop.sources.tail import Appended, Event, Opened
 KEPT_BYTES = 32 << 10
 SOON_S, LATE_S = 4.0, 60.0
 """A file that grew is asked for again this soon; each time that it did not, twice as late, up to the other."""
+THROUGH_HEAD_S = 16.0
+"""Not sooner than this through the dashboard: the head has work with each, and sends all lines again."""
 OVERLAP_BYTES = 256
 
 
@@ -55,7 +57,8 @@ class FarLog:
         part = self._logs.read(self.place, self.name, self._next)
         self.problem = part.problem or None
         grown = self._take(part, now)
-        self._pause_s = SOON_S if grown else min(LATE_S, 2 * self._pause_s)
+        soon_s = THROUGH_HEAD_S if part.first is None and not part.problem else SOON_S
+        self._pause_s = soon_s if grown else min(LATE_S, 2 * self._pause_s)
         behind = part.size is not None and self._next is not None and self._next < part.size
         self.due_at = now if behind else now + self._pause_s
         if behind or (part.size is not None and self._next is not None and self._next > part.size):
