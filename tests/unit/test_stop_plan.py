@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
 
@@ -139,3 +140,40 @@ def _in_a_cycle(pid: int, known: dict[int, Process]) -> bool:
         seen.add(pid)
         pid = known[pid].ppid
     return pid in seen
+
+
+def test_a_chosen_process_takes_all_below_it_and_nothing_beside_it() -> None:
+    stop = plan(run(*TREE, process(104, 103)), ME, pid=102)
+    assert isinstance(stop, Plan)
+    assert stop.title == "Stop pid 102 and what it started: 3 processes"
+    assert [target.pid for target in stop.targets] == [104, 103, 102]
+    refused = plan(run(*TREE), ME, pid=7)
+    assert isinstance(refused, Refusal)
+    assert "pid 7" in refused.why
+
+
+def test_the_processes_of_others_are_looked_after_and_zombies_are_not() -> None:
+    theirs = (process(104, 100, uid=7, user="bob"), process(105, 100, uid=7, state="Z"), process(106, 100, role="ray daemon"))
+    stop = plan(run(*TREE, *theirs), ME)
+    assert isinstance(stop, Plan)
+    assert [target.pid for target in stop.beyond] == [104]
+
+
+def test_what_a_kill_will_not_mend_on_a_gpu_is_said_before_with_what_will() -> None:
+    gpus = (
+        Gpu(0, xid=79, processes=(GpuProcess(101, 10),)),
+        Gpu(1, status="no answer", processes=(GpuProcess(102, 20),)),
+        Gpu(2, xid=48),
+    )
+    state = RunState(procs=ProcessReading(processes=TREE), gpus={"": NodeGpus(GpuReading(gpus), 1.0)})
+    stop = plan(state, ME)
+    assert isinstance(stop, Plan)
+    assert [(target.pid, target.gpus, target.gpu_bytes) for target in stop.targets if target.gpus] == [
+        (101, (0,), 10),
+        (102, (1,), 20),
+    ]
+    xid, silent = stop.warnings
+    assert "Xid 79" in xid
+    assert "nvidia-smi --gpu-reset -i 0, or reboot" in xid
+    assert "GPU 1: no answer" in silent
+    assert "reset or the machine is rebooted" in silent
