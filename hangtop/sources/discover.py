@@ -21,6 +21,7 @@ MOST_FILES = 4_096
 _ENDINGS = (".log", ".out", ".err", ".stdout", ".stderr")
 _NAMED_LOG = re.compile(r"(?i)(^|[._-])(log|logs|rank|std|stdout|stderr|output|console|nohup)([._-]|\d|$)")
 _OTHER_ENDING = re.compile(r"(?i)\.(?!txt$)[a-z]\w{0,7}$")
+_ROTATED = re.compile(r"(.+\.(?:log|out|err|txt))(?:\.\d{1,3}|[.-]\d{8}(?:[.T_-]?\d+)?|[.-]\d{4}-\d\d-\d\d(?:[.T_-][\d-]+)?)")
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
@@ -60,6 +61,13 @@ def discover(asked: Sequence[str]) -> Discovery:
     return Discovery(logs, tuple(folders))
 
 
+def rotated_from(path: str) -> str | None:
+    """The log of which this is an older part by its name (`train.log.1`, `train.log-20260111`), as logrotate and Python's
+    handlers name them; `None` for others. Where there is no such log, it is one of its own: some count their ranks so."""
+    found = _ROTATED.fullmatch(path)
+    return found[1] if found else None
+
+
 def _expand(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     if pattern == STDIN:
         return [(STDIN, None)], []
@@ -76,7 +84,7 @@ def _in_directory(top: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     errors: list[OSError] = []
     for folder, names in _walk(top, errors):
         folders.append(folder)
-        files += [os.path.join(folder, name) for name in names if _is_log_name(name)]
+        files += [os.path.join(folder, name) for name in names if _is_log_name(name) and rotated_from(name) not in names]
     if files:
         return [(path, None) for path in sorted(newest_only(files), key=_natural)], folders
     if errors and len(folders) <= 1:

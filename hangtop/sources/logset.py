@@ -9,7 +9,7 @@ from hangtop.logs.index import Index
 from hangtop.records.log import LogFile
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog, Followable
-from hangtop.sources.discover import STDIN, FoundLog, discover
+from hangtop.sources.discover import STDIN, FoundLog, discover, rotated_from
 from hangtop.sources.faults import Fault, shown
 from hangtop.sources.filesystem import FileSystem, file_system_of
 from hangtop.sources.spool import FollowedPipe, Spool
@@ -64,7 +64,7 @@ class LogSet:
         for path, log in known.items():
             if path in found and found[path].rank != log.found.rank:
                 log.learn(self.index, found[path])
-        new = [each for path, each in found.items() if path not in known]
+        new = [each for path, each in found.items() if path not in known and rotated_from(path) not in known]
         tail_bytes = max(LEAST_TAIL_BYTES, min(TAIL_BYTES, ALL_TAILS_BYTES // max(1, len(new))))
         self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
         self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)

@@ -95,6 +95,17 @@ def test_other_files_of_a_directory_are_left_alone():
     assert sorted(path for path, _ in found("out")) == ["out/rank0.txt", "out/stdout", "out/train.log"]
 
 
+def test_older_parts_of_a_log_are_no_logs_of_their_own():
+    make("out/train.log", "out/train.log.1", "out/train.log-20260111", "out/train.log.2026-01-11", "out/train.log.12")
+    assert found("out") == [("out/train.log", None)]
+    assert len(found("out/train.log*")) == 5  # who asks for them by name gets them
+
+
+def test_logs_that_only_count_are_logs():
+    make("out/worker.log.0", "out/worker.log.1")
+    assert [path for path, _ in found("out")] == ["out/worker.log.0", "out/worker.log.1"]
+
+
 def test_a_directory_without_logs_is_one_clear_line():
     make("empty/readme.md")
     (log,) = discover(["empty"]).logs

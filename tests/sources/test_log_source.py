@@ -220,6 +220,25 @@ def test_a_rotated_log_goes_on(tmp_path, watch):
     assert log.lines == 3
 
 
+@pytest.mark.parametrize("how", ["renamed", "copied and truncated"])
+def test_a_log_that_is_rotated_in_a_directory_brings_no_second_one(tmp_path, watch, how):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, 100))
+    session = watch(tmp_path)
+    session.until(settled)
+    if how == "renamed":
+        path.rename(tmp_path / "train.log.1")
+        (tmp_path / "seen.log").write_text("step 1/10\n")
+        session.until(lambda log: len(log.files) == 2)  # it looked, while there was no train.log
+    else:
+        (tmp_path / "train.log.1").write_bytes(path.read_bytes())
+        path.write_text("")
+    path.write_text(steps(100, 103))
+    (tmp_path / "last.log").write_text("step 1/10\n")
+    log = session.until(lambda log: any("last.log" in file.path for file in log.files))
+    assert not any("train.log.1" in file.path for file in log.files)
+
+
 def test_a_log_that_comes_late(tmp_path, watch):
     path = tmp_path / "train.log"
     session = watch(path)
