@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.proc.samples import WINDOW_S, History, Sample, stored
+from hangtop.sources.proc.samples import WINDOW_S, History, Sample, stored, window_s
 from hangtop.sources.proc.table import Details, Stat
 
 
@@ -102,3 +102,7 @@ def test_children_that_ended_meanwhile_count_but_not_for_more_than_a_core() -> N
     assert history(Sample(0.0, parent(0)), Sample(2.0, parent(120))).reaped_percent == 60.0
     assert history(Sample(0.0, parent(0)), Sample(2.0, parent(90_000))).reaped_percent == 100.0
     assert history(Sample(0.0, parent(90_000))).reaped_percent is None
+
+
+def test_a_short_stall_limit_has_a_short_window_so_that_the_time_before_a_silence_does_not_count_as_life() -> None:
+    assert [window_s(stall_s) for stall_s in (2.0, 10.0, 30.0, 120.0, 600.0)] == [5.0, 5.0, 15.0, WINDOW_S, WINDOW_S]

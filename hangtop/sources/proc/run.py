@@ -15,7 +15,7 @@ from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import drives_ray, ray_workers
-from hangtop.sources.proc.samples import History, Sample
+from hangtop.sources.proc.samples import History, Sample, window_s
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
@@ -48,6 +48,7 @@ class RunTree:
         self.book = FactBook(table)
         self._details: Guard[Identity, Details] = Guard()
         self._histories: dict[Identity, History] = {}
+        self._window_s = window_s(spec.stall_s)
         self._placing = Placing()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
@@ -119,7 +120,7 @@ class RunTree:
         answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in living})
         for stat in stats:
             details = answers.get(stat.identity)
-            history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s))
+            history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s, self._window_s))
             history.add(Sample(now, stat, details if isinstance(details, Details) else None))
 
     def _wants_look(self, stat: Stat) -> bool:

@@ -13,6 +13,12 @@ from hangtop.sources.proc.table import Details, Stat
 
 WINDOW_S = 30.0
 """The window of the rules on blocked and slow processes (research on hangs: R2, R4)."""
+SHORTEST_S = 5.0
+
+
+def window_s(stall_s: float) -> float:
+    """The window for this stall limit: half of it at most, so that what went on before a silence does not pass for life in it."""
+    return min(WINDOW_S, max(SHORTEST_S, stall_s / 2))
 
 
 YOUNG_S = 5.0
@@ -30,10 +36,11 @@ class Sample(Struct, frozen=True):
 
 
 class History:
-    """The looks of the last `WINDOW_S` at one process."""
+    """The looks of the last `window_s` at one process."""
 
-    def __init__(self, ticks_per_s: int) -> None:
+    def __init__(self, ticks_per_s: int, window_s: float = WINDOW_S) -> None:
         self._ticks_per_s = ticks_per_s
+        self._window_s = window_s
         self._samples: deque[Sample] = deque()
         self.details: Details | None = None
         self.state_since: float | None = None
@@ -48,7 +55,7 @@ class History:
         if self.state_since is None or before != sample.stat.state or moved:
             self.state_since = sample.at
         self._samples.append(sample)
-        while len(self._samples) > 2 and sample.at - self._samples[1].at >= WINDOW_S:
+        while len(self._samples) > 2 and sample.at - self._samples[1].at >= self._window_s:
             self._samples.popleft()
 
     @property
