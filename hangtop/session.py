@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.far import far_ask
+from hangtop.diagnosis.ray import uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
@@ -21,6 +23,9 @@ SETTLED_SOURCES = ("log", "procs")
 
 FIRST_LOOK_S = 20.0
 """So long the first look at the processes may take."""
+
+FAR_S = 12.0
+"""So long stacks of other nodes may take beyond that."""
 
 REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
@@ -86,19 +91,46 @@ def _told_once(state: RunState, name: str) -> bool:
     return bool(state.health) and (health is None or bool(health.read_at or health.problem or health.absent))
 
 
-async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = False) -> RunState:
+class FarStacks:
+    """Asks once for the stacks of the run's workers on other nodes, where it has any."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._asked = False
+
+    def told(self, state: RunState) -> bool:
+        """Whether there is nothing more to come. Whether a run is on Ray its log tells, who its workers are the Ray source."""
+        if not _log_told(state) or (uses_ray(state) and not state.ray and not _told_once(state, "ray")):
+            return False
+        ask = far_ask(state, 1)
+        if ask is not None and not self._asked:
+            self._asked = True
+            self._feed.ask(ask)
+        return ask is None or (state.far_stacks is not None and state.far_stacks.done)
+
+
+def _log_told(state: RunState) -> bool:
+    """Whether the log was read to its end, or cannot be. Its very first reading knows no framework yet."""
+    health = state.health.get("log")
+    failed = bool(state.health) and (health is None or bool(health.problem or health.absent))
+    return failed or (state.log is not None and state.log.caught_up)
+
+
+async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = False, far: bool = False) -> RunState:
     """The state once the processes of the run are known, or after waiting long enough. `gpus`: and what they hold on GPUs.
+    `far`: and the stacks of its workers on other nodes.
 
     `patience_s` counts from the first look at the processes: on a busy machine, or beside a stuck one, that alone may take long.
     """
     state = RunState()
     loop = asyncio.get_running_loop()
     until = loop.time() + FIRST_LOOK_S
-    looked = False
+    looked, stacks = False, FarStacks(feed)
     async for state in states(feed, 0.1):
         if state.procs is not None and not looked:
             looked, until = True, loop.time() + patience_s
         known = state.procs is not None and state.procs.processes and (not gpus or _told_once(state, "gpu"))
-        if known or loop.time() > until:
+        late = loop.time() > until
+        if (known or late) and (not far or stacks.told(state) or loop.time() > until + FAR_S):
             break
     return state

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hangtop import clock
 from hangtop.diagnosis.doing import doing
+from hangtop.diagnosis.far import same_files
 from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
@@ -44,30 +45,34 @@ def run(
     wanted: Wanted | None = None,
     as_json: bool = False,
     echo: Callable[[str], None] = print,
+    far: tuple[Stack, ...] = (),
 ) -> int:
-    """Dump and print. `others` are processes of the run that are no ranks. Exit codes: 0 some stack was read, 4 none."""
+    """Dump and print. `others` are processes of the run that are no ranks; `far` stacks of other nodes. Exit codes: 0 some stack
+    was read, 4 none."""
     wanted = wanted or Wanted()
     pids = (*pids_by_rank.values(), *others)
     looks = _look((), pids, wanted)
     if wanted.again_s is not None and not looks[-1].problem:
         time.sleep(wanted.again_s)
         looks = _look(looks, pids, wanted)
-    stacks = only(number(looks[-1].stacks, pids_by_rank), wanted.ranks, wanted.thread, wanted.function)
+    stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
+    stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
-    echo(_json(view) if as_json else _text(view))
+    echo(_json(view) if as_json else told(view))
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
 def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO) -> int:
     """The stacks of the run that the feed sees. Exit code 4 with one line when no process of it is known here."""
-    state = asyncio.run(processes_of(feed))
+    state = asyncio.run(processes_of(feed, far=True))
+    far = state.far_stacks.stacks if state.far_stacks is not None else ()
     processes = () if state.procs is None else state.procs.processes
     ranks = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
     others = tuple(one.pid for one in processes if one.pid not in ranks.values() and one.role != "launcher")
-    if not ranks and not others:
+    if not ranks and not others and not far:
         out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
         return 4
-    return run(ranks, others, wanted=wanted, as_json=as_json, echo=lambda text: print(text, file=out))
+    return run(ranks, others, wanted=wanted, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
 
 
 def find(pids: Iterable[int]) -> tuple[dict[int, int], tuple[int, ...]]:
@@ -113,7 +118,8 @@ def _rank(pid: int) -> int | None:
     return int(given) if given.isdecimal() else None
 
 
-def _text(view: StackView) -> str:
+def told(view: StackView) -> str:
+    """The stacks as a person reads them, folded, the odd ones first."""
     width = max(80, shutil.get_terminal_size((120, 40)).columns)
     lines = ["".join(words for words, _ in row).rstrip() for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])

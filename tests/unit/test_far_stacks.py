@@ -12,6 +12,7 @@ from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.rayworkers import FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.session import FarStacks
 from hangtop.sources.raycluster.spytext import threads_of
 
 NOW = 1_768_125_000.0
@@ -131,3 +132,33 @@ def test_a_task_in_the_cluster_is_offered_in_words_and_only_where_the_dashboard_
     assert far_rows(refused, 140, may_ask=False) == []
     assert far_rows(FarStacksReading(7, NOW, 1, (far(0),), done=True), 140, may_ask=True) == []
     assert far_rows(FarStacksReading(7, NOW, 1, (far(0, problem="no"),), task=True, done=True), 140, may_ask=True) == []
+
+
+class Asked:
+    """A feed that only keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.asks: list[object] = []
+
+    def ask(self, ask: object) -> None:
+        self.asks.append(ask)
+
+
+def test_the_command_asks_once_and_waits_until_all_of_it_is_there():
+    feed = Asked()
+    stacks, state = FarStacks(feed), ranks(100, None)  # type: ignore[arg-type]
+    assert not stacks.told(state)
+    assert not stacks.told(state)
+    assert len(feed.asks) == 1
+    state = fold(state, Reading("rayworkers", "n1", NOW, FarStacksReading(1, NOW, 1, (far(1),))))
+    assert not stacks.told(state), "there is more to come"
+    assert stacks.told(fold(state, Reading("rayworkers", "n1", NOW, FarStacksReading(1, NOW, 1, done=True))))
+
+
+def test_the_command_does_not_wait_for_other_nodes_of_a_run_that_has_none():
+    feed = Asked()
+    assert FarStacks(feed).told(ranks(100, 101))  # type: ignore[arg-type]
+    assert not feed.asks
+    log = LogReading((LogFile("train.log", "ok"),), framework="torchrun", fresh=True)
+    assert FarStacks(feed).told(fold(RunState(), Reading("log", "n1", NOW, log)))  # type: ignore[arg-type]
+    assert not FarStacks(feed).told(RunState()), "nothing was read yet"  # type: ignore[arg-type]
