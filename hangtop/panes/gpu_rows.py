@@ -102,7 +102,21 @@ def hard(fact: GpuFact) -> bool:
 def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
     """Column titles and one row a GPU."""
     columns = titled(fitting(_columns(rows, width), width))
-    return [title_row(columns, width), *(_row(columns, row, width) for row in rows)]
+    return [title_row(columns, width), *(line for row in rows for line in (_row(columns, row, width), *mig_rows(row.gpu, width)))]
+
+
+def mig_rows(gpu: Gpu, width: int) -> list[Row]:
+    """One row for each slice of a GPU in MIG mode: the driver tells its memory and its processes, but no utilisation."""
+    rows: list[Row] = []
+    for part in gpu.mig or ():
+        used = text.UNKNOWN if part.used_bytes is None else f"{part.used_bytes / G:.1f}"
+        total = text.UNKNOWN if part.total_bytes is None else f"{part.total_bytes / G:.1f} G"
+        pids = [str(one.pid) for one in gpu.processes if one.instance is not None and one.instance == part.instance]
+        name = (part.name or "instance").rpartition("MIG ")[2]
+        owner = f"  pid {' '.join(pids)}" if pids else ""
+        said: Row = ((f"{used} of {total}", "ink"), (owner, "muted"))
+        rows.append(cut((("      └ ", "faint"), align(f"MIG {part.index} {name}", 18, "muted"), *said), width))
+    return rows
 
 
 def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
@@ -255,8 +269,8 @@ def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
 
 
 def _remarks(row: GpuRow) -> tuple[str, ...]:
-    """What is said in words beside the numbers, the MIG instances and what holds the clocks back among it."""
-    parts = () if row.gpu.mig is None else (f"MIG: {text.some(len(row.gpu.mig), 'instance')}",)
+    """What is said in words beside the numbers."""
+    parts = ("MIG mode, no instance",) if row.gpu.mig == () else ()
     unspoken = ("busy-wait", "idle", "no answer", "late")
     return (*(fact.text for fact in row.facts if fact.kind not in unspoken), *parts)
 

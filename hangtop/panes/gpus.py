@@ -44,7 +44,8 @@ class GpusPane(Pane):
         nodes = _nodes(view)
         if not nodes:
             return Want(1)
-        rows = min(len(nodes), MOST_NODES) if len(nodes) > 1 else len(next(iter(nodes.values())).reading.gpus)
+        gpus = next(iter(nodes.values())).reading.gpus
+        rows = min(len(nodes), MOST_NODES) if len(nodes) > 1 else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
         return Want(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:

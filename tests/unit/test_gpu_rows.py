@@ -12,7 +12,7 @@ from hangtop.panes.gpu_rows import gpu_rows, table_rows
 from hangtop.panes.gpus import nodes_summary, short_name, summary
 from hangtop.panes.line import Row, width_of
 from hangtop.panes.steady import settle, with_shown
-from hangtop.records.gpu import Gpu, GpuReading, MigInstance, NodeGpus
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, MigInstance, NodeGpus
 from hangtop.text import ascii_only
 
 G = 2**30
@@ -159,7 +159,7 @@ def test_narrow_panes_keep_the_numbers_and_wide_ones_add_columns() -> None:
 def test_remarks_stand_beside_the_numbers_when_there_is_room() -> None:
     hot = watched(throttle=("hot (hardware)",), mig=(MigInstance(0), MigInstance(1)))
     shown = next(line for line in table(hot, 120, trouble=True) if "   3 " in line[:6])
-    assert shown.endswith("62 °C, held back: hot (hardware), MIG: 2 instances")
+    assert shown.endswith("62 °C, held back: hot (hardware)")
 
 
 def test_ranks_stand_beside_their_gpu() -> None:
@@ -215,3 +215,11 @@ def test_numbers_stand_still_within_their_noise_and_move_after_five_seconds() ->
 )
 def test_names_are_short(name: str | None, short: str) -> None:
     assert short_name(name) == short
+
+
+def test_each_mig_instance_has_a_row_with_its_memory_and_its_processes() -> None:
+    parts = (MigInstance(0, "NVIDIA H100 80GB HBM3 MIG 1g.10gb", instance=7, used_bytes=G, total_bytes=10 * G), MigInstance(1))
+    node = watched(mig=parts, processes=(GpuProcess(4711, G, instance=7), GpuProcess(4712, G)))
+    rows = table(node, 56)
+    at = next(place for place, row in enumerate(rows) if row.split()[0] == "3")
+    assert rows[at + 1 : at + 3] == ["      └ MIG 0 1g.10gb     1.0 of 10.0 G  pid 4711", "      └ MIG 1 instance    ? of ?"]
