@@ -67,16 +67,7 @@ class FarLog:
             self.first_bytes = self.end
 
     def _take(self, part: Part, now: float) -> bool:
-        data = part.data
-        if part.first and not self.end:  # it begins inside a line
-            data = data[max(data.find(b"\n"), data.find(b"\r") if b"\n" not in data else -1) + 1 :]
-            self._next = part.first + len(part.data)
-        elif part.first is None:
-            data = self._beyond(data)
-        else:
-            gap = self.end and part.first != self._next
-            self._next = part.first + len(data)
-            data = b"\n" + data if gap and data else data
+        data = self._beyond(part.data) if part.first is None else self._next_bytes(part.first, part.data)
         if part.age_s is not None:
             self.modified_at = now - part.age_s
         elif data:
@@ -87,6 +78,14 @@ class FarLog:
             cut = max(0, len(both) - KEPT_BYTES)
             self._kept = (start + cut, both[cut:])
         return bool(data)
+
+    def _next_bytes(self, first: int, data: bytes) -> bytes:
+        """The bytes as they are kept. A part that does not go on where the last one ended is a line of its own, and begins inside
+        one, which is left out."""
+        gap, self._next = first != self._next, first + len(data)
+        if gap and first:
+            data = data[max(data.find(b"\n"), data.find(b"\r") if b"\n" not in data else -1) + 1 :]
+        return b"\n" + data if gap and data and self.end else data
 
     def _beyond(self, lines: bytes) -> bytes:
         """Of the last lines those that were not there before."""
