@@ -7,34 +7,40 @@ from __future__ import annotations
 
 import io
 import os
+import platform
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from hangtop import __version__, wire
+from hangtop import __version__, bundled
 from hangtop.diagnosis.case import Case
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.redact import Redactor
 from hangtop.report import report
+from hangtop.text import size
 
-HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 1024 * 1024
-CONTEXT_BYTES = 4 * 1024
-MOST_FINDINGS = 50
+ISSUE_LINES, ISSUE_FINDINGS = 25, 8
 ENVIRONMENT = re.compile(
     r"(?i)cuda|nccl|rank|world_size|master_|torch|ray_|vllm|sglang|slurm|gloo|hf_|transformers|deepspeed|omp_|python"
 )
 
 
 def compose(
-    case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str], session: Sequence[Reading] = ()
+    case: Case,
+    verdict: Verdict,
+    environ: Mapping[str, str],
+    versions: Mapping[str, str],
+    session: Sequence[Reading] = (),
+    stacks: str = "",
 ) -> dict[str, str]:
-    """File names and texts, redacted. `environ`: of the run if known, else of this shell. `session`: the last readings."""
+    """File names and texts, redacted. `environ`: of the run if known, else of this shell. `session`: the last readings.
+    `stacks`: the stacks as a person reads them."""
     redactor = Redactor()
     chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
     state = case.state
@@ -42,7 +48,9 @@ def compose(
         "processes.txt": "\n".join(_processes(case)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
         "issue.md": issue(case, verdict, chosen, versions),
-        **{f"log/{name}": text for name, text in _logs(case).items()},
+        "history.txt": "\n".join(bundled.history(case, session)),
+        "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
+        **{f"log/{name}": text for name, text in bundled.logs(case).items()},
     }
     records: dict[str, object] = {
         "verdict.json": report(case, verdict),
@@ -54,7 +62,7 @@ def compose(
         **{name: redactor.text(text) for name, text in texts.items()},
         **{name: _pretty(redactor.tree(msgspec.to_builtins(record))) for name, record in records.items()},
         "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
-        "session.hangtop": "".join(_replayable(case, session, redactor)),
+        "session.hangtop": "".join(bundled.recording(case, session, redactor)),
     }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
     told = "What was taken out, by kind; never what it was. Look through the files before you share them."
@@ -63,13 +71,6 @@ def compose(
 
 def _pretty(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value)).decode()
-
-
-def _replayable(case: Case, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
-    """The session as a recording: `hangtop replay session.hangtop` shows it."""
-    yield wire.encode(wire.Header(wire.SCHEMA, __version__, case.now, case.spec)).decode()
-    for reading in session:
-        yield msgspec.json.encode(redactor.tree(msgspec.to_builtins(reading))).decode() + "\n"
 
 
 def write(files: Mapping[str, str], place: Path, at: float) -> None:
@@ -116,16 +117,21 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         *(f"- rank {one.rank}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
         f"- wrong if {verdict.refute}",
         "",
-        f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}",
+        "**Messages found**",
+        "",
+        *(f"- {one.id} ({one.severity}, {one.role}): {one.text[:200]}" for one in log.findings[:ISSUE_FINDINGS]),
+        *([] if log.findings else ["- none that hangtop knows"]),
+        "",
+        f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}; {_machine(case)}",
         f"**Versions**: {', '.join(f'{name} {versions[name]}' for name in shown) or '?'}",
         "",
         "**Command**",
         "```",
         command,
         "```",
-        "**Last line of the log**",
+        f"**Last lines of the log** (of {len(log.files)}; more in log/)",
         "```",
-        log.last_line or "",
+        *([f"{line.prefix}{line.text}" for line in case.state.tail[-ISSUE_LINES:]] or [log.last_line or ""]),
         "```",
         "**Environment**: " + (", ".join(f"`{name}={value}`" for name, value in list(environ.items())[:20]) or "?"),
         "",
@@ -133,6 +139,13 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         "**Tried so far**: ",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _machine(case: Case) -> str:
+    """Cores, memory and kernel of this machine; `platform` when the host was not looked at."""
+    host = case.state.machine
+    memory = f", {size(host.memory_bytes)} of memory" if host is not None and host.memory_bytes else ""
+    return f"{f'{host.cores} cores{memory}, ' if host is not None else ''}{platform.platform()}"
 
 
 def _processes(case: Case) -> list[str]:
@@ -143,25 +156,3 @@ def _processes(case: Case) -> list[str]:
         f"{'?' if one.cpu_percent is None else f'{one.cpu_percent:.0f}':>5} {one.role:<12} {one.command}"
         for one in processes
     ]
-
-
-def _logs(case: Case) -> dict[str, str]:
-    """The head and tail of each log, and the surroundings of each finding."""
-    texts: dict[str, str] = {}
-    for number, file in enumerate(case.log.files):
-        if file.status not in ("ok", "gone") or file.path == "-":
-            continue
-        name = f"{number:02d}-{Path(file.path).name}"
-        try:
-            with open(file.path, "rb") as raw:
-                texts[f"{name}.head.txt"] = raw.read(HEAD_BYTES).decode("utf-8", "replace")
-                raw.seek(max(0, file.size_bytes - TAIL_BYTES))
-                texts[f"{name}.tail.txt"] = raw.read(TAIL_BYTES).decode("utf-8", "replace")
-                found = [one for one in case.log.findings if one.file == number][:MOST_FINDINGS]
-                for one in found:
-                    raw.seek(max(0, one.offset - CONTEXT_BYTES))
-                    context = raw.read(2 * CONTEXT_BYTES).decode("utf-8", "replace")
-                    texts[f"{name}.at-{one.offset}.{one.id}.txt"] = context
-        except OSError as error:
-            texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
-    return texts

@@ -16,19 +16,23 @@ from hangtop.commands.doctor import subject_of
 from hangtop.diagnosis.case import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds import Feed
+from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
 from hangtop.text import size
 
 MOST_READINGS = 2_000
+STACK_CELLS = 160
 
 
 def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     """Write the bundle. Exit code 0, or 2 with one line when it cannot be written."""
     kept = KeptFeed(feed)
     case, verdict = asyncio.run(look_once(kept, spec, None))
-    files = bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest))
+    looks = case.state.looks
+    stacks = _told(StackView(looks, looks[-1].stacks)) if looks else ""
+    files = bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest), stacks)
     try:
         bundle.write(files, place, case.now)
     except OSError as error:
@@ -37,6 +41,12 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     out.write(f"{place}  {size(place.stat().st_size)}, {len(files)} files\n")
     out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
     return 0
+
+
+def _told(view: StackView) -> str:
+    """The stacks as a person reads them, folded, the odd ones first."""
+    lines = ("".join(words for words, _ in row).rstrip() for row in rows(view, STACK_CELLS))
+    return "\n".join(lines if view.look.problem else (summary(view), "", *lines))
 
 
 class KeptFeed:

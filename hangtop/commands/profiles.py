@@ -63,9 +63,10 @@ def prove(name: str | None, out: TextIO, user_dir: Path | None = None, log: Path
     if not flaws:
         out.write(f"✓ {len(profiles)} profiles and {len(signatures)} signatures hold\n")
     if log is not None:
+        read, messages = (*profiles, *below), tuple(catalog.signatures.values())
         with log.open("r", encoding="utf-8", errors="replace", newline="\n") as lines:
             for number, line in enumerate(lines, 1):
-                out.writelines(f"{number:>8}  {what}\n" for what in matches(line, (*profiles, *below), tuple(catalog.signatures.values())))
+                out.writelines(f"{number:>8}  {what}\n" for what in matches(line, read, messages))
     return FLAWED if flaws else OK
 
 

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import bundle
+from hangtop import bundle, bundled
 from hangtop.commands import bundle as command
+from hangtop.diagnosis.case import look
 from hangtop.feeds import ProbeFeed
+from hangtop.model import RunState
 from hangtop.recording import load
+from hangtop.records.log import LogFile, LogReading
+from hangtop.records.reading import Reading
+from hangtop.redact import Redactor
 from hangtop.spec import WatchSpec
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"
@@ -58,9 +63,40 @@ def test_the_session_in_it_can_be_played_and_its_json_is_json(tmp_path: Path) ->
 
 def test_a_big_log_is_packed_by_its_ends(tmp_path: Path) -> None:
     files = packed(train_log(tmp_path, filler=200_000), tmp_path / "out.tar.gz")
-    assert len(files["log/00-train.log.head.txt"]) <= bundle.HEAD_BYTES
-    assert len(files["log/00-train.log.tail.txt"]) <= bundle.TAIL_BYTES
+    assert len(files["log/00-train.log.head.txt"]) <= bundled.HEAD_BYTES
+    assert len(files["log/00-train.log.tail.txt"]) <= bundled.TAIL_BYTES
     assert "CUDA out of memory" in files["log/00-train.log.tail.txt"]
+
+
+def test_its_course_and_the_issue_text_tell_what_happened(tmp_path: Path) -> None:
+    files = packed(train_log(tmp_path), tmp_path / "out.tar.gz")
+    assert "training (train_loop, " in files["history.txt"]
+    assert "crashed: Rank 1: torch.OutOfMemoryError" in files["history.txt"]
+    assert "no stacks were taken" in files["stacks.txt"]
+    issue = files["issue.md"]
+    assert "- cuda.oom (fatal, cause): torch.OutOfMemoryError" in issue
+    assert issue.count("step 1/10 loss 2.0") >= 5
+    for asked in ("Hardware", "Versions", "Command", "Last lines of the log", "Environment", "Expected", "Tried so far"):
+        assert f"**{asked}" in issue
+
+
+def test_many_logs_share_the_room_there_is(tmp_path: Path) -> None:
+    logs = [tmp_path / f"rank{rank}.log" for rank in range(64)]
+    for log in logs:
+        log.write_text("[rank0]: step 1/10 loss 2.0\n" * 60_000)
+    files = [LogFile(str(log), size_bytes=log.stat().st_size) for log in logs]
+    case = look(RunState(log=LogReading(tuple(files))), WatchSpec(), 0.0)
+    texts = bundled.logs(case)
+    assert len(texts) == 2 * len(logs)
+    assert sum(map(len, texts.values())) <= bundled.LOGS_BYTES
+
+
+def test_of_a_very_large_session_the_newest_part_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "SESSION_BYTES", 2_000)
+    session = [Reading("log", "here", at, LogReading((), last_line="x" * 100)) for at in range(100)]
+    lines = list(bundled.recording(look(RunState(), WatchSpec(), 0.0), session, Redactor()))
+    assert 1 < len(lines) < 20
+    assert '"at":99' in lines[-1]
 
 
 def test_a_place_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:

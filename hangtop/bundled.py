@@ -1,0 +1,83 @@
+"""What of a run goes into a bundle, as texts of bounded size: its course, the ends of its logs, its recording."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from hangtop import __version__, wire
+from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.history import Timeline, follow
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.model import RunState, fold
+from hangtop.records.reading import Reading
+from hangtop.redact import Redactor
+from hangtop.text import clock
+
+HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 1024 * 1024
+LOGS_BYTES = 48 << 20
+"""Of all logs together: with many ranks each gives less."""
+LEAST_BYTES = 4 * 1024
+CONTEXT_BYTES = 4 * 1024
+MOST_FINDINGS = 50
+SESSION_BYTES = 32 << 20
+JUDGED_EVERY_S = 0.5
+
+
+def history(case: Case, session: Sequence[Reading]) -> Iterator[str]:
+    """The stages of the run as its log tells them, and what hangtop said while it looked."""
+    yield "stages, by the log's own clock"
+    for event in case.log.stages:
+        attempt = f"  attempt {event.attempt}" if event.attempt > 1 else ""
+        yield f"  {clock(event.at)}  {event.title} ({event.id}, {event.profile}){attempt}"
+    yield "verdicts, while this was packed"
+    state, timeline, judged = RunState(), Timeline(), 0.0
+    for reading in session:
+        state = fold(state, reading)
+        if state.log is not None and reading.at - judged >= JUDGED_EVERY_S:
+            judged = reading.at
+            timeline = follow(timeline, diagnose(state, case.spec, reading.at), reading.at)
+    for entry in timeline.entries:
+        yield f"  {clock(entry.at)}  {entry.word}: {entry.headline}"
+
+
+def recording(case: Case, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
+    """The session as a recording: `hangtop replay session.hangtop` shows it. Of a very large one the newest part."""
+    lines: list[str] = []
+    left = SESSION_BYTES
+    for reading in reversed(session):
+        line = msgspec.json.encode(redactor.tree(msgspec.to_builtins(reading))).decode() + "\n"
+        left -= len(line)
+        if left < 0:
+            break
+        lines.append(line)
+    yield wire.encode(wire.Header(wire.SCHEMA, __version__, case.now, case.spec)).decode()
+    yield from reversed(lines)
+
+
+def logs(case: Case) -> dict[str, str]:
+    """The head and tail of each log, and the surroundings of each finding; small files give a head alone."""
+    texts: dict[str, str] = {}
+    for number, file in enumerate(case.log.files):
+        if file.status not in ("ok", "gone") or file.path == "-":
+            continue
+        name = f"{number:02d}-{Path(file.path).name}"
+        share = max(LEAST_BYTES, LOGS_BYTES // len(case.log.files))
+        head, tail = min(HEAD_BYTES, share // 4), min(TAIL_BYTES, share * 3 // 4)
+        found = [one for one in case.log.findings if one.file == number][:MOST_FINDINGS]
+        try:
+            with open(file.path, "rb") as raw:
+                texts[f"{name}.head.txt"] = raw.read(head).decode("utf-8", "replace")
+                end = raw.seek(0, os.SEEK_END)
+                raw.seek(max(0, end - tail))
+                texts[f"{name}.tail.txt"] = raw.read(tail).decode("utf-8", "replace")
+                for one in found:
+                    raw.seek(max(0, one.offset - CONTEXT_BYTES))
+                    context = raw.read(2 * CONTEXT_BYTES).decode("utf-8", "replace")
+                    texts[f"{name}.at-{one.offset}.{one.id}.txt"] = context
+        except OSError as error:
+            texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
+    return texts
