@@ -33,9 +33,11 @@ class Performance:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._performer: subprocess.Popen[bytes] | None = None
+        self._broken_off = False
 
     def break_off(self) -> None:
         """Ask it to begin no further step, and to say what was done and what was not."""
+        self._broken_off = True
         if self._performer is not None:
             self._performer.send_signal(signal.SIGTERM)
 
@@ -50,7 +52,10 @@ class Performance:
                 yield step
         finally:
             transport.close()
-        if (code := await _ended(self._performer)) != 0 and not failed:
+        code = await _ended(self._performer)
+        if code == -signal.SIGTERM and self._broken_off:  # it listens before it does anything, so it had not begun
+            yield Step(clock.now(), "failed", "broken off before the first step: nothing was done")
+        elif code != 0 and not failed:
             said = f"the performer broke off (exit code {code}); what it had done is in {journal_path()}"
             yield Step(clock.now(), "failed", said)
 

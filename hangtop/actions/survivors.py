@@ -135,7 +135,7 @@ def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:
         if stat is not None and stat.start_ticks == target.start_ticks and stat.state == "Z":
             parents.setdefault(stat.ppid, []).append(stat.pid)
     for parent, pids in parents.items():
-        mend = "a container needs an init (docker run --init)" if parent == 1 else "they go when it reaps them or ends"
+        mend = "a container needs an init (docker run --init)" if parent == 1 else "it goes when that parent reaps it or ends"
         yield step(
             "done", f"pid {text.rank_ranges(pids)} ended, but parent pid {parent} does not reap it: zombie, holds nothing; {mend}"
         )

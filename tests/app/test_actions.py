@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
@@ -400,6 +401,22 @@ async def test_x_breaks_an_action_off_and_what_was_not_done_is_told(tmp_path: Pa
         told = (tmp_path / "hangtop" / "actions.log").read_text()
         assert "broken off as asked" in told
         assert "SIGKILL to" not in told
+
+
+async def test_an_action_that_is_broken_off_before_its_first_step_has_done_nothing(tmp_path: Path):
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("k", "right", "enter")
+            screen = app.screen
+            assert isinstance(screen, ActionScreen)
+            while not [child for child in psutil.Process().children() if "hangtop.actions.performer" in child.cmdline()]:
+                await asyncio.sleep(0.001)
+            await pilot.press("x")
+            await over(pilot, app)
+            assert "broken off" in screen_text(app)
+            assert alive(processes[0]) == ("SIGTERM to pid" not in screen_text(app))
 
 
 @contextmanager
