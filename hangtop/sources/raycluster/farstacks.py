@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import select
 import signal
 import subprocess
@@ -149,7 +150,7 @@ def _dumped(worker: FarWorker, dump: Sequence[Any] | None, error: str, at: float
 def _run(python: str, access: Access, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """(node, dumps, error) as the nodes answer; no node: why the child failed. It is ended when it takes too long."""
     environ = environ_of_start(access.environ()) or dict(os.environ)
-    user = access.uid if access.uid and os.geteuid() == 0 else None
+    owner = _owner(access.uid)
     complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, so that no pipe can fill while nobody reads
     try:
         child = subprocess.Popen(
@@ -159,7 +160,9 @@ def _run(python: str, access: Access, wanted: Mapping[str, Sequence[int]]) -> It
             stderr=complaints,
             env=environ,
             cwd="/",
-            user=user,
+            user=owner[0] if owner else None,
+            group=owner[1] if owner else None,
+            extra_groups=() if owner else None,
             start_new_session=True,
         )
     except OSError as error:
@@ -188,6 +191,16 @@ def _run(python: str, access: Access, wanted: Mapping[str, Sequence[int]]) -> It
             child.wait(1.0)
         if child.stdout is not None:
             child.stdout.close()
+
+
+def _owner(uid: int | None) -> tuple[int, int] | None:
+    """User and group of the cluster, as whom root joins it: what it leaves behind must not be root's."""
+    if not uid or os.geteuid() != 0:
+        return None
+    try:
+        return uid, pwd.getpwuid(uid).pw_gid
+    except KeyError:  # a user id without a name, as in containers
+        return uid, uid
 
 
 def _complaint(file: IO[bytes]) -> str:
