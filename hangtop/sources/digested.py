@@ -104,6 +104,7 @@ class DigestedLog:
         end, at = self._next_arrival()
         data = self._read(self._past_to, end)
         if data:
+            self._count.add(self._past_to, data)
             self._past.feed(data, at)
             self._past_to += len(data)
         if self._past_to >= self.followed.offset:

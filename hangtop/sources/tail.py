@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from hangtop.logs.clean import encoding_of
 from hangtop.records.log import FileStatus
+from hangtop.sources.discover import rotated_from
 from hangtop.sources.faults import Fault, NotALog, in_words, shown
 
 CHUNK_BYTES = 1 << 20
@@ -36,7 +37,8 @@ Why = Literal["first", "appeared", "truncated", "rewritten", "rotated", "replace
 
 class Opened(Struct, frozen=True):
     """The file was opened, or starts over: what was known of its content holds no more. Reading goes on at byte `start`, a line
-    start near its end; older bytes can be had with `pread`. `rotated`: the old file was renamed, and read to its end before."""
+    start near its end; older bytes can be had with `pread`. `rotated`: the run goes on in it; the old file was renamed and
+    read to its end before, or was copied."""
 
     why: Why
     start: int
@@ -131,7 +133,8 @@ class Followed:
             data = os.pread(self._fd, known + due, self.offset - known)
             head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
             if data[:known] != self._before or head[: len(self._head)] != self._head:
-                yield self._begin("truncated" if len(data) < known else "rewritten", now)
+                why: Why = "truncated" if len(data) < known else "rewritten"
+                yield self._begin("rotated" if self._was_copied() else why, now)
                 continue
             new = data[known:]
             if self.offset < self._live_from:
@@ -146,6 +149,17 @@ class Followed:
         found = os.fstat(self._fd) if self._fd is not None else None
         if found is not None:
             self.size_bytes, self.modified_at = max(found.st_size, self.offset), found.st_mtime
+
+    def _was_copied(self) -> bool:
+        """Whether what was read last stands in a rotated copy beside the file: logrotate's copytruncate, and no new run."""
+        folder, name = os.path.split(self.path)
+        known = len(self._before)
+        try:
+            with os.scandir(folder or ".") as beside:
+                copies = [each.path for each in beside if rotated_from(each.name) == name]
+            return bool(known) and any(_holds(path, self._before, self.offset - known) for path in copies)
+        except OSError:  # what cannot be read proves nothing
+            return False
 
     def _look_at_path(self, now: float) -> tuple[os.stat_result | None, Fault | None]:
         """Who stands at the path now: another file that has something to say, or nobody. An empty successor is left alone for
@@ -198,6 +212,14 @@ def open_log(path: str) -> int:
     if not stat.S_ISREG(mode):
         raise NotALog("a device or socket, not a log file: give the file that the run writes, or pipe it: … | hangtop --log -")
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _holds(path: str, data: bytes, offset: int) -> bool:
+    fd = open_log(path)
+    try:
+        return os.pread(fd, len(data), offset) == data
+    finally:
+        os.close(fd)
 
 
 def tail_start(fd: int, size: int, tail_bytes: int = TAIL_BYTES) -> int:

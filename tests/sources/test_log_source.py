@@ -239,6 +239,18 @@ def test_a_log_that_is_rotated_in_a_directory_brings_no_second_one(tmp_path, wat
     assert not any("train.log.1" in file.path for file in log.files)
 
 
+def test_a_log_that_is_copied_and_truncated_goes_on(tmp_path, watch):
+    path = tmp_path / "train.log"
+    path.write_text(steps(1, 100))
+    session = watch(path)
+    session.until(settled)
+    (tmp_path / "train.log.1").write_bytes(path.read_bytes())
+    path.write_text(steps(100, 103))
+    log = session.until(lambda log: log.progress.step == 102)
+    assert log.pace.steps >= 100
+    assert log.lines == 3
+
+
 def test_a_log_that_comes_late(tmp_path, watch):
     path = tmp_path / "train.log"
     session = watch(path)
