@@ -69,16 +69,25 @@ def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
 def grid_rows(blocks: Sequence[Block], width: int, lines: int) -> list[Row]:
     """Blocks with spaces and a blank line every second line; when that is too tall without them, at last one cell a node."""
     label = min(12, max(len(block.label) for block in blocks))
+    blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
     cells = max(len(block.cells) for block in blocks)
     for gap, blank_every in ((" ", 2), (" ", 0), ("", 0)):
         per_block = label + 1 + cells * (1 + len(gap)) + 2
         per_line = max(1, width // per_block)
         filled = math.ceil(len(blocks) / per_line)
+        if gap and per_block > width:
+            continue
         if filled + ((filled - 1) // blank_every if blank_every else 0) <= lines:
             starts = range(0, len(blocks), per_line)
             rows = [cut(_line(blocks[start : start + per_line], label, per_block, gap), width) for start in starts]
             return rows if not blank_every else _parted(rows, blank_every)
     return _one_cell_each(blocks, width)[:lines]
+
+
+def _parts(block: Block, most: int) -> list[Block]:
+    """A node with more ranks than a line has cells goes on in the next line, without its name."""
+    cells = block.cells
+    return [Block("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
 
 
 def _parted(rows: Sequence[Row], every: int) -> list[Row]:
