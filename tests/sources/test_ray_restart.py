@@ -134,6 +134,33 @@ def test_the_token_is_needed_kept_for_us_alone_and_told_to_nobody(tmp_path: Path
         assert secret not in repr(told) + msgspec.json.encode(told).decode() + repr(described_again)
 
 
+def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived() -> None:
+    with real_ray('--resources={"tape": 3}') as ray:
+        source = RaySource(WatchSpec(ray=ray.gcs_address))
+        try:
+            state = RunState()
+            for value in source.read(time.time()):
+                state = fold(state, Reading("ray", os.uname().nodename, time.time(), value))
+            for name in ("raylet", "gcs_server"):
+                ray.signal(ray.pid_of(name), signal.SIGKILL)
+            time.sleep(1.0)
+            for value in source.read(time.time()):
+                state = fold(state, Reading("ray", os.uname().nodename, time.time(), value))
+            name = ray_action.session_of(state, ME)
+            assert isinstance(name, str), name
+            (told,) = source.answer(RayAsk(1, name), time.time())
+        finally:
+            source.close()
+        assert isinstance(told, RaySession)
+        assert not {"raylet", "gcs_server"} & {one.kind for one in told.processes}
+        made = ray_action.restarted(state, told, ME)
+        assert isinstance(made, Plan), made
+        steps = list(perform(made, open_table()))
+        said = "\n".join(f"{step.kind}: {step.text}" for step in steps)
+        assert steps[-1].kind == "proof", said
+        assert "3 tape" in steps[-1].text
+
+
 def test_a_session_of_ray_init_is_left_to_its_driver() -> None:
     with local_run() as (ray, driver):
         source = RaySource(WatchSpec())
