@@ -220,15 +220,21 @@ def _doing(rank: int, process: Process | None, known: Known, method: str | None)
         return f"{there.text} ({there.where})" if there is not None else method
     if process.state == "X":
         return "ended" if process.exit_code is None else exit_words(process.exit_code)
-    if process.state not in "RSI":
+    if _state_says_all(process):
         return process.doing
     now = _at_last_look(process, known)
     return f"{now.text} ({now.where})" if now is not None else method
 
 
+def _state_says_all(process: Process) -> bool:
+    """A process that is stopped, ended or blocked does nothing else. One in D that moves bytes is at work: it loads, or saves."""
+    moves = bool(process.read_b_s or process.write_b_s)
+    return process.state not in "RSI" and not (process.state == "D" and moves)
+
+
 def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
     """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. A state has no shorter word."""
-    if process is not None and process.state not in "RSI":
+    if process is not None and _state_says_all(process):
         return ()
     now = _at_last_look(process, known) if process is not None else None
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()

@@ -182,7 +182,7 @@ def nothing(view: View) -> Row:
     reading = reading or ProcessReading()
     others = {"orphan": len(reading.orphans), "zombie": len(reading.zombies)}
     found = ", ".join(text.some(count, noun) for noun, count in others.items() if count)
-    more: Row = ((f" · {found}: a shows them", "warn"),) if found else ()
+    more: Row = ((f" · {found}: a shows {'it' if sum(others.values()) == 1 else 'them'}", "warn"),) if found else ()
     if reading.writers or reading.note:
         return (*writers_line(view), *more)
     hosts = " or ".join(host for host in readings_of(view) if host)

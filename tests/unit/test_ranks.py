@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.model import RunState, fold
 from hangtop.ranks import Rank, join
@@ -168,3 +169,10 @@ def test_a_stack_from_before_the_run_last_spoke_says_nothing_of_now(spoke_at: fl
     look = StacksReading(ask=1, stacks=(Stack(7, 99.0, (Thread("MainThread", frames, tid=7, state="S"),)),), done=True)
     log = LogReading(files=(), last_output_at=spoke_at)
     assert (only(state_of(log, ProcessReading(processes=(process(7, 0),)), look)).doing is not None) is holds
+
+
+def test_a_rank_in_d_that_moves_bytes_does_what_its_method_says() -> None:
+    loads = replace(process(7, 0, "D", read_b_s=2e8), command="ray::WorkerDict.init_model")
+    rank = only(state_of(ProcessReading(processes=(loads,))))
+    assert (rank.doing or "").endswith("init_model")
+    assert rank.shorter == ("init_model",)
