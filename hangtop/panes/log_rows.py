@@ -50,7 +50,9 @@ def _shifted(row: Row, cells: int) -> Row:
 def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0) -> list[Row]:
     """The lines that fit, with the silence as the last one when there is any."""
     silence = silence_row(view, width) if book.following else None
-    room = height - (silence is not None)
+    log = view.state.log
+    broken: list[Row] = [cut((("! ", "warn bold"), (log.problem, "warn")), width)] if log and log.problem and height > 1 else []
+    room = height - (silence is not None) - len(broken)
     lines = book.visible(room)
     if not lines and (silence is None or book.sought.filtered):
         return [(waiting_line(view, book),), *([silence] if silence else [])][:height]
@@ -68,7 +70,7 @@ def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0)
         )
         for line in lines
     ]
-    return [*rows, silence] if silence else rows
+    return [*broken, *rows, *([silence] if silence else [])]
 
 
 def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
