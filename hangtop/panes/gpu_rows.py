@@ -32,6 +32,7 @@ class GpuRow:
     waits: str = ""
     facts: tuple[GpuFact, ...] = ()
     ranks: tuple[int, ...] = ()
+    chosen: bool = False
 
     @property
     def fresh(self) -> bool:
@@ -130,7 +131,12 @@ def _row(columns: Sequence[Column[GpuRow]], row: GpuRow, width: int) -> Row:
     if row.reason is None:
         return table_row(columns, row, width)
     role = row.role or "muted"
-    front: Row = (*pad(_sign(row), 1), (" ", ""), align(str(row.gpu.index), 3, f"{role} bold", right=True), ("  ", ""))
+    front: Row = (
+        *pad(_sign(row), 1),
+        (" ", ""),
+        align(str(row.gpu.index), 3, "accent bold reverse" if row.chosen else f"{role} bold", right=True),
+        ("  ", ""),
+    )
     if row.age_s is None:
         return cut((*front, (row.reason, f"{role} bold")), width)
     room = _start_of_trend(columns) - width_of(front) - 1
@@ -179,6 +185,8 @@ def _sign(row: GpuRow) -> Row:
 
 
 def _number(row: GpuRow) -> Row:
+    if row.chosen:
+        return ((f"{row.gpu.index}", "accent bold reverse"),)
     return ((str(row.gpu.index), f"{row.role} bold" if row.role else row.plain("ink")),)
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual.binding import BindingType
 
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.model import RunState
 from hangtop.panes.arrange import Want
+from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.line import Row, cut, dotted
-from hangtop.panes.pane import Pane, one_line
+from hangtop.panes.pane import one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View
@@ -30,13 +35,16 @@ STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
-class GpusPane(Pane):
-    """Keeps what it painted last, so that numbers stand still within their noise."""
+class GpusPane(ChoosingPane):
+    """Keeps what it painted last, so that numbers stand still within their noise. The choice is a GPU, by its index."""
 
     id_, key, title = "gpus", "3", "GPUs"
+    BINDINGS: ClassVar[list[BindingType]] = [("enter", "open", "detail"), ("escape", "leave", "back")]
 
     def __init__(self) -> None:
         super().__init__()
+        self.chosen: int | None = None
+        self._order: tuple[int, ...] = ()
         self._shown: dict[str, dict[int, Shown]] = {}
         self._settled: tuple[View | None, dict[str, NodeGpus]] = (None, {})
 
@@ -50,6 +58,7 @@ class GpusPane(Pane):
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes = self._steady(view)
+        self._order, self.painted = (), ()
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
@@ -67,7 +76,44 @@ class GpusPane(Pane):
             of_run=of_run(view.state, host),
             odd_ranks=culprits,
         )
+        rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
+        self._order = tuple(row.gpu.index for row in rows)
+        parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
+        self.painted = (None, None, *(line for lines in parts for line in lines))
         return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
+
+    def choosable(self) -> Sequence[int]:
+        return range(len(self._order))
+
+    def chosen_line(self) -> int | None:
+        return self._order.index(self.chosen) if self.chosen in self._order else None
+
+    def choose_line(self, line: int) -> None:
+        self.chosen = self._order[line]
+
+    def chosen_ranks(self) -> tuple[int, ...] | None:
+        """The ranks on the chosen GPU; `None` when none is chosen."""
+        view = self.hangtop.view
+        if self.chosen_line() is None or self.chosen is None:
+            return None
+        return ranks_on(view, next(iter(_nodes(view)), "")).get(self.chosen, ())
+
+    def open_chosen(self) -> None:
+        ranks = self.chosen_ranks()
+        if ranks:
+            self.hangtop.choose_rank(ranks[0])
+        self.hangtop.action_detail()
+
+    def action_open(self) -> None:
+        self.open_chosen()
+
+    def action_leave(self) -> None:
+        """The choice first; then as everywhere."""
+        had, self.chosen = self.chosen is not None, None
+        if had:
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]

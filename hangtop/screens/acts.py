@@ -38,7 +38,9 @@ def stop_run(app: HangtopApp) -> None:
 def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
     me = myself()
     made: Plan | Refusal
-    if what.alike > 1:
+    if what.alike == 0:
+        made = Refusal("no rank of this run is known there: choose another row, or none (Esc) for the run")
+    elif what.alike > 1:
         made = Refusal(f"this line stands for {what.alike} alike: unfold it (→) and choose one, or choose none (Esc) for the run")
     elif what.pid is not None and what.host and what.host != me.host:
         made = Refusal(f"pid {what.pid} is on {what.host}: run hangtop there")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hangtop.panes.gpus import GpusPane
 from hangtop.panes.process_lines import members, readings_of
 from hangtop.panes.process_tree import Key
 from hangtop.panes.ray import RayPane
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Chosen(NamedTuple):
-    """Nothing chosen: all `None`. `host`: of the process, empty when not known. `alike`: so many stand in the chosen line."""
+    """Nothing chosen: all `None`. `host`: of the process, empty when not known. `alike`: for so many the chosen line stands."""
 
     rank: int | None = None
     pid: int | None = None
@@ -41,6 +42,8 @@ def chosen(app: HangtopApp) -> Chosen:
         case "procs" if (node := watch.processes_pane.chosen_node()) is not None:
             key = watch.processes_pane.chosen or node.members[0].key
             return _of_process(app, key) if len(node.members) == 1 else Chosen(alike=len(node.members))
+        case "gpus" if (ranks := watch.query_one(GpusPane).chosen_ranks()) is not None:
+            return Chosen(ranks[0]) if len(ranks) == 1 else Chosen(alike=len(ranks))
         case "ray" if (row := watch.query_one(RayPane).chosen_row()) is not None:
             return _of_actor(row.first) if len(row.actors) == 1 else Chosen(alike=len(row.actors))
     return Chosen(watch.ranks_pane.chosen)

@@ -18,6 +18,7 @@ from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop import launches
 from hangtop.app import HangtopApp
+from hangtop.panes.gpus import GpusPane
 from hangtop.records.ask import Ask, FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
@@ -26,6 +27,7 @@ from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.leave import LeaveScreen
+from hangtop.screens.rank import RankScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.processes import open_table
 from hangtop.sources.stacks import look
@@ -449,6 +451,26 @@ async def test_k_acts_on_what_is_chosen_among_the_processes(line: int, title: st
             await pilot.press("escape", "escape", "escape", "k")
             assert "Stop rank 0" not in screen_text(app)
             assert all(map(alive, processes))
+
+
+async def test_k_acts_on_the_rank_of_the_chosen_gpu_and_enter_shows_it():
+    app = app_over([], "fleet_hung")
+    async with app.run_test(size=(140, 50)) as pilot:
+        await settle(pilot, app)
+        app.choose_rank(0)
+        await pilot.press("3", "end")
+        pane = app.watch_screen.query_one(GpusPane)
+        ranks = pane.chosen_ranks()
+        assert ranks is not None
+        assert len(ranks) == 1
+        assert ranks != (0,)
+        await pilot.press("k")
+        assert f"rank {ranks[0]}" in screen_text(app)
+        await pilot.press("escape", "enter")
+        assert isinstance(app.screen, RankScreen)
+        assert app.screen.rank == ranks[0]
+        await pilot.press("escape", "escape", "k")
+        assert pane.chosen is None
 
 
 async def test_a_line_that_stands_for_several_is_not_taken_for_one():
