@@ -5,25 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fleet
+from node import beat, full_beat, machine, node_tree, process, tree, writer
+from verl import HOST, START, before_training, stages_until, verl_log
 
 from hangtop import wire
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
-from hangtop.records.host import HostReading
 from hangtop.records.log import (
     Finding,
-    LineKind,
     LogFile,
     LogLine,
-    LogReading,
     Pace,
     Progress,
     RankLog,
@@ -31,245 +29,11 @@ from hangtop.records.log import (
     StageEvent,
     StagePlan,
 )
-from hangtop.records.process import Process, ProcessReading, Recent, Writer
+from hangtop.records.process import ProcessReading, Recent
 from hangtop.records.reading import Reading
-from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.spec import WatchSpec
 
 HERE = Path(__file__).parent
-START = 1_768_126_000.0
-"""2026-01-11 10:06:40 UTC."""
-HOST = "n1"
-NOTHING: Mapping[str, object] = MappingProxyType({})
-PLAN = tuple(
-    StagePlan(id_, title, typical_s=typical, slow_after_s=60, stalled_after_s=limit, steady=id_ == "train_loop", causes=(cause,))
-    for id_, title, typical, limit, cause in (
-        ("config", "config", 5, 120, "the configuration server does not answer"),
-        ("dataset", "dataset", 20, 300, "the file system is slow"),
-        ("resource_pool", "pool", 5, 120, "fewer GPUs than asked for"),
-        ("rollout_init", "rollout", 60, 180, "the engines load their weights"),
-        ("actor_init", "actors", 30, 180, "the actors load their weights"),
-        ("weight_sync", "weight sync", 5, 120, "a rank does not enter the collective"),
-        ("train_loop", "training", None, 120, "a rank does not enter the collective"),
-    )
-)
-TOOK_S = {"config": 5.0, "dataset": 20.0, "resource_pool": 5.0, "rollout_init": 31.0, "actor_init": 15.0, "weight_sync": 4.0}
-
-
-def stages_until(last: str, entered_at: float) -> tuple[StageEvent, ...]:
-    """Every stage up to `last`, with their usual durations."""
-    ids = [stage.id for stage in PLAN]
-    before = ids[: ids.index(last)]
-    at = entered_at - sum(TOOK_S[id_] for id_ in before)
-    events: list[StageEvent] = []
-    for number, id_ in enumerate([*before, last]):
-        title = next(stage.title for stage in PLAN if stage.id == id_)
-        events.append(StageEvent(id_, title, "verl", 0, 100 * number, at))
-        at += TOOK_S.get(id_, 0.0)
-    return tuple(events)
-
-
-def verl_lines(end: float, first_step: int) -> tuple[LogLine, ...]:
-    """The last minutes of a verl run, hostile text among it."""
-    driver, worker = "(TaskRunner pid=133842)", "(WorkerDict pid=133950)"
-    lines: list[LogLine] = []
-    for step in range(first_step, first_step + 6):
-        at = end - 51.0 * (first_step + 5 - step)
-        loss = 0.131 - 0.002 * (step - first_step)
-        lines += [
-            LogLine(0, len(lines) * 160, at - 41, 0, driver, "INFO: generate text done."),
-            LogLine(0, len(lines) * 160 + 40, at - 26, 0, worker, "[rank0]: reward batch 64/64, [/dev/shm] 12.4 GiB used [/]"),
-            LogLine(0, len(lines) * 160 + 80, at - 14, 0, driver, "INFO: update actor done."),
-            LogLine(
-                0,
-                len(lines) * 160 + 120,
-                at - 1,
-                None,
-                driver,
-                f"step:{step} - actor/pg_loss:{loss:.3f} - actor/grad_norm:0.50 - perf/throughput:812.3 - "
-                "timing_s/step:50.9 - actor/lr:1e-06 - response_length/mean:812.0",
-                "progress",
-            ),
-        ]
-    lines.insert(
-        -6,
-        LogLine(
-            0,
-            100_000,
-            end - 88,
-            3,
-            "(WorkerDict pid=133953)",
-            "/opt/torch/utils/checkpoint.py:92: UserWarning: None of the inputs have requires_grad=True",
-            "warning",
-        ),
-    )
-    lines.append(LogLine(0, 100_100, end, 0, worker, "[rank0]: weight sync to 8 rollout workers, 3.09 GiB", "stage"))
-    return tuple(lines)
-
-
-def verl_log(at: float, *, last: str = "train_loop", behind: int | None = None, silent_s: float = 3.0) -> LogReading:
-    """8 ranks of a verl run in step 120 of 400; rank `behind` is two steps late and quieter."""
-    output_at = at - silent_s
-    stage_at = output_at if last == "weight_sync" else output_at - 6_180
-    ranks = tuple(
-        RankLog(
-            rank,
-            8,
-            host=HOST,
-            pid=133_950 + rank,
-            stage=last,
-            step=118 if rank == behind else 120,
-            total=400,
-            step_s=50.9,
-            last_at=output_at - (41 if rank == behind else rank % 3),
-            lines=9_000 + rank,
-            metrics={"loss": 0.119},
-        )
-        for rank in range(8)
-    )
-    return LogReading(
-        files=(
-            LogFile("/runs/gkd/train.log", size_bytes=50_551_193, scanned_bytes=50_551_193, lines=331_245, modified_at=output_at),
-        ),
-        bytes=50_551_193,
-        lines=331_245,
-        last_output_at=output_at,
-        last_line="[rank0]: weight sync to 8 rollout workers, 3.09 GiB",
-        framework="verl",
-        profiles=("verl",),
-        world=8,
-        stages=stages_until(last, stage_at),
-        plan=PLAN,
-        progress=Progress(
-            120,
-            400,
-            50.9,
-            14_252.0,
-            "step",
-            {"loss": 0.119, "throughput": 812.0},
-            {
-                "step_s": (50.1, 51.0, 51.2, 50.9, 51.4, 50.2, 50.8, 51.0, 50.3, 51.6, 51.1, 50.9),
-                "loss": (0.31, 0.28, 0.25, 0.22, 0.2, 0.18, 0.17, 0.15, 0.14, 0.13, 0.12, 0.119),
-                "throughput": (812.0, 811.0, 812.4, 812.1, 811.7, 812.2, 811.9, 812.0, 812.3, 811.8, 812.1, 812.0),
-            },
-        ),
-        pace=Pace(119, 50.9, 53.0, 55.0),
-        longest_silence_s=36.0,
-        ranks=ranks,
-        tail=verl_lines(output_at, 115),
-        fresh=True,
-    )
-
-
-def beat(at: float, *, problem: str | None = None) -> Reading:
-    names = ("log", "procs", "pages")
-    health = tuple(SourceHealth(name, at, problem=problem if name == "log" else None) for name in names)
-    return Reading(
-        "probe", HOST, at, Heartbeat((*health, SourceHealth("gpu", absent="no NVIDIA driver here (libnvidia-ml.so.1 not found)")))
-    )
-
-
-def full_beat(at: float) -> Reading:
-    """All sources answer."""
-    names = ("log", "procs", "pages", "gpu", "ray", "stacks")
-    return Reading("probe", HOST, at, Heartbeat(tuple(SourceHealth(name, at) for name in names)))
-
-
-def writer(
-    at: float,
-    *,
-    alive: bool = True,
-    exit_code: int | None = None,
-    behind: int | None = None,
-    method: str = "generate",
-    peers: str = "wait",
-    work: Mapping[str, object] = NOTHING,
-) -> Reading:
-    gone_at = None if alive else at - 60
-    who = Writer(
-        pid=133_701,
-        started_at=START - 6_300,
-        name="python",
-        command="python -m verl.trainer.main_ppo",
-        paths=("/runs/gkd/train.log",),
-        alive=alive,
-        gone_at=gone_at,
-        exit_code=exit_code,
-    )
-    return Reading(
-        "procs",
-        HOST,
-        at,
-        ProcessReading((who,), processes=tree(at, behind=behind, method=method, peers=peers, work=work) if alive else ()),
-    )
-
-
-def process(pid: int, ppid: int, command: str, *, cpu: float, rss_g: float, **more: object) -> Process:
-    """A process of the run; its subtree's sums are added by `tree`."""
-    known: dict[str, object] = {
-        "started_at": START - 6_290, "start_ticks": pid, "name": command.split(maxsplit=1)[0], "state": "R" if cpu > 50 else "S",
-        "user": "ada", "uid": 1000, "threads": 4, "read_b_s": 0.0, "write_b_s": 0.0,
-    }  # fmt: skip
-    known |= {"cpu_percent": cpu, "rss_bytes": int(rss_g * 2**30), **more}
-    return Process(pid=pid, ppid=ppid, command=command, **known)  # type: ignore[arg-type]
-
-
-def tree(
-    at: float, *, behind: int | None = None, method: str = "generate", peers: str = "wait", work: Mapping[str, object] = NOTHING
-) -> tuple[Process, ...]:
-    """Driver, 8 Ray workers with 4 data loader workers each, 2 engine cores. Rank `behind` waits in a lock, or does `work`; its
-    `peers` wait for it or spin."""
-    found = [
-        process(133_701, 1, "python -m verl.trainer.main_ppo", cpu=0.0, rss_g=1.2, threads=61, role="launcher"),
-        process(133_842, 133_701, "ray::TaskRunner.run", cpu=2.0, rss_g=4.1, threads=88, role="ray worker"),
-    ]
-    for rank in range(8):
-        does, cpu = (
-            ("update_actor", 2.0)
-            if rank == behind
-            else (method, 99.0)
-            if behind is None
-            else ("sync_weights", 99.0 if peers == "spin" else 3.0)
-        )
-        title = f"ray::WorkerDict.{does}" if does else "ray::WorkerDict"
-        loads = {"read_b_s": 240e6, "state": "D" if rank % 2 else "R"} if peers == "load" else {}
-        waits: Mapping[str, object] = (
-            loads if loads else (work or {"state": "S", "wchan": "futex_wait_queue"}) if rank == behind else {}
-        )
-        found.append(
-            process(
-                133_950 + rank,
-                133_701,
-                title,
-                cpu=cpu,
-                rss_g=38.0,
-                threads=141,
-                role="rank",
-                rank=rank,
-                local_rank=rank,
-                world=8,
-                **{"state_since": at - 150, **waits},
-            )
-        )
-        found += [
-            process(
-                134_022 + 10 * rank + n,
-                133_950 + rank,
-                title,
-                cpu=0.0,
-                rss_g=0.3,
-                role="data worker",
-                rank=rank,
-            )
-            for n in range(4)
-        ]
-    found += [process(134_200 + n, 133_701, "VLLM::EngineCore", cpu=0.5, rss_g=5.9, role="engine core") for n in range(2)]
-    return with_subtrees(found)
-
-
-def machine(at: float) -> Reading:
-    host = HostReading(cores=128, load_1m=9.4, memory_bytes=1_945 * 2**30, available_bytes=1_560 * 2**30, oom_kills=0)
-    return Reading("procs", HOST, at, host)
 
 
 def healthy() -> Iterable[Reading]:
@@ -290,7 +54,7 @@ def stalled() -> Iterable[Reading]:
 def slow() -> Iterable[Reading]:
     """Quiet for 95 s while the rollout engines load: within their limit."""
     log = verl_log(START, last="rollout_init", silent_s=95.0)
-    yield Reading("log", HOST, START, _before_training(log, stages_until("rollout_init", START - 97)))
+    yield Reading("log", HOST, START, before_training(log, stages_until("rollout_init", START - 97)))
     yield writer(START, method="")
     yield machine(START)
     yield beat(START)
@@ -299,7 +63,7 @@ def slow() -> Iterable[Reading]:
 def startup() -> Iterable[Reading]:
     log = verl_log(START, last="rollout_init", silent_s=12.0)
     stages = stages_until("rollout_init", START - 13)
-    yield Reading("log", HOST, START, _before_training(log, stages))
+    yield Reading("log", HOST, START, before_training(log, stages))
     yield writer(START, method="")
     yield machine(START)
     yield beat(START)
@@ -420,39 +184,6 @@ def many() -> Iterable[Reading]:
     yield Reading("probe", "n00", START, Heartbeat(health))
 
 
-def node_tree(node: int) -> tuple[Process, ...]:
-    """A launcher and 8 ranks that wait, as on each node of a big run."""
-    found = [process(79_000, 1, "torchrun --nnodes 32 --nproc-per-node 8 pretrain_gpt.py", cpu=0.0, rss_g=0.9, role="launcher")]
-    for rank in range(8 * node, 8 * node + 8):
-        numbers = {"rank": rank, "local_rank": rank % 8, "world": 256}
-        found.append(process(80_000 + rank, 79_000, "python pretrain_gpt.py", cpu=3.0, rss_g=88.0, role="rank", **numbers))
-    return with_subtrees(found)
-
-
-STARTING: tuple[tuple[float, LineKind, str], ...] = (
-    (43, "stage", "INFO worker.py:1821 -- Started a local Ray instance."),
-    (38, "plain", "TaskRunner hostname: n1, PID: 133842"),
-    (36, "stage", "resource_pool_spec: {'global_pool': [8]}"),
-    (33, "stage", "Using dataset class: RLHFDataset"),
-    (26, "plain", "Generating train split: 7473 examples"),
-    (20, "progress", "dataset len: 7473"),
-    (17, "progress", "filter dataset len: 7473"),
-    (15, "progress", "Size of train dataloader: 400"),
-    (14, "stage", "Total training steps: 400"),
-    (12, "stage", "colocated worker base class <class 'verl.single_controller.base.worker.Worker'>"),
-)
-
-
-def _before_training(log: LogReading, stages: tuple[StageEvent, ...]) -> LogReading:
-    end = log.last_output_at or START
-    ranks = tuple(replace(rank, step=None, total=None, step_s=None, metrics={}) for rank in log.ranks)
-    tail = tuple(
-        LogLine(0, 100 * number, end - before + 12, None, "(TaskRunner pid=133842)" if number else "", text, kind)
-        for number, (before, kind, text) in enumerate(STARTING)
-    )
-    return replace(log, ranks=ranks, tail=tail, progress=Progress(), pace=Pace(), stages=stages, longest_silence_s=12.0)
-
-
 def fleet_healthy() -> Iterable[Reading]:
     """8 GPUs and a Ray cluster beside the healthy run."""
     yield from fleet.past(START, 120)
@@ -526,7 +257,7 @@ def fleet_startup() -> Iterable[Reading]:
     log = verl_log(START, last="rollout_init", silent_s=12.0)
     stages = stages_until("rollout_init", START - 13)
     yield from fleet.past(START, 40, fleet.filling)
-    yield Reading("log", HOST, START, _before_training(log, stages))
+    yield Reading("log", HOST, START, before_training(log, stages))
     yield writer(START, method="init_model", peers="load")
     yield machine(START)
     yield fleet.ray(START, method="init_model", since=START - 13, started=40.0)
