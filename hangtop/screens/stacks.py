@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.far import far_ask, with_far
 from hangtop.diagnosis.stacks import each_thread
+from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
 from hangtop.panes.line import Row
 from hangtop.panes.log import FilterPrompt
@@ -20,6 +21,7 @@ from hangtop.panes.plan_rows import plain
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
+from hangtop.ranks import join
 from hangtop.records.ask import FlightAsk, StacksAsk
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
@@ -81,6 +83,10 @@ class StacksScreen(PageScreen):
         waits: list[Row] = [(("Taking the stacks …", "muted"),)] if self._waits(view) else []
         waits += far_rows(view.state.far_stacks, width, may_ask=self._may_send)
         found = [] if shown is None else rows(shown, width)
+        if found and not self._typed:
+            ranks = {rank.pid: rank.rank for rank in join(view.state) if rank.pid is not None}
+            counted = collective_rows(view.state.nccl, ranks, width)
+            found += [(), *counted[:-1]] if counted else []
         nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
         return [*waits, *(found or nothing)]
 
@@ -94,7 +100,8 @@ class StacksScreen(PageScreen):
         case = look(app.state, app.spec, app.now())
         if app.replay is None and case.pids:
             self._asked, self._said = int(app.now() * 1000), ""
-            app.feed.ask(FlightAsk(self._asked, case.pids[:MOST_PIDS]))
+            if self._may_send:  # it writes a byte into the run's own FIFO
+                app.feed.ask(FlightAsk(self._asked, case.pids[:MOST_PIDS]))
             app.feed.ask(StacksAsk(self._asked, case.pids[:MOST_PIDS], native, with_locals))
         self._ask_far(task=False)
         self.show(app.view)
