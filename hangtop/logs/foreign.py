@@ -8,8 +8,9 @@ from itertools import islice
 
 from hangtop.logs.lines import Lines, Span
 
-# `> …` and `# …` quote whatever follows. `| …` does so unless it is the frame that Python draws around an exception group.
-_QUOTE = re.compile(r"[>#]|\s{0,12}\| ")
+# `> …` and `# …` quote whatever follows, and `E   …` is how pytest tells what failed. `| …` quotes too, unless it is the frame
+# that Python draws around an exception group.
+_QUOTE = re.compile(r"[>#]|E {2,}|\s{0,12}\| ")
 _QUOTED = re.compile(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
 _GROUP = "Exception Group Traceback"
 _GROUP_LINES = 60
@@ -57,7 +58,7 @@ def _is_quoted(text: str, lines: Lines, span: Span) -> bool:
         return False
     if found[0] == "#":
         return text[1:2] == " "
-    if found[0] == ">":
+    if found[0][0] in ">E":
         return True
     return (found[0] == "| " and _QUOTED.match(text, 2) is not None) or not _in_group(lines, span)
 

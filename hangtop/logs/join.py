@@ -82,7 +82,8 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
     course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
     for finding in fatal:
         signature = catalog.signatures.get(finding.id)
-        if signature is not None and finding.role == "cause" and finding.id not in facts.survived:
+        proves = finding.role == "cause" or (finding.role == "victim" and not course.events)
+        if signature is not None and proves and finding.id not in facts.survived:
             course = proven_by(course, finding, signature.stage, profiles)
     return course
 

@@ -29,6 +29,7 @@ def fatal(text: str, *, cut: int | None = None) -> set[str]:
 FOREIGN = {
     "a quoted line": f"> {OOM}\n",
     "a quoted traceback": f"> Traceback (most recent call last):\n> {OOM}\n",
+    "a test that failed": f">       train()\nE   {OOM}\n",
     "a comment": f"# {OOM}\n",
     "a mapping of Python": f"{{'alert': {{'patterns': ['{OOM}', 'NCCL error'],\n 'on_error': 'Killed'}}}}\n",
     "settings in YAML": f'alert:\n  oom_text: "{OOM}"\n  words:\n  - Bus error (core dumped)\n  - "{OOM}"\n',
