@@ -48,7 +48,7 @@ def compose(
         "processes.txt": "\n".join(_processes(case)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
         "issue.md": issue(case, verdict, chosen, versions),
-        "history.txt": "\n".join(bundled.history(case, session)),
+        "history.txt": "\n".join(bundled.history(case, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
         **{f"log/{name}": text for name, text in bundled.logs(case).items()},
     }

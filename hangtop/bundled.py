@@ -14,6 +14,7 @@ from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
 from hangtop.records.reading import Reading
+from hangtop.records.verdict import Verdict
 from hangtop.redact import Redactor
 from hangtop.text import clock
 
@@ -27,8 +28,8 @@ SESSION_BYTES = 32 << 20
 JUDGED_EVERY_S = 0.5
 
 
-def history(case: Case, session: Sequence[Reading]) -> Iterator[str]:
-    """The stages of the run as its log tells them, and what hangtop said while it looked."""
+def history(case: Case, verdict: Verdict, session: Sequence[Reading]) -> Iterator[str]:
+    """The stages of the run as its log tells them, what hangtop said while it looked, and its last word."""
     yield "stages, by the log's own clock"
     for event in case.log.stages:
         attempt = f"  attempt {event.attempt}" if event.attempt > 1 else ""
@@ -42,6 +43,8 @@ def history(case: Case, session: Sequence[Reading]) -> Iterator[str]:
             timeline = follow(timeline, diagnose(state, case.spec, reading.at), reading.at)
     for entry in timeline.entries:
         yield f"  {clock(entry.at)}  {entry.word}: {entry.headline}"
+    if not timeline.entries or timeline.entries[-1].headline != verdict.headline:
+        yield f"  {clock(case.now)}  {verdict.word}: {verdict.headline}"
 
 
 def recording(case: Case, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
