@@ -113,6 +113,11 @@ def _plain(row: NodeRow, role: str) -> str:
     return row.role or ("stale" if row.stale else role)
 
 
+def _quiet(row: NodeRow) -> str:
+    """Of numbers: they are not what makes a node odd."""
+    return "stale" if row.stale or row.silent_s is not None or not row.node.alive else "ink"
+
+
 def _label(row: NodeRow) -> Row:
     role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
     return ((row.label, role),)
@@ -143,19 +148,19 @@ def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
 
 
 def _number(row: NodeRow, value: float | None, digits: int = 0) -> Row:
-    return ((text.UNKNOWN, "stale"),) if value is None else ((f"{value:,.{digits}f}", _plain(row, "ink")),)
+    return ((text.UNKNOWN, "stale"),) if value is None else ((f"{value:,.{digits}f}", _quiet(row)),)
 
 
 def _memory(row: NodeRow) -> Row:
     used, total = row.node.memory_used_bytes, row.node.memory_bytes
     if used is None or not total:
         return ((text.UNKNOWN, "stale"),)
-    return ((f"{used / G:,.0f}", _plain(row, "ink")), (f"/{total / G:,.0f}", "muted"))
+    return ((f"{used / G:,.0f}", _quiet(row)), (f"/{total / G:,.0f}", "muted"))
 
 
 def _gpus(row: NodeRow) -> Row:
     total = row.node.total.get("GPU", 0.0)
-    return ((f"{row.node.used.get('GPU', 0.0):g}", _plain(row, "ink")), (f"/{total:g}", "muted"))
+    return ((f"{row.node.used.get('GPU', 0.0):g}", _quiet(row)), (f"/{total:g}", "muted"))
 
 
 def _rss(row: NodeRow) -> Row:

@@ -207,7 +207,8 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
     row = next(iter(fake.actors.values()))
     stem = f"worker-{row['address']['workerId']}-01000000-{row['pid']}"
     fake.files[f"{stem}.out"] = b":job_id:01000000\n:actor_name:WorkerDict\nfine \x1b[31mred\x1b]0;title\x07 [rank0]\n"
-    fake.files[f"{stem}.err"] = b"\rtrain: 1/9\rtrain: 2/9"
+    bar = b'{"__magic_token__": "__ray_tqdm_magic_token__", "x": 2, "pos": 0, "desc": "train", "total": 9, "unit": "it"}\n'
+    fake.files[f"{stem}.err"] = bar + b"\rtest: 1/9\rtest: 2/9"
     spec = WatchSpec(logs=("none.log",), ray=fake.address)
     ray, workers = RaySource(spec), RayWorkerSource(spec)
     list(ray.read(time.time()))
@@ -215,7 +216,7 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
     assert (said.ask, said.problem) == (7, "")
     assert {output.path.rpartition(".")[2]: output.lines for output in said.outputs} == {
         "out": ("fine red [rank0]",),
-        "err": ("train: 2/9",),
+        "err": ("train: 2/9 it", "test: 2/9"),
     }
     (said,) = workers.answer(ActorLogAsk(8, SESSION, "no such actor"), time.time())
     assert said.problem == "nobody tells on which node it runs"

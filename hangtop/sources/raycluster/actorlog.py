@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import msgspec
+
 from hangtop.logs.clean import clean_text
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.rayworkers import WorkerOutput
@@ -17,7 +19,17 @@ MOST_LINES = 40
 LONGEST_LINE = 1_000
 FOR_RAY = (":job_id:", ":actor_name:", ":task_name:")
 """Begin the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
+TQDM = "__ray_tqdm_magic_token__"
 NOWHERE = "nobody tells on which node it runs"
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A state of a bar (ray/experimental/tqdm_ray.py)."""
+
+    x: float
+    total: float | None = None
+    desc: str = ""
+    unit: str = "it"
 
 
 def actor_log(ask: ActorLogAsk, access: Access | None, logs: NodeLogs | None, now: float) -> tuple[tuple[WorkerOutput, ...], str]:
@@ -61,5 +73,17 @@ def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
     rows = data.decode("utf-8", "replace").rstrip("\n").split("\n")
     if not whole and len(rows) > 1:
         rows = rows[1:]
-    shown = (clean_text(row.rstrip("\r").rpartition("\r")[2])[:LONGEST_LINE].rstrip() for row in rows)
+    shown = (_said(clean_text(row.rstrip("\r").rpartition("\r")[2])[:LONGEST_LINE].rstrip()) for row in rows)
     return tuple(line for line in shown if line and not line.startswith(FOR_RAY))[-MOST_LINES:]
+
+
+def _said(line: str) -> str:
+    """The line; of `tqdm_ray`, which draws its bars as JSON for the driver, what it tells."""
+    if TQDM not in line:
+        return line
+    try:
+        bar = msgspec.json.decode(line, type=Bar)
+    except msgspec.DecodeError:
+        return line
+    total = "" if bar.total is None else f"/{bar.total:g}"
+    return f"{bar.desc}: {bar.x:g}{total} {bar.unit}".removeprefix(": ")
