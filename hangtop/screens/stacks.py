@@ -111,7 +111,7 @@ class StacksScreen(PageScreen):
         far = self.hangtop.view.state.far_stacks
         if self._may_send and far is not None and far.done and any(stack.problem for stack in far.stacks):
             self._ask_far(task=True)
-            self._say("a task was sent to each node: it takes some seconds")
+            self.show(self.hangtop.view)
 
     @property
     def _may_send(self) -> bool:

@@ -7,6 +7,7 @@ from hangtop.diagnosis.far import far_ask, same_files, with_far
 from hangtop.diagnosis.stacks import classes
 from hangtop.model import RunState, fold
 from hangtop.panes.stack_rows import StackView, far_rows, summary
+from hangtop.ranks import join
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.rayworkers import FarStacksReading, add_far
@@ -108,6 +109,13 @@ def test_a_pid_of_another_node_is_not_taken_for_the_same_pid_here():
     look = StacksReading(6, stacks=(Stack(5003, NOW, (Thread("MainThread", HERE, state="S"),)),), started_at=NOW, done=True)
     _, stacks = with_far(state, (look,))
     assert [(stack.rank, stack.host) for stack in stacks] == [(0, None), (1, "n2")]
+
+
+def test_a_rank_on_another_node_does_what_its_stack_there_says():
+    state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, FarStacksReading(7, NOW, 1, (far(1),), done=True)))
+    doing_now = {rank.rank: rank.doing for rank in join(state)}
+    assert doing_now[0] is None
+    assert "load_shard" in (doing_now[1] or "")
 
 
 def test_stacks_of_other_nodes_alone_are_a_look_too():
