@@ -54,12 +54,12 @@ class ChoosingPane(Pane):
         return slice(self.top, min(self.top + room, total))
 
     def action_choose(self, by: int) -> None:
-        """Moves the choice; the first key press chooses the first row."""
+        """Moves the choice; without one the first key comes in from above."""
         lines = self.choosable()
         if not lines:
             return
         now = self.chosen_line()
-        place = 0 if now is None else max(0, min(lines.index(now) + by, len(lines) - 1))
+        place = max(0, min((-1 if now is None else lines.index(now)) + by, len(lines) - 1))
         self.choose_line(lines[place])
         self.hangtop.repaint()
 

@@ -21,7 +21,7 @@ async def test_all_that_is_known_of_a_rank_stands_on_one_page() -> None:
     assert "rank 3 of 8 · n1 · pid 133953 · GPU 3 · actor WorkerDict" in page
     for fact in ("▸ collective              41,207          41,208", "▸ GPU util                   0 %           100 %"):
         assert fact in page
-    stack = [line for line in page.splitlines() if "fleet.py:" in line]
+    stack = [line for line in page.splitlines() if " fleet.py:" in line]
     assert [line.split()[-2:] for line in stack] == [
         ["_wait_for_shard", "fleet.py:88"], ["update_actor", "fleet.py:61"], ["train_step", "fleet.py:12"],
     ]  # fmt: skip
