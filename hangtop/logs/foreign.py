@@ -16,14 +16,22 @@ _GROUP = "Exception Group Traceback"
 _GROUP_LINES = 60
 
 _DATA = re.compile(
-    r"""\s*(?:[-*]\s+)?(?:[\[{(]|['"][\w./@ -]{1,80}['"]\s?:|[a-z_][\w./-]{0,80}\s?[:=]\s?['"\[{(]|['"]"""
-    r"""|[A-Z]\w{0,60}\([a-z_]\w{0,60}=)"""
+    r"""\s*(?:[-*]\s+)?(?:
+        [\[{(]\s*(?:['"\[{(] | [\w.-]{1,60}\s?[:=]\s?['"\[{(] | $)  # {'a': …  ["…  {a: {…
+        | ['"][\w./@ -]{1,80}['"]\s?:                                # "key": …
+        | [a-z_][\w./-]{0,80}\s?[:=]\s?['"\[{(]                      # key: "…"  key='…'
+        | ['"](?=[^\r\n]*[,\]}]\s*$)                                # 'an item',
+        | (?<=-\s)['"]                                               # - "an item"
+        | [A-Z]\w{0,60}\([a-z_]\w{0,60}=                             # Config(key=…
+    )""",
+    re.VERBOSE,
 )
 """How a line begins that holds data: a mapping or a list, `key: "…"`, `key='…'`, `Config(key=…`, an item of a list."""
 _OPENS = re.compile(r"""(?:^\s*(?:[-*]\s+)?|[\[{(,:=]\s{0,4})(?P<quote>['"])""")
 _KEY = re.compile(r"""(?P<key>[\w.-]+)['"]?\s?[:=]\s?[\[({]{0,2}\s?$""")
 _SPEAKS = re.compile(
-    r"(?i)^(?:error|err|log|event|details?|body|cause)$|(?:message|msg|exc_info|exc_text|exception|traceback|stderr|reason)$"
+    r"(?i)^(?:error|err|log|event|details?|body|cause|fail\w*|raised|crash\w*|died|status|result|output|got|returned)$"
+    r"|(?:message|msg|exc_info|exc_text|exception|traceback|stderr|reason)$"
 )
 """Keys whose value is what a logger was told to say."""
 _STRUCTURED = re.compile(
@@ -39,6 +47,7 @@ _HANDLED = re.compile(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
     r"|suppress(?:ing|ed)|non-fatal|recovered from)\b"
 )
+_TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
 
 
 def is_foreign(text: str, start: int, lines: Lines, span: Span) -> bool:
@@ -49,6 +58,11 @@ def is_foreign(text: str, start: int, lines: Lines, span: Span) -> bool:
 def is_handled(text: str) -> bool:
     """Whether a line says of the error it tells that the run goes on."""
     return _HANDLED.search(text) is not None
+
+
+def announces_handled(text: str) -> bool:
+    """Whether a line says so of the traceback below it. That an argument is ignored says nothing of a crash after it."""
+    return is_handled(text) and _TELLS_ERROR.search(text) is not None and "Warning:" not in text
 
 
 def _is_quoted(text: str, lines: Lines, span: Span) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct, field
 
 from hangtop.logs.clean import clean_text
-from hangtop.logs.foreign import is_foreign, is_handled
+from hangtop.logs.foreign import announces_handled, is_foreign, is_handled
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
@@ -127,7 +127,7 @@ class Messages:
             return False
         if _CHAINED.match(told.text):
             return TRACEBACK in self.tallies and self.tallies[TRACEBACK].handled
-        return is_handled(told.text)
+        return announces_handled(told.text)
 
     def resume(self, lines: Lines, first: Span | None) -> None:
         """Goes on with the tracebacks that were open at the end of the block before."""

@@ -60,6 +60,11 @@ OWN = {
     "a turn that ended": f"<|im_start|>user\nhi<|im_end|>\n{TRACEBACK}{OOM}\n",
     "what tokens are special": f"special: ['<|im_start|>', '<|im_end|>']\n{OOM}\n",
     "an error after one that was skipped": f"{OOM}; skipping this batch\n{OOM}\n",
+    "what a job says in quotes": f"[ERROR] job 3 failed: '{OOM}'\n",
+    "what a program returned": f"result='{OOM}'\n",
+    "an exception as Python writes it": f"'{OOM}'\n",
+    "a crash after a warning": f"t.py:3: UserWarning: dtype raises an error in some cases and is ignored\n{TRACEBACK}{OOM}\n",
+    "a crash after a notice": f"The argument torch_dtype is ignored.\n{TRACEBACK}{OOM}\n",
     "a list without a head": f"Two things failed:\n- {OOM}\n",
     "a name in apostrophes before it": f"worker 'a': {OOM}\n",
 }
