@@ -158,7 +158,7 @@ class HangtopApp(App[None]):
             match reading.value:
                 case PageReading() as page if self.watch_screen.is_running:
                     self.watch_screen.log_pane.take_page(page)
-                    self.tick()
+                    self.repaint()
                 case ProbeState(alive=False) if self.watch_screen.is_running:
                     self.watch_screen.log_pane.book.forget_asks()
             if first and self.state.log is not None:

@@ -10,6 +10,7 @@ from typing import Literal
 from hangtop import text
 from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
 from hangtop.diagnosis.ray_methods import meaning
+from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, cut, dotted
 from hangtop.records.ray import RayActor, RayCluster
@@ -81,6 +82,7 @@ class ActorRow:
         return self.actors[0]
 
 
+@kept
 def actor_rows(
     cluster: RayCluster, now: float, *, trouble: bool, folded: bool = True, shape: Shape = PLAIN, chosen: str | None = None
 ) -> tuple[ActorRow, ...]:
