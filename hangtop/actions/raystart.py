@@ -25,6 +25,8 @@ from hangtop.spec import WatchSpec
 
 HIDDEN = "***"
 HEALTHY_WITHIN_S = 120.0
+LASTING_S = 30.0
+"""What a healthy cluster still lacks after that long will not come."""
 LOOK_EVERY_S = 1.0
 CONNECT_S = 2.0
 GIVEN = frozenset({"memory", "object_store_memory"})
@@ -87,13 +89,16 @@ def _prove(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool
     """Fresh looks, until all is well or the time is over."""
     first = starts[0]
     until = time.monotonic() + HEALTHY_WITHIN_S
+    problems, since = list[str](), time.monotonic()
     source = RaySource(WatchSpec(ray=first.gcs_address))
     cluster: RayCluster | None = None
     try:
         while True:
             cluster = _look(source) or cluster
-            problems = _problems(cluster, starts)
-            if not problems or time.monotonic() > until or halt():
+            before, problems = problems, _problems(cluster, starts)
+            since = since if problems == before else time.monotonic()
+            lasts = cluster is not None and cluster.api.gcs_ok and time.monotonic() - since > LASTING_S
+            if not problems or lasts or time.monotonic() > until or halt():
                 break
             time.sleep(LOOK_EVERY_S)
     finally:

@@ -21,6 +21,9 @@ from hangtop.sources.raycluster.options import (
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]
 """(starts, the head first; why there are none; warnings)."""
 ISOLATED = "it ran with resource isolation, whose reserves are not rebuilt: add --enable-resource-isolation … yourself"
+BLOCKED = (
+    "ray start --block ends with it, and so may what waits for it, such as a batch job; the new one is started without --block"
+)
 CLIENTS = "no client server (ray://) of it is seen: the new one listens on 10001"
 REDIS = "its GCS keeps its state in Redis: actors and jobs of the old session may come back with the new one"
 
@@ -38,7 +41,8 @@ def starts_of(daemons: Sequence[Daemon], blocking: Mapping[int, tuple[int, tuple
         return (), f"its options cannot be rebuilt: {error}", ()
     except OSError as error:
         return (), f"its environment cannot be kept: {error.strerror}: {error.filename}", ()
-    return tuple(sorted(starts, key=lambda start: not start.head)), "", tuple(_warnings(daemons))
+    held = (BLOCKED,) if blocking else ()
+    return tuple(sorted(starts, key=lambda start: not start.head)), "", (*held, *_warnings(daemons))
 
 
 def _latest_of_each_node(daemons: Iterable[Daemon]) -> list[Daemon]:
@@ -72,8 +76,14 @@ def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, tuple[st
         gcs_address=options.get("gcs-address", ""),
         head=head,
         dashboard=dashboard,
-        resources=resources_of(raylet.origin.words),
+        resources=_promised(resources_of(raylet.origin.words), raw),
     )
+
+
+def _promised(resources: Mapping[str, float], argv: Sequence[str]) -> dict[str, float]:
+    """Without memory that the command does not name: Ray counts what is free when it starts."""
+    named = {word.partition("=")[0].lstrip("-").replace("-", "_") for word in argv}
+    return {name: value for name, value in resources.items() if "memory" not in name or name in named}
 
 
 def _program(raylet: Daemon) -> tuple[str, ...]:
