@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     reason="needs Linux, root and unshare(1) for namespaces",
 )
 MACHINE = """
-import fcntl, json, mmap, os, subprocess, sys, time
+import fcntl, json, mmap, os, subprocess, sys, threading, time
 from pathlib import Path
 subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/dev/shm"], check=True)
 SESSION = "_".join(("session", "2026-01-10", "08-00-00", "123456", "4242"))  # who names it in its command line would hold it
@@ -57,7 +57,13 @@ def lost(*words, **environ):
 worker = lost("train.py", RANK="0", WORLD_SIZE="2")
 monitor = lost("my_monitor.py", "--log", "train.log")
 time.sleep(7)
-stays.append(file(shm / "nccl-young"))
+young = file(shm / "nccl-young")
+stays.append(young)
+def use():  # all the time: a busy machine may take longer for one look than what is young
+    while True:
+        os.utime(young)
+        time.sleep(0.2)
+threading.Thread(target=use, daemon=True).start()
 def clean(*words):
     done = subprocess.run([sys.executable, "-m", "hangtop", "clean", "--older", "0.1", *words], capture_output=True, text=True)
     return [done.returncode, done.stdout + done.stderr]
