@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
+from hangtop.cli_ray import ray, recover
 from hangtop.config import config_dir
 from hangtop.options import (
     LOOK,
@@ -182,78 +183,8 @@ def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **g
     context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes and not dry_run, out=sys.stdout))
 
 
-@hangtop.command()
-@options(WATCH)
-@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.option("--preset", "chosen", multiple=True, metavar="NAME", help="More debugging in the new run: nccl, recorder, …")
-@click.pass_context
-def recover(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
-    """Stacks, bundle, stop the run and its Ray session, clean, start Ray and the run, watch it pass where it hung.
-
-    Exit code 1: something survived, did not start, or has not passed that place in time.
-    """
-    from hangtop.commands import recover as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs:
-        raise click.UsageError("which run? give --log PATH")
-    context.exit(command.run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
-
-
-@hangtop.group()
-def ray() -> None:
-    """One Ray session of this machine: stop it, or start it again with the same options.
-
-    Only this session's processes, never by name as `ray stop` does. The run's with --log, the only one, or --session NAME.
-    """
-
-
-RAY = (
-    click.option("--session", default="", metavar="NAME", help="Which, when there are several: its name or GCS address."),
-    click.option("--keep-logs", is_flag=True, help="Leave the session's folder, which holds Ray's logs."),
-    click.option("--dry-run", is_flag=True, help="Show the plan (also without this option)."),
-    click.option("--yes", is_flag=True, help="Carry the plan out."),
-)
-
-
-@ray.command("stop")
-@options(WATCH, RAY)
-@click.option("--plain", is_flag=True, help="Only if the plain `ray stop` would end nothing else.")
-@click.pass_context
-def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
-    """Stop one Ray session: driver, raylet, the rest, GCS last; then clean up after it. Exit code 1: something survived."""
-    _ray(context, "stop", given, plain=plain)
-
-
-@ray.command("restart")
-@options(WATCH, RAY)
-@click.option("--option", "changes", multiple=True, metavar="NAME=VALUE", help="Another option of ray start; NAME= takes it out.")
-@click.pass_context
-def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: Any) -> None:
-    """Stop one Ray session, clean up after it, and start it again with the same options.
-
-    Exit code 1: something survived, did not start, or is not as it was.
-    """
-    _ray(context, "restart", given, changes=changes)
-
-
-def _ray(context: click.Context, verb: Any, given: Any, *, changes: tuple[str, ...] = (), plain: bool = False) -> NoReturn:
-    from hangtop.commands import ray as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and given["yes"]:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    feed = ProbeFeed(command.narrowed(watch_spec(given, config)))
-    yes, keep_logs = given["yes"] and not given["dry_run"], given["keep_logs"]
-    context.exit(
-        command.run(feed, verb, given["session"], sys.stdout, options=changes, keep_logs=keep_logs, plain=plain, yes=yes)
-    )
+hangtop.add_command(recover)
+hangtop.add_command(ray)
 
 
 @hangtop.command()
