@@ -16,7 +16,10 @@ from hangtop.logs.scan import Hit
 FEW, FIRST = 64, 24
 """A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
 
-SPREAD = 96
+CLOSING = 16
+"""Of a literal that may end free text and is everywhere, as a bar is, so many lines after each begin are read: one ends it."""
+
+SPREAD = 32
 """So many of the step lines of a small block are read, so that their numbers tell a course."""
 
 LARGE = 256 << 10
@@ -42,13 +45,15 @@ def pick(hits: Sequence[Hit], left: Mapping[int, int], lines: Lines, index: Inde
         return Picked(sorted({start for _, start, _ in hits}))
     counts = Counter(map(itemgetter(0), hits))
     counts.update(left)
-    in_text = in_text or any(index.begins_text[number] for number in counts)
-    many = {number for number, count in counts.items() if count > few and not _borders_text(number, index, in_text)}
+    borders = in_text or any(index.begins_text[number] for number in counts)
+    many = {number for number, count in counts.items() if count > few and not (borders and index.begins_text[number])}
     if not many:
         return Picked(sorted({start for _, start, _ in hits}))
     rare = len(many) < len(counts)
     picked = {start for number, start, _ in hits if number not in many} if rare else set()
     picked.update(_first(hits, many, first))
+    if borders:
+        picked.update(_closing(hits, {number for number in many if index.ends_text[number]}, index, in_text))
     storms = {number for number in many if counts[number] > FLOOD and not index.is_progress[number]}
     floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
     picked.update(_first(reversed(hits), storms, few))
@@ -64,9 +69,19 @@ def pick(hits: Sequence[Hit], left: Mapping[int, int], lines: Lines, index: Inde
     )
 
 
-def _borders_text(number: int, index: Index, in_text: bool) -> bool:
-    """Whether a literal begins or ends free text, so that each of its lines counts."""
-    return in_text and (index.begins_text[number] or index.ends_text[number])
+def _closing(hits: Sequence[Hit], ends: set[int], index: Index, in_text: bool) -> list[int]:
+    """Of literals that may end free text, the next ones after each place where some begins."""
+    left = dict.fromkeys(ends, CLOSING if in_text else 0)
+    found: list[int] = []
+    if not ends:
+        return found
+    for number, start, _ in hits:
+        if index.begins_text[number]:
+            left = dict.fromkeys(ends, CLOSING)
+        elif left.get(number):
+            left[number] -= 1
+            found.append(start)
+    return found
 
 
 def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:

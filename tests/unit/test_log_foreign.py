@@ -90,3 +90,9 @@ def test_it_does_not_matter_how_the_bytes_came(what: str) -> None:
 def test_a_conversation_among_the_lines_of_a_worker_hides_nothing_of_another() -> None:
     log = f"(A pid=1) <|im_start|>user\n(B pid=2) {OOM}\n(A pid=1) Killed\n(A pid=1) hi<|im_end|>\n"
     assert fatal(log) == {"cuda.oom"}
+
+
+def test_among_thousands_of_bars_a_turn_that_was_cut_off_ends_with_the_next_one() -> None:
+    bars = "".join(f"Epoch 1:  12%|#         | {step}/9000 [00:12<01:28,  1.00s/it]\n" for step in range(1, 3_000))
+    assert fatal(f"{bars}<|im_start|>user\nhi\n{bars}{OOM}\n") == {"cuda.oom"}
+    assert fatal(f"{bars}<|im_start|>user\n{OOM}\n{bars}") == set()
