@@ -54,7 +54,7 @@ class Wants(Struct, frozen=True):
 
 MOST_FINDERS = 2
 MUCH = 256 << 10
-"""Bytes at once from which the fast scan is worth its 40 ms and 14 MB."""
+"""Bytes at once from which the fast scan is worth the 50 ms that it takes to make."""
 
 _RANK = "rank"
 _NOTICE = "notice"
@@ -105,7 +105,7 @@ class Index:
         return find
 
     def rest(self) -> None:
-        """There is little to read from now on: the fast scans go, which hold 14 MB each, until they are needed again."""
+        """There is little to read from now on: the fast scans go until they are needed again."""
         self._finders.clear()
 
     def roles(self, text: str) -> set[Role]:
