@@ -253,6 +253,11 @@ def slow(case: Case) -> Verdict | None:
     )
 
 
+def announced(case: Case) -> Verdict | None:
+    """Quiet, but the log said for how long: whoever waits meanwhile waits as told."""
+    return slow(case) if case.is_quiet and _announced(case) else None
+
+
 def _announced(case: Case) -> bool:
     return case.log.announced_until is not None and case.now <= case.log.announced_until
 

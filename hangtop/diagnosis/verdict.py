@@ -28,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     ray_rules.dead_actor,
     ray_rules.sick,
     ray_rules.no_resources,
+    log.announced,
     rendezvous.rendezvous,
     dataloader.dataloader,
     waiting.alive,

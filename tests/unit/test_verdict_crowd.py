@@ -128,3 +128,10 @@ def test_a_blocked_rank_is_told_with_its_mount_and_whether_that_answers(
     assert (said.word, said.kind, [one.rank for one in said.culprits]) == ("hung", "io_blocked", [2])
     assert headline in said.headline
     assert any(evidence in one.text for one in said.evidence)
+
+
+def test_a_wait_that_the_log_announced_is_no_hang_until_it_is_over() -> None:
+    state = four(thread(Frame("back_off", USER, 70), wait="sleep"), silence_s=130)
+    assert state.log is not None
+    assert diagnose(replace(state, log=replace(state.log, announced_until=NOW + 60)), SPEC, NOW).word == "slow"
+    assert diagnose(replace(state, log=replace(state.log, announced_until=NOW - 1)), SPEC, NOW).word == "hung"
