@@ -75,7 +75,9 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
         lone = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
-        members += [(Rank(rank=-1, pid=process.pid), process) for process in lone if process.pid not in seen]
+        parents = {process.ppid for process in lone}  # who started the others is their launcher, whatever it is called
+        crew = [process for process in lone if process.pid not in parents] or lone
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     standing = [
         _stand(rank, process, _stacks_of(process, looks), sources, patient) for rank, process in members if process is not None
