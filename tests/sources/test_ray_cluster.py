@@ -32,7 +32,11 @@ from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.spec import WatchSpec
 from tests.fakes.ray_cluster import OnlyHead, RealRay, missing, real_ray
 
-pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
+    pytest.mark.timeout(300),
+]
 
 RANKS, STUCK = 16, 3
 NODES = 4

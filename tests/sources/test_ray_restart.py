@@ -31,7 +31,11 @@ from hangtop.sources.ray import RaySource
 from hangtop.spec import WatchSpec
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 
-pytestmark = [pytest.mark.skipif(missing() is not None, reason=str(missing())), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
+    pytest.mark.timeout(900),
+]
 
 ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
 NAMESAKE = "import time; print(flush=True); time.sleep(600)"
