@@ -134,6 +134,7 @@ class Digest:
             world=self._ranks.world,
             workers=self._notices.workers,
             announced_until=self._notices.announced_until(),
+            undated_wait_s=self._notices.undated_wait_s(self.bytes),
             checkpoint_dir=self._notices.checkpoint_dir,
             longest_silence_s=self._clock.longest_silence_s,
             last_line=self._last_line(),

@@ -54,6 +54,7 @@ class FileFacts(Struct, frozen=True):
     world: int | None = None
     workers: tuple[int, int] | None = None
     announced_until: float | None = None
+    undated_wait_s: float | None = None
     checkpoint_dir: str | None = None
     longest_silence_s: float | None = None
     last_line: str | None = None

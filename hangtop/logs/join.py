@@ -69,12 +69,20 @@ def join(
         pace=pace,
         findings=_findings(everything, attempts, catalog, profiles),
         longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
-        announced_until=max((each.announced_until for each in facts if each.announced_until), default=None),
+        announced_until=_announced_until(facts, last_output_at),
         checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),
         ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
         tail=tail,
         fresh=fresh,
     )
+
+
+def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
+    """A wait announced in a line without a clock counts from the last output: no earlier, whenever the log is read."""
+    known = [each.announced_until for each in facts if each.announced_until]
+    if last_output_at is not None:
+        known += [last_output_at + each.undated_wait_s for each in facts if each.undated_wait_s]
+    return max(known, default=None)
 
 
 def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> Course:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hangtop.logs.lines import Line
 
 LITERALS = (
-    "leeping ", "leep for ", "etrying in ", "ait up to ", "aiting up to ", "timeout=", " workers", " actors",
+    "leeping ", "leep for ", "etrying in ", "ait up to ", "aiting ", "acking off ", "timeout=", " workers", " actors",
     "local_global_step_folder: ", "heckpoint to ", "heckpoint at iteration ", "heckpoint saved to ", "odel to ", "tate to ",
 )  # fmt: skip
 """Any text that `Notices.read` understands holds one of these."""
@@ -27,12 +27,15 @@ _SECONDS = {
     "hour": 3600.0,
 }
 _WAIT = re.compile(
-    r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Rr]etrying in |\b[Ww]ait(?:ing)? up to |\b[Ww]aiting\b.{0,80}\(timeout=)"
+    r"(?:\b[Ss]leep(?:ing)? (?:for )?|\b[Bb]acking off (?:for )?|"
+    r"\b[Ww]aiting (?:for )?(?=\d+(?:\.\d+)? ?(?:s|sec|seconds?|min|minutes?|h|hours?)\b)|"
+    r"\b[Rr]etrying in |\b[Ww]ait(?:ing)? up to |\b[Ww]aiting\b.{0,80}\(timeout=)"
     r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds?|min|minutes?|h|hours?)?\b"
 )
 _POLL = re.compile(r"\bWaiting for (?P<left>\d+) (?:workers|actors)\b.{0,20}\(elapsed:? (?P<elapsed>\d+(?:\.\d+)?) ?s")
 _POLL_GRACE = 2.0  # a poll that reports itself is missed when twice its own interval has passed
 _FIRST_POLL_S = 120.0
+LATELY_BYTES = 2_000
 _WORKERS = re.compile(
     r"\b[Cc]reated (?P<k>\d+)/(?P<n>\d+) (?:workers|actors)\b|(?P<k2>\d+)(?:/| of )(?P<n2>\d+) (?:workers|actors) (?:are )?"
     r"(?:ready|created|started|joined|alive|up|initialized)"
@@ -49,6 +52,7 @@ class Notices(Struct):
 
     wait_from: float | None = None
     wait_s: float | None = None
+    wait_offset: int = -1
     workers: tuple[int, int] | None = None
     checkpoint_dir: str | None = None
     _poll: tuple[float, float] | None = None
@@ -57,6 +61,7 @@ class Notices(Struct):
         """Takes in a line that holds one of `LITERALS`."""
         text = line.text
         if found := _WAIT.search(text):
+            self.wait_offset = line.offset
             self.wait_from, self.wait_s = line.at, float(found["n"]) * _SECONDS[(found["unit"] or "").rstrip("s") or "s"]
         elif found := _POLL.search(text):
             self._polled(line, float(found["elapsed"]))
@@ -68,6 +73,11 @@ class Notices(Struct):
     def announced_until(self) -> float | None:
         """When the wait that was announced last should be over; `None` when none was, or at an unknown time."""
         return None if self.wait_from is None or self.wait_s is None else self.wait_from + self.wait_s
+
+    def undated_wait_s(self, end: int) -> float | None:
+        """The wait that was announced at the end of the file, whose byte is `end`, in a line without a clock."""
+        lately = self.wait_from is None and self.wait_offset >= 0 and end - self.wait_offset < LATELY_BYTES
+        return self.wait_s if lately else None
 
     def _polled(self, line: Line, elapsed_s: float) -> None:
         before = self._poll

@@ -202,6 +202,8 @@ def test_a_wait_that_is_announced_is_known() -> None:
     reading = read("2026-01-11 10:00:00,000 - INFO - sleeping 300s before the next poll\n")
     assert reading.announced_until is not None
     assert read("2026-01-11 10:05:00,000 - INFO - x\n").announced_until is None
+    assert read("2026-01-11 10:00:00,000 - INFO - waiting 60 seconds for the reward model\n").announced_until is not None
+    assert read("2026-01-11 10:00:00,000 - INFO - waiting for 3 workers\n").announced_until is None
 
 
 def test_workers_are_counted_and_checkpoints_found() -> None:
