@@ -96,6 +96,7 @@ class HangtopApp(App[None]):
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
         self.watch_screen = WatchScreen()
         self._due = False
+        self._draft = True
         self._met: set[type[Value]] = set()
         self._told_title = ""
 
@@ -132,9 +133,12 @@ class HangtopApp(App[None]):
         now = self.now()
         case = look(self.state, self.spec, now)
         read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
-        self.timeline = follow(self.timeline if read else Timeline(), judge(case), now)
+        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(case), now)
+        self._draft = not read
         verdict = self.timeline.said
         self.curiosity.follow(case)
+        if read and verdict is not None:
+            self.curiosity.look_back(verdict, now)
         shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else verdict
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings and not self.view.calm:

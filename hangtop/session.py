@@ -11,12 +11,14 @@ from hangtop.diagnosis.ray import uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
+from hangtop.records.ask import LeftoversAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
 from hangtop.records.host import HostReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
+from hangtop.records.verdict import ENDED, Verdict
 
 SETTLED_SOURCES = ("log", "procs")
 """What a verdict needs to have looked once before it is worth anything."""
@@ -26,6 +28,9 @@ FIRST_LOOK_S = 20.0
 
 FAR_S = 12.0
 """So long stacks of other nodes may take beyond that."""
+
+LOOK_BACK_S = 600.0
+"""So often it is looked at what an ended run left behind: the more of it is old enough to go."""
 
 REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
@@ -69,11 +74,18 @@ class Curiosity:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._asked_at = -SECOND_LOOK_S
+        self._looked_back_at = -LOOK_BACK_S
 
     def follow(self, case: Case) -> None:
         if case.now - self._asked_at >= SECOND_LOOK_S and (ask := wish(case)) is not None:
             self._asked_at = case.now
             self._feed.ask(ask)
+
+    def look_back(self, verdict: Verdict, now: float) -> None:
+        """Of a run that ended: what has it left behind? Again now and then, for what was used lately is left alone."""
+        if verdict.word in ENDED and now - self._looked_back_at >= LOOK_BACK_S:
+            self._looked_back_at = now
+            self._feed.ask(LeftoversAsk(int(now * 1000)))
 
 
 def settled(state: RunState) -> bool:

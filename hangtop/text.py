@@ -211,6 +211,12 @@ def rank_ranges(ranks: Iterable[int]) -> str:
     return " ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def rate(bytes_s: float) -> str:
+    """`412 MB/s`, `0.4 MB/s`: a million bytes a second, as disks and networks are sold."""
+    mega = bytes_s / 1_000_000
+    return f"{mega:,.0f} MB/s" if mega >= 10 else f"{mega:.1f} MB/s"
+
+
 def some(number: int, noun: str) -> str:
     """`1 rank`, `8 ranks`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

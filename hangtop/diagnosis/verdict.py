@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.leftovers import with_leftovers
 from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.spec import WatchSpec
@@ -55,6 +56,7 @@ CALM = frozenset({"running", "finished", "blind", "crashed"})
 def judge(case: Case) -> Verdict:
     """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
+    verdict = with_leftovers(case.state, verdict)
     evidence = verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence)
     return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from msgspec.structs import replace
+
 from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
@@ -30,7 +32,7 @@ from hangtop.diagnosis.member_verdicts import (
 from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Evidence, Kind, Verdict
-from hangtop.text import size
+from hangtop.text import rate
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
@@ -61,7 +63,8 @@ def alive(case: Case) -> Verdict | None:
     waiting = f"; {count(peers)} wait{s(peers)} for it" if peers else ""
     sure = growing is not None or computing or any(not one.doubted for one in working)
     advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
-    return slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence))
+    few = tuple(one.rank for one in working if one.rank is not None) if len(working) <= len(peers) else ()
+    return replace(slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
 
 
 def desync(case: Case) -> Verdict | None:
@@ -149,7 +152,7 @@ def _growing(case: Case) -> Evidence | None:
     saved = case.state.checkpoints
     if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
         return None
-    return Evidence("disk", f"{saved.newest or saved.directory} grows by {size(int(saved.growth_b_s))}/s")
+    return Evidence("disk", f"a checkpoint grows by {rate(saved.growth_b_s)}: {saved.newest or saved.directory}")
 
 
 def _life(one: Standing) -> str:
@@ -159,8 +162,8 @@ def _life(one: Standing) -> str:
     cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
     io = process.subtree_io_b_s or 0.0
     moved = ", its stack moves" if one.moved else ""
-    rate = f", {size(int(io))}/s to or from disk" if io > 1_000_000 else ""
-    return f"{cpu:.0f} % CPU{rate}{moved}: {one.text}"
+    moves = f", {rate(io)} to or from disk" if io > 1_000_000 else ""
+    return f"{cpu:.0f} % CPU{moves}{moved}: {one.text}"
 
 
 def _at_work(members: list[Standing]) -> str:

@@ -23,7 +23,10 @@ GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no 
 
 @dataclass(frozen=True)
 class GpuRow:
-    """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty."""
+    """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty.
+
+    `works`: of a rank for which the others wait. `held`: by what an ended run left behind.
+    """
 
     gpu: Gpu
     track: GpuTrack
@@ -32,6 +35,8 @@ class GpuRow:
     waits: str = ""
     facts: tuple[GpuFact, ...] = ()
     ranks: tuple[int, ...] = ()
+    works: bool = False
+    held: bool = False
     chosen: bool = False
 
     @property
@@ -65,25 +70,31 @@ def gpu_rows(
     ranks: Mapping[int, Collection[int]] | None = None,
     of_run: Collection[int] | None = None,
     odd_ranks: Collection[int] = (),
+    at_work: Collection[int] = (),
+    held: Collection[int] = (),
 ) -> tuple[GpuRow, ...]:
     """Odd GPUs first by gravity, then those of odd ranks, then by index.
 
     While the run is well only a GPU that is in trouble itself is odd. That none answers is no reason to stand out.
     `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other. `odd_ranks`: as they stand in
-    the table of ranks, so that a rank and its GPU stand on one line.
+    the table of ranks, so that a rank and its GPU stand on one line. `at_work`: those for which the others wait.
+    `held`: GPUs on which an ended run left something.
     """
     said = facts(node, now, of_run)
     some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
     standing_out = [
         fact for fact in said if fact.kind in ODD and (trouble or hard(fact)) and (some_answer or fact.kind != "no answer")
     ]
+    working = {index for index, numbers in (ranks or {}).items() if set(numbers) & set(at_work)}
     place = {fact.index: place for place, fact in reversed(list(enumerate(standing_out)))}
     rows = [
         GpuRow(
             gpu=gpu,
             track=node.tracks.get(gpu.index, GpuTrack()),
             now=now,
-            role=standing_out[place[gpu.index]].role if gpu.index in place else "",
+            role=standing_out[place[gpu.index]].role if gpu.index in place else "warn" if gpu.index in {*working, *held} else "",
+            works=gpu.index in working,
+            held=gpu.index in held,
             waits=("warn" if trouble else "muted") if (gpu.index, "busy-wait") in {(f.index, f.kind) for f in said} else "",
             facts=tuple(fact for fact in said if fact.index == gpu.index),
             ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
@@ -91,7 +102,10 @@ def gpu_rows(
         for gpu in node.reading.gpus
     ]
     order = list(odd_ranks)
-    beside = {row.gpu.index: min((order.index(n) for n in row.ranks if n in order), default=len(order)) for row in rows}
+    beside = {
+        row.gpu.index: -1 if row.held else min((order.index(n) for n in row.ranks if n in order), default=len(order))
+        for row in rows
+    }
     return tuple(sorted(rows, key=lambda row: (place.get(row.gpu.index, len(said)), beside[row.gpu.index], row.gpu.index)))
 
 
@@ -198,7 +212,7 @@ def _judged(row: GpuRow, plain: str) -> str:
     """Utilisation and power: red in an odd GPU that idles, amber in one that waits busily."""
     if not row.fresh:
         return "stale"
-    return row.role if row.role == "bad" else row.waits if row.waits == "warn" and plain == "data" else plain
+    return row.role if row.role == "bad" or row.works else row.waits if row.waits == "warn" and plain == "data" else plain
 
 
 def _bar(part: float | None, width: int, role: str) -> Row:
@@ -230,7 +244,15 @@ def _number_cell(value: float | None, role: str) -> Row:
 def _memory(row: GpuRow) -> Row:
     used = row.gpu.used_bytes
     kinds = {fact.kind for fact in row.facts}
-    role = "bad bold" if "empty" in kinds and row.role else "warn" if kinds & {"little memory", "grows"} else "ink"
+    role = (
+        "bad bold"
+        if "empty" in kinds and row.role
+        else "warn bold"
+        if row.held
+        else "warn"
+        if kinds & {"little memory", "grows"}
+        else "ink"
+    )
     return (("?", "stale"),) if used is None else ((f"{used / G:.1f}", row.plain(role)),)
 
 
@@ -243,7 +265,7 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
     def cell(row: GpuRow) -> Row:
         if not row.fresh:
             return ((f"{text.age(row.age_s)} ago", row.role or "stale"),)
-        return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" else "trend"),)
+        return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" or row.works else "trend"),)
 
     return cell
 

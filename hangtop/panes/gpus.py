@@ -10,8 +10,9 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from hangtop import text
-from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, status_now
+from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part, status_now
 from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.leftovers import leftovers
 from hangtop.model import RunState
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
@@ -24,7 +25,7 @@ from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
-from hangtop.records.verdict import VerdictWord
+from hangtop.records.verdict import ENDED, VerdictWord
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
@@ -67,14 +68,15 @@ class GpusPane(ChoosingPane):
             table = node_table(means, width, height - 1 - len(notes))
             return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width), *table, *notes]
         host, node = next(iter(nodes.items()))
-        culprits = tuple(one.rank for one in view.verdict.culprits if one.rank is not None) if view.verdict else ()
         rows = gpu_rows(
             node,
             view.now,
             trouble=in_trouble(view),
             ranks=ranks_on(view, host),
             of_run=of_run(view.state, host),
-            odd_ranks=culprits,
+            odd_ranks=view.verdict.apart if view.verdict else (),
+            at_work=view.verdict.at_work if view.verdict else (),
+            held=leftovers(view.state).gpus if view.verdict and view.verdict.word in ENDED else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self._order = tuple(row.gpu.index for row in rows)
@@ -169,6 +171,12 @@ def summary(rows: Sequence[GpuRow], now: float) -> Row:
     if old:
         return old
     said = [fact for row in rows for fact in row.facts]
+    if any(row.works for row in rows) and (waiting := [power for row in rows if row.waits and (power := power_part(row.gpu))]):
+        part = sum(waiting) / len(waiting)
+        wait = "waits" if len(waiting) == 1 else "wait"
+        return dotted((((f"{len(waiting)} {wait} at {100 * part:.0f} % of power", "muted"),), limit))
+    if held := sum(row.held for row in rows):
+        return dotted((((f"{held} not free", "warn"),), ((_makes(gpus), "muted"),)))
     trouble = any(row.role or row.waits == "warn" for row in rows)
     parts = _counted(said, trouble=trouble)
     return dotted((*parts, limit)) if parts else dotted((((_makes(gpus), "muted"),), limit))

@@ -17,12 +17,13 @@ BLOCK = 8
 """Ranks a block when no host is known."""
 LEGEND: tuple[tuple[str, str, str], ...] = (
     ("■", "data", "as peers"),
+    ("▸", "warn", "works"),
     ("▲", "warn", "slower"),
     ("◆", "bad", "behind"),
     ("✗", "bad", "dead"),
     ("□", "stale", "no data"),
 )
-WORST = ("✗", "◆", "▲", "□", "■")
+WORST = ("✗", "◆", "▸", "▲", "□", "■")
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Block:
 
     @property
     def odd(self) -> bool:
-        return any(sign in "▲◆✗" for sign, _ in self.cells)
+        return any(sign in "▸▲◆✗" for sign, _ in self.cells)
 
 
 def cell_of(row: RankRow | None) -> tuple[str, str]:
@@ -50,6 +51,8 @@ def _distance(row: RankRow) -> tuple[str, str]:
         return "✗", "bad"
     if row.role == "bad" or (row.role and row.rank.lag):
         return "◆", row.role
+    if row.role and row.works:
+        return "▸", row.role
     return ("▲", "warn") if row.role or (row.rank.lag or 0) > 1 else ("■", "data")
 
 

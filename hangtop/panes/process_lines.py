@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hangtop import text
 from hangtop.diagnosis.gpu_join import memory_of
+from hangtop.diagnosis.leftovers import leftovers
 from hangtop.panes.line import Row, dotted
 from hangtop.panes.process_rows import old_row
 from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
@@ -15,6 +16,7 @@ from hangtop.panes.rank_rows import world_of
 from hangtop.panes.sources import source_line, writers_line
 from hangtop.panes.view import View
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.verdict import ENDED
 
 LATE_S, STUCK_S = 3.0, 10.0
 LOOK_S = 1.0
@@ -64,6 +66,9 @@ def lines(view: View, readings: Readings, shape: Shape) -> list[Node]:
     run = members(view, {host: reading.processes for host, reading in readings.items()})
     ended = members(view, {host: reading.ended for host, reading in readings.items()})
     odd = odd_places(view, (*ended, *run))
+    if left := left_behind(view, readings):
+        odd |= {member.key: place for place, member in enumerate(left, len(odd))}
+        run = left
     gone = sorted((member for member in ended if member.key in odd), key=lambda member: odd[member.key])
     shown = _section([*gone, *run], odd, shape, "run")
     if shape.everything:
@@ -76,6 +81,15 @@ def lines(view: View, readings: Readings, shape: Shape) -> list[Node]:
             if found:
                 shown += [Node(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, shape, title)]
     return shown
+
+
+def left_behind(view: View, readings: Readings) -> list[Member]:
+    """What a run that ended left behind."""
+    if view.verdict is None or view.verdict.word not in ENDED:
+        return []
+    left = {(one.pid, one.start_ticks) for one in leftovers(view.state).processes}
+    known = {host: (*reading.processes, *reading.orphans) for host, reading in readings.items()}
+    return [one for one in members(view, known) if (one.process.pid, one.process.start_ticks) in left] if left else []
 
 
 def _section(found: Sequence[Member], odd: Mapping[Key, int], shape: Shape, root: str) -> list[Node]:
@@ -107,12 +121,14 @@ def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[Memb
 
 
 def odd_places(view: View, found: Iterable[Member]) -> dict[Key, int]:
-    """The culprits of the verdict, by their order in it."""
-    culprits = view.verdict.culprits if view.verdict is not None else ()
-    by_rank = {culprit.rank: place for place, culprit in enumerate(culprits) if culprit.rank is not None}
+    """The ranks that stand apart in the verdict, and blamed processes that are none, by their order in it."""
+    if view.verdict is None:
+        return {}
+    culprits = view.verdict.culprits
+    by_rank = {rank: place for place, rank in enumerate(view.verdict.apart)}
     by_pid = {culprit.pid: place for place, culprit in enumerate(culprits) if culprit.rank is None and culprit.pid is not None}
     odd: dict[Key, int] = {}
-    for member in found if culprits else ():
+    for member in found if by_rank or by_pid else ():
         place = by_pid.get(member.process.pid) if member.number is None else by_rank.get(member.number)
         if place is not None:
             odd[member.key] = place
@@ -131,15 +147,17 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     hidden = sum(process.missing_right is not None for process in processes)
     health = view.state.health.get("procs")
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
+    left = len(left_behind(view, readings))
+    orphans = sum(len(reading.orphans) for reading in readings.values())
     parts: list[Row] = [
         old_row(age_of(view), LATE_S, STUCK_S),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
-        *_counted(view, readings, processes),
+        *((_left(left, "leftovers", "warn"),) if left else _counted(view, readings, processes)),
         _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
         _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
-        _left(sum(len(reading.orphans) for reading in readings.values()), "orphans", role),
+        _left(orphans - left, "orphans", role) if orphans > left else (),
     ]
     return dotted(parts)
 

@@ -35,7 +35,7 @@ from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.rank_rows import odd_role
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
-from hangtop.records.verdict import Culprit
+from hangtop.records.verdict import Culprit, VerdictWord
 
 MOST_ROWS = 10
 REPAINT_S = 5.0
@@ -71,7 +71,7 @@ class ProcessesPane(ChoosingPane):
         self.shape = PLAIN
         self.chosen: ProcessKey | None = None
         self._all: list[Node] = []
-        self._made_for: tuple[Shape, tuple[Culprit, ...]] | None = None
+        self._made_for: tuple[Shape, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
         self._steady: tuple[float, Readings] = (0.0, {})
         self._most = 0
 
@@ -127,7 +127,8 @@ class ProcessesPane(ChoosingPane):
         fresh, (at, held) = readings_of(view), self._steady
         if not 0 <= view.now - at < REPAINT_S or outline(fresh) != outline(held):
             self._steady, self._made_for = (view.now, fresh), None
-        made_for = (self.shape, view.verdict.culprits if view.verdict is not None else ())
+        verdict = view.verdict
+        made_for = (self.shape, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:
             self._all, self._made_for = lines(view, self._steady[1], self.shape), made_for
         return self._all

@@ -23,7 +23,10 @@ BAD_STATES = frozenset("ZTX")
 
 
 class RankRow(Struct, frozen=True):
-    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty."""
+    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty.
+
+    `works`: the others wait for it.
+    """
 
     rank: Rank
     quiet_s: float | None
@@ -33,13 +36,14 @@ class RankRow(Struct, frozen=True):
     stage: str | None = None
     chosen: bool = False
     silent: bool = False
+    works: bool = False
 
 
 @kept
 def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     """All ranks, odd ones first in the order of the verdict, then by number."""
     verdict = view.verdict
-    odd = {c.rank: i for i, c in enumerate(verdict.culprits) if c.rank is not None} if verdict else {}
+    odd = {rank: place for place, rank in enumerate(verdict.apart)} if verdict else {}
     titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
     says = _last_lines(view) if verdict and verdict.word not in CALM_WORDS else {}
     role = odd_role(verdict)
@@ -52,6 +56,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
             doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
             stage=titles.get(rank.stage or "", rank.stage),
             chosen=rank.rank == chosen,
+            works=bool(verdict and rank.rank in verdict.at_work),
             silent=bool(verdict and verdict.word in ("stalled", "hung", "crashed")),
         )
         for rank in view.ranks
@@ -232,7 +237,7 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
     odd = [row for row in rows if row.role]
     parts: list[Row] = []
     if odd:
-        parts.append(((f"{len(odd)} {_odd_word(odd)}", f"{odd[0].role} bold"),))
+        parts.append(((f"{len(odd)} {odd_word(view, odd)}", f"{odd[0].role} bold"),))
     parts.append(((_together(view, rows), "muted"),))
     hosts = {rank.host for rank in ranks if rank.host}
     if len(hosts) == 1 and len(ranks) > 1:
@@ -243,12 +248,18 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
     return dotted(parts)
 
 
-def _odd_word(odd: Sequence[RankRow]) -> str:
+def odd_word(view: View, odd: Sequence[RankRow]) -> str:
+    """How the ranks that stand first differ from the others: `behind`, `works`, `odd`."""
+    if view.verdict is not None and view.verdict.at_work:
+        return "works" if len(odd) == 1 else "work"
     return "behind" if any(row.rank.lag for row in odd) else "odd"
 
 
 def _together(view: View, rows: Sequence[RankRow]) -> str:
     world = world_of(view)
+    if view.verdict is not None and view.verdict.at_work:
+        waiting = sum(not row.role for row in rows)
+        return f"{waiting:,} wait{'s' if waiting == 1 else ''}"
     steps = [row.rank.step for row in rows if row.rank.step is not None]
     if not steps:
         started = view.state.log is not None and view.state.log.progress.step is not None

@@ -9,7 +9,7 @@ from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.panes.line import BLANK, Row, cut, dotted, pad
 from hangtop.panes.pane import one_line
-from hangtop.panes.rank_rows import RankRow, rank_rows, summary, table_rows, world_of
+from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.panes.view import View
 
 MOST_ROWS = 16
@@ -50,7 +50,8 @@ class RanksPane(ChoosingPane):
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         odd = [row for row in rank_rows(view, self.chosen) if row.role]
-        return (f"{len(odd)} odd", odd[0].role) if odd else None
+        at_work = view.verdict is not None and bool(view.verdict.at_work)
+        return (f"{len(odd)} {odd_word(view, odd) if at_work else 'odd'}", odd[0].role) if odd else None
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         room = max(1, height - HEAD_LINES)

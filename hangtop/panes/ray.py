@@ -184,7 +184,10 @@ class RayPane(ChoosingPane):
 
     def _look(self, view: View, cluster: RayCluster) -> tuple[ActorRow, ...]:
         trouble = _in_trouble(view)
-        return actor_rows(cluster, view.now, trouble=trouble, folded=not self._full, shape=self.shape, chosen=self.chosen)
+        at_work = view.verdict.at_work if view.verdict is not None else ()
+        return actor_rows(
+            cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.shape, chosen=self.chosen
+        )
 
     def _how(self, seen: slice, total: int) -> Row:
         """At the right edge of the head: what a person asked for, and what part of it is in sight."""
@@ -217,7 +220,8 @@ class RayPane(ChoosingPane):
 
 
 def _in_trouble(view: View) -> bool:
-    return view.verdict is not None and view.verdict.word not in CALM_WORDS
+    """In a slow run nothing is red: the peers differ for good reason."""
+    return view.verdict is not None and view.verdict.word not in CALM_WORDS | {"slow"}
 
 
 def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,7 +66,10 @@ def key_of(actor: RayActor) -> str:
 
 @dataclass(frozen=True)
 class ActorRow:
-    """Actors that are alike, as one row. `role`: `bad` for one that stands out, else empty. `since`: of the first of them."""
+    """Actors that are alike, as one row. `role`: `bad` for one that stands out, `warn` for one at work, else empty.
+
+    `since`: of the first of them.
+    """
 
     actors: tuple[RayActor, ...]
     doing: str
@@ -84,10 +87,17 @@ class ActorRow:
 
 @kept
 def actor_rows(
-    cluster: RayCluster, now: float, *, trouble: bool, folded: bool = True, shape: Shape = PLAIN, chosen: str | None = None
+    cluster: RayCluster,
+    now: float,
+    *,
+    trouble: bool,
+    at_work: tuple[int, ...] = (),
+    folded: bool = True,
+    shape: Shape = PLAIN,
+    chosen: str | None = None,
 ) -> tuple[ActorRow, ...]:
     """Those that stand out first, then what waits, then the rest, or in the order asked for. Actors whose end was meant are left
-    out. `chosen`: key of an actor.
+    out. `chosen`: key of an actor. `at_work`: ranks for which the others wait.
 
     An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
     """
@@ -96,11 +106,20 @@ def actor_rows(
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
-        alike = (actor.cls, actor.job, actor.state, actor.method, actor.death, actor.pid_alive, id(actor) in odd)
+        alike = (
+            actor.cls,
+            actor.job,
+            actor.state,
+            actor.method,
+            actor.death,
+            actor.pid_alive,
+            id(actor) in odd,
+            actor.rank in at_work,
+        )
         alone = not folded or shape.single or actor.cls in shape.opened
         key = (*alike, tuple(sorted(actor.resources.items())), number if alone else None)
         groups.setdefault(key, []).append(actor)
-    rows = [_row(actors, odd.get(id(actors[0])), lacks, stale, now, chosen) for actors in groups.values()]
+    rows = [_row(actors, _role_of(actors[0], odd, at_work), lacks, stale, now, chosen) for actors in groups.values()]
     rows = [row for row in rows if shape.pattern.casefold() in _names(row).casefold()] if shape.pattern else rows
     return tuple(sorted(rows, key=_ORDER_KEYS[shape.order]))
 
@@ -114,7 +133,7 @@ def _names(row: ActorRow) -> str:
 
 
 _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
-    "oddness": lambda row: (row.role != "bad", row.first.state not in WAITING, row.first.rank is not None),
+    "oddness": lambda row: (row.role != "bad", not row.role, row.first.state not in WAITING, row.first.rank is not None),
     "rank": lambda row: (math.inf if row.first.rank is None else row.first.rank,),
     "age": lambda row: (math.inf if row.since is None else row.since,),
     "memory": lambda row: (-(row.first.rss_bytes or 0),),
@@ -122,20 +141,23 @@ _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
 }
 
 
+def _role_of(actor: RayActor, odd: Mapping[int, OddActor], at_work: tuple[int, ...]) -> str:
+    """`odd`: by the id of the record."""
+    return "bad" if id(actor) in odd else "warn" if actor.rank in at_work else ""
+
+
 def meant_to_end(actor: RayActor) -> bool:
     return actor.state == "dead" and actor.death is not None and actor.death.intended and not actor.pid_alive
 
 
-def _row(
-    actors: list[RayActor], odd: OddActor | None, lacks: dict[str, str], stale: bool, now: float, chosen: str | None
-) -> ActorRow:
+def _row(actors: list[RayActor], role: str, lacks: dict[str, str], stale: bool, now: float, chosen: str | None) -> ActorRow:
     first = min(actors, key=lambda actor: actor.since or now)
     return ActorRow(
         tuple(actors),
         _doing(actors[0], lacks),
         first.since,
         first.since_seen,
-        "bad" if odd else "",
+        role,
         stale,
         now,
         chosen is not None and any(key_of(actor) == chosen for actor in actors),

@@ -16,7 +16,7 @@ from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 from hangtop.records.rayworkers import FarStacksReading
-from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading
+from hangtop.records.stack import Frame, Stack, StacksReading
 
 Span = tuple[str, str]
 Row = tuple[Span, ...]
@@ -29,11 +29,15 @@ LOCALS_SHOWN = 8
 
 @dataclass(frozen=True)
 class StackView:
-    """What is painted. `culprits`: ranks the verdict blames; `unfolded`: places of classes shown with all their frames."""
+    """What is painted. `culprits`: ranks that stand apart in the verdict, `role`: their colour.
+
+    `unfolded`: places of classes shown with all their frames.
+    """
 
     looks: tuple[StacksReading, ...]
     stacks: tuple[Stack, ...]
     culprits: frozenset[int] = frozenset()
+    role: str = "bad"
     unfolded: frozenset[int] = frozenset()
 
     @property
@@ -58,7 +62,7 @@ def rows(view: StackView, width: int) -> list[Row]:
     for place, one in enumerate(folded):
         found += [*_class_rows(one, folded, view, width, whole=place in view.unfolded), BLANK]
     found += _other_rows(others, width)
-    found += _parting_rows(folded, view.look.excerpts, width)
+    found += _parting_rows(folded, view, width)
     found += _problem_rows(view.stacks, width)
     return found[:-1] if found and found[-1] == BLANK else found
 
@@ -105,8 +109,17 @@ def _over_time(view: StackView) -> str:
 
 def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, width: int, *, whole: bool) -> Iterator[Row]:
     blamed = bool(view.culprits & set(one.ranks)) if view.culprits else stands_out(one, among)
-    edge: Span = ("▌", "bad") if blamed else ("▏", "faint")
-    yield _fit((edge, (" ", ""), *_members(one, blamed), ("  ", ""), (_what(one, view), "ink" if blamed else "muted")), width)
+    edge: Span = ("▌", view.role) if blamed else ("▏", "faint")
+    yield _fit(
+        (
+            edge,
+            (" ", ""),
+            *_members(one, view.role if blamed else "ink"),
+            ("  ", ""),
+            (_what(one, view), "ink" if blamed else "muted"),
+        ),
+        width,
+    )
     frames = one.frames
     last = len(frames) - 1 if whole else _last_shown(one)
     for place, frame in enumerate(frames[: last + 1]):
@@ -116,8 +129,8 @@ def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, w
         yield _fit((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
 
 
-def _members(one: StackClass, blamed: bool) -> tuple[Span, ...]:
-    role = "bad bold" if blamed else "ink bold"
+def _members(one: StackClass, role: str) -> tuple[Span, ...]:
+    role = f"{role} bold"
     if one.ranks:
         return ((text.some(len(one.ranks), "rank"), role), (f"   {text.rank_ranges(one.ranks)}", role))
     return ((f"{len(one.members)} {'process' if len(one.members) == 1 else 'processes'}", role), (f"   pid {one.pids[0]}", role))
@@ -146,7 +159,7 @@ def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: 
     if not mine or rule(frame):
         role = "muted"
     else:
-        role = "bad bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
+        role = f"{edge[1]} bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
     note = "◂ the classes part here" if place == one.parts_at else ""
     name = _column(f"   {frame.function}", max(20, width - 2 * PLACE_CELLS))
     return _fit(
@@ -179,9 +192,9 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     yield BLANK
 
 
-def _parting_rows(folded: Sequence[StackClass], excerpts: Iterable[Excerpt], width: int) -> Iterator[Row]:
+def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> Iterator[Row]:
     """The source lines at which the classes part, each with its ranks."""
-    known = tuple(excerpts)
+    known = view.look.excerpts
     marks: dict[tuple[str, int], list[StackClass]] = {}
     for one in folded:
         if one.parts_at is not None:
@@ -202,14 +215,14 @@ def _parting_rows(folded: Sequence[StackClass], excerpts: Iterable[Excerpt], wid
         if previous and (previous[0], previous[1] + 1) != place:
             yield ((f"{'⋯':>8}", "stale"),)
         previous = place
-        yield _source_row(place[1], lines[place], marks.get(place, []), folded, width)
+        yield _source_row(place[1], lines[place], marks.get(place, []), folded, view.role, width)
     yield BLANK
 
 
-def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], width: int) -> Row:
+def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], odd: str, width: int) -> Row:
     if not here:
         return _fit(((f"{number:>8}  ", "stale"), (line, "muted")), width)
-    role = "bad bold" if any(stands_out(one, folded) for one in here) else "ink"
+    role = f"{odd} bold" if any(stands_out(one, folded) for one in here) else "ink"
     who = " and ".join(_who(one) for one in here)
     return _fit(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
 

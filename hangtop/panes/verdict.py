@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import text
+from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
 from hangtop.panes.keys import word_of
 from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
@@ -36,6 +37,9 @@ def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -
     edge = ("▏ ", "ok")
     rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (verdict.detail, "muted")), width - 2))]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
+    if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
+        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink"))
+        rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
     return rows

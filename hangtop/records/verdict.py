@@ -67,7 +67,10 @@ class StageNow(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The answer. Its text holds clock times, never ages: it stands still while nothing changes."""
+    """The answer. Its text holds clock times, never ages: it stands still while nothing changes.
+
+    `at_work`: the few ranks for which the others wait while they work: why a quiet run is no hung one. For the screen alone.
+    """
 
     word: VerdictWord
     headline: str
@@ -81,3 +84,9 @@ class Verdict(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     detail: str = ""
+    at_work: tuple[int, ...] = ()
+
+    @property
+    def apart(self) -> tuple[int, ...]:
+        """The ranks that stand first: those that are blamed, else those at work."""
+        return tuple(one.rank for one in self.culprits if one.rank is not None) or self.at_work

@@ -58,14 +58,15 @@ class RankScreen(PageScreen):
         if rank is None:
             return [((f"Nothing is known of rank {self.rank} any more.", "muted"),)]
         culprit = next((c for c in view.verdict.culprits if c.rank == self.rank), None) if view.verdict else None
+        works = view.verdict is not None and self.rank in view.verdict.at_work
         role = odd_role(view.verdict) if culprit else "warn"
         titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
         ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
         rank = next(rank for rank in ranks if rank.rank == self.rank)
         peers = [peer for peer in ranks if peer is not rank]
         return [
-            *_stands_out(culprit, role, width),
-            *_known_rows(rank, peers, view, width, role, odd=culprit is not None),
+            *(_at_work(view, width) if works else _stands_out(culprit, role, width)),
+            *_known_rows(rank, peers, view, width, role, odd=works or culprit is not None),
             BLANK,
             *_process_rows(rank, view, width),
             section("Log", width, f"lines of rank {self.rank}"),
@@ -115,6 +116,12 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     if beside := signs(view.state, view.now, trouble=True):
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
+
+
+def _at_work(view: View, width: int) -> list[Row]:
+    """The others wait for this rank, and it works: what the verdict says of it."""
+    said = "" if view.verdict is None else view.verdict.headline
+    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:

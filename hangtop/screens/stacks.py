@@ -18,6 +18,7 @@ from hangtop.panes.line import Row
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
 from hangtop.panes.plan_rows import plain
+from hangtop.panes.rank_rows import odd_role
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
@@ -175,10 +176,10 @@ class StacksScreen(PageScreen):
         if not looks:
             return None
         stacks = self._choice.of(found)
-        culprits = frozenset(one.rank for one in view.verdict.culprits if one.rank is not None) if view.verdict else frozenset()
+        apart = frozenset(view.verdict.apart if view.verdict else ())
         shown = each_thread(stacks) if self._all_threads else stacks
         unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()
-        return StackView(looks, shown, culprits, unfolded)
+        return StackView(looks, shown, apart, odd_role(view.verdict), unfolded)
 
     def _waits(self, view: View) -> bool:
         looks = view.state.looks

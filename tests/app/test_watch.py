@@ -11,6 +11,7 @@ from textual.events import Key
 
 from hangtop.app import HangtopApp
 from hangtop.panes.keys import all_keys
+from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.log import LogLine, LogReading
@@ -551,3 +552,42 @@ class TestLogPane:
             await pilot.press("left_square_bracket")
             await settle(pilot, app)
             assert "256 files" in screen_text(app)
+
+
+async def test_a_slow_run_shows_first_who_works_in_amber_and_nothing_red():
+    app, _, _ = app_on("fleet_slow", calm=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "▲ SLOW, ALIVE" in text
+        assert "1 works · 7 wait" in text
+        assert "7 wait at 13 % of power" in text
+        assert ":09, but rank 0 works" in text
+        painted = [(span, role) for part in app.screen.query(LineView) for row in part.rows for span, role in row]
+        assert ("0", "warn bold") in painted
+        assert not [span for span, role in painted if role.startswith("bad")]
+
+
+async def test_what_was_said_before_the_log_was_read_does_not_stay():
+    """A draft of an unread log is no verdict that has to stand for a while."""
+    spec, readings, at = session("fleet_slow")
+    *before, log = readings
+    feed = MemoryFeed([replace(reading, at=at - 60) for reading in before if reading.source == "procs"])
+    app = HangtopApp(spec, feed, now=Clock(at), calm=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        for reading in (*before, log):
+            feed.put(reading)
+        await settle(pilot, app)
+        assert "▲ SLOW, ALIVE" in screen_text(app)
+
+
+async def test_a_finished_run_names_what_it_left_behind_and_the_key_that_cleans_it():
+    app, _, _ = app_on("fleet_finished", calm=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "1 process is left, with 1.2 G on GPU 6, 5.9 G of memory: pid 133902 VLLM::EngineCore   c clean leftovers" in text
+        assert "1 not free" in text
+        assert "1 leftover · 8 ended" in text
+        assert "vLLM engine core" in text

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import fleet
 from node import beat, full_beat, machine, node_tree, process, tree, writer
-from verl import HOST, START, before_training, stages_until, verl_log
+from verl import HOST, START, before_training, stages_until, verl_lines, verl_log
 
 from hangtop import wire
 from hangtop.records.checkpoints import CheckpointReading
@@ -121,9 +121,11 @@ def finished() -> Iterable[Reading]:
     log = verl_log(START, silent_s=252.0)
     stages = (*log.stages, StageEvent("finish", "finish", "verl", 0, 100_300, START - 252))
     ranks = tuple(replace(rank, step=400) for rank in log.ranks)
-    yield Reading(
-        "log", HOST, START, replace(log, stages=stages, ranks=ranks, progress=replace(log.progress, step=400, eta_s=0.0))
-    )
+    said = "Final validation metrics: {'val/reward/mean': 0.713}"
+    last = LogLine(0, 100_300, START - 252, None, "(TaskRunner pid=133842)", said, "stage")
+    tail = (*verl_lines(START - 254, 395)[:-1], last)
+    progress = replace(log.progress, step=400, eta_s=0.0)
+    yield Reading("log", HOST, START, replace(log, stages=stages, ranks=ranks, progress=progress, tail=tail, last_line=last.text))
     yield writer(START, alive=False, exit_code=0)
     yield machine(START)
     yield beat(START)

@@ -82,7 +82,7 @@ def verl_lines(end: float, first_step: int) -> tuple[LogLine, ...]:
         ),
     )
     lines.append(LogLine(0, 100_100, end, 0, worker, "[rank0]: weight sync to 8 rollout workers, 3.09 GiB", "stage"))
-    return tuple(lines)
+    return tuple(sorted(lines, key=lambda line: line.at or 0.0))
 
 
 def verl_log(at: float, *, last: str = "train_loop", behind: int | None = None, silent_s: float = 3.0) -> LogReading:

@@ -352,3 +352,15 @@ def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
     assert satisfied(look(state, SPEC, NOW))
     refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
     assert satisfied(look(refused, SPEC, NOW))
+
+
+def test_the_rank_that_works_while_others_wait_for_it_is_named_for_the_screen_and_blamed_nowhere():
+    said = diagnose(four(SAVE, process(2, BUSY, "R")), SPEC, NOW)
+    assert (said.word, said.at_work, said.apart, said.culprits) == ("slow", (2,), (2,), ())
+
+
+def test_where_most_work_none_of_them_stands_apart():
+    threads = {0: ALL_REDUCE, 1: SAVE, 2: SAVE, 3: SAVE}
+    processes = (process(0), process(1, BUSY, "R"), process(2, BUSY, "R"), process(3, BUSY, "R"))
+    said = diagnose(run(threads, processes), SPEC, NOW)
+    assert (said.word, said.at_work) == ("slow", ())

@@ -1,0 +1,91 @@
+"""What a run that ended has left behind on this machine: processes, what they hold on GPUs, shared memory and files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.gpu_join import memory_of
+from hangtop.model import RunState
+from hangtop.records.plan import Removal
+from hangtop.records.process import Process
+from hangtop.records.verdict import ENDED, Evidence, Verdict
+from hangtop.text import rank_ranges, size, some
+
+STARTED_WITHIN_S = 5.0
+"""A launcher's own parts start after it; clocks of starts differ by so much at most."""
+SOURCE = "left"
+CLEAN = ("c", "clean leftovers")
+
+
+class Leftovers(Struct, frozen=True):
+    """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more."""
+
+    processes: tuple[Process, ...] = ()
+    gpus: dict[int, int] = {}
+    files: tuple[Removal, ...] = ()
+
+
+def leftovers(state: RunState) -> Leftovers:
+    """Of the run whose writers are gone: orphans that started while it ran, and its own processes that did not end with it.
+
+    What other dead runs left behind is no trace of this one. Files are known once the probe was asked for them.
+    """
+    procs = state.procs
+    if procs is None or not procs.writers or any(writer.alive for writer in procs.writers):
+        return Leftovers()
+    since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
+    found = state.leftovers.found if state.leftovers is not None else ()
+    files = tuple(one for one in found if one.newest_at >= since)
+    stayed = [one for one in (*procs.processes, *procs.orphans) if one.state not in "ZX" and one.started_at >= since]
+    processes = tuple({one.pid: one for one in stayed}.values())
+    held: dict[int, int] = {}
+    for host, node in state.gpus.items():
+        on_gpus = memory_of(node.reading.gpus) if state.processes.get(host) is procs else {}
+        for one in processes:
+            for index, used in on_gpus.get(one.pid, {}).items():
+                held[index] = held.get(index, 0) + (used or 0)
+    return Leftovers(processes, held, files)
+
+
+def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
+    """The verdict of a run that ended, with what it left behind as evidence and the key that cleans it up."""
+    if verdict.word not in ENDED:
+        return verdict
+    left = leftovers(state)
+    said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
+    if not said:
+        return verdict
+    return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, CLEAN))
+
+
+def _processes(left: Leftovers) -> str:
+    """`1 process is left, with 1.2 G on GPU 6, 5.9 G of memory: pid 133902 VLLM::EngineCore`."""
+    if not left.processes:
+        return ""
+    more = len(left.processes) - 1
+    memory = sum(one.rss_bytes or 0 for one in left.processes)
+    held = [_on_gpus(left.gpus), f"{size(memory)} of memory" if memory else ""]
+    holds = ", ".join(part for part in held if part)
+    number = f"{more + 1} processes are" if more else "1 process is"
+    first = left.processes[0]
+    return f"{number} left{f', with {holds}' if holds else ''}: pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
+
+
+def _on_gpus(held: Mapping[int, int]) -> str:
+    if not held:
+        return ""
+    used = sum(held.values())
+    return f"{size(used) if used else 'memory'} on GPU{'s' if len(held) > 1 else ''} {rank_ranges(held)}"
+
+
+def _files(left: Leftovers) -> str:
+    """`2 paths are left, 4.1 G: shared memory /dev/shm/nccl-x and 1 more`."""
+    if not left.files:
+        return ""
+    held = sum(one.allocated_bytes for one in left.files)
+    first, more = left.files[0], len(left.files) - 1
+    number = f"{some(len(left.files), 'path')} {'are' if more else 'is'} left"
+    return f"{number}{f', {size(held)}' if held else ''}: {first.kind} {first.path}{f' and {more} more' if more else ''}"
