@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +43,18 @@ class Prefix(Struct, frozen=True, omit_defaults=True):
     repeated: int = 0
 
 
+_READ_BY: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid", "gpu"), int),
+    "tag": lambda tag: tag == "P",
+}
+"""How the text of a group becomes a value; words are taken without blanks around them."""
+
+_SAID_BY = {"tag": "partial", "level2": "level"}
+"""Groups that are not named as their fields."""
+
+_INNERMOST = ("level", "partial")
+
+
 class _Forms:
     """Several forms as one regex, tried in their order. Names of groups are fields of `Prefix`."""
 
@@ -50,23 +63,32 @@ class _Forms:
         # The empty group at the end of each form is the last one to match: it tells which form it was.
         self._pattern = re.compile("|".join(f"(?:{pattern})(?P<form_{number}>)" for number, pattern in enumerate(numbered)))
         groups = self._pattern.groupindex
-        # By the number of that empty group: the fields of the form with the numbers of their groups, which are fast to ask.
+        # By the number of that empty group: the fields of the form, the numbers of their groups, and what reads them.
         self._fields = {
-            groups[f"form_{number}"]: [(name, groups[f"{name}_{number}"]) for name in re.compile(pattern).groupindex]
+            groups[f"form_{number}"]: [
+                (_SAID_BY.get(name, name), groups[f"{name}_{number}"], _READ_BY.get(name, str.strip))
+                for name in re.compile(pattern).groupindex
+            ]
             for number, pattern in enumerate(patterns)
         }
 
-    def match(self, text: str, position: int) -> tuple[int, dict[str, str]] | None:
-        """Where the form ends that stands at `position`, and what it says; `None` when none stands there."""
+    def learn(self, text: str, position: int, known: dict[str, Any]) -> int:
+        """Where the form ends that stands at `position`, what it says put into `known`; -1 when none stands there."""
         found = self._pattern.match(text, position)
         if found is None:
-            return None
-        fields = self._fields[found.lastindex or 0]
-        return found.end(), {name: value for name, group in fields if (value := found[group]) is not None}
+            return -1
+        for name, group, read in self._fields[found.lastindex or 0]:
+            value = found[group]
+            if value is not None and (name not in known or name in _INNERMOST):
+                known[name] = read(value)
+        return found.end()
 
 
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
+
+_WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
+"""Home-made launchers number their processes so: the ranks, where nothing better is known."""
 
 # The specific form before the general one.
 _BRACKET = _Forms(
@@ -90,9 +112,11 @@ _BRACKET = _Forms(
     r"\[(?:pod|container)/[^\]]+\] ",
     r"\[(?i:global[ _-]?)?(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\]:?\s?",
     r"\[(?i:local[ _-]?rank)[ :=_-]{0,2}(?P<local_rank>\d+)\]:?\s?",
+    rf"\[{_WORKER}\]:?\s?",
     rf"\[{_LEVEL}\]:?\s+",
 )
 _PAREN = _Forms(
+    rf"\({_WORKER}\):? ?",
     r"\((?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\):? ?",
     r"\((?P<actor>(?:EngineCore|APIServer|ApiServer|Worker)(?:_(?:[DPE]P\d+|TP(?P<part>\d+)|\d+))*)(?: pid=(?P<pid>\d+))?\) ?",
     r"\((?P<actor>[^()=]+? |[^()=]*\([^()]*\) )?(?:rank=(?P<rank>\d+),? )?pid=(?P<pid>\d+)"
@@ -120,6 +144,7 @@ _LETTER = _Forms(
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
     r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
     r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
+    rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
     r"[\w.-]+-\d+ +\| ",
 )
 _BY_FIRST = {
@@ -130,8 +155,6 @@ _BY_FIRST = {
 }
 
 _REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
-_NUMBERS = ("rank", "local_rank", "task", "part", "world", "pid", "gpu")
-_WORDS = ("time", "actor", "host", "stream")
 
 
 def strip(text: str) -> tuple[Prefix, str]:
@@ -144,35 +167,24 @@ def strip(text: str) -> tuple[Prefix, str]:
     if text.endswith((")", "]")):
         text, repeated = _unrepeated(text)
     for _ in range(_DEEPEST):
-        found = _next(text, position)
-        if found is None:
+        end = _learn(text, position, known)
+        if end < 0:
             break
-        position, said = found
-        _learn(known, said)
+        position = end
     known["text"] = text[:position]
     if repeated:
         known["repeated"] = repeated
     return Prefix(**known), text[position:]
 
 
-def _next(text: str, position: int) -> tuple[int, dict[str, str]] | None:
-    """The prefix that stands at `position`, blanks before it passed over."""
-    while text[position : position + 1] in (" ", "\t"):
+def _learn(text: str, position: int, known: dict[str, Any]) -> int:
+    """As `_Forms.learn`, blanks before the prefix passed over."""
+    first = text[position : position + 1]
+    while first == " " or first == "\t":
         position += 1
-    forms = _BY_FIRST.get(text[position : position + 1])
-    return forms.match(text, position) if forms else None
-
-
-def _learn(known: dict[str, Any], said: dict[str, str]) -> None:
-    for name, value in said.items():
-        if name in _NUMBERS:
-            known.setdefault(name, int(value))
-        elif name in _WORDS:
-            known.setdefault(name, value.strip())
-        elif name == "tag":
-            known["partial"] = value == "P"
-        else:
-            known["level"] = value
+        first = text[position : position + 1]
+    forms = _BY_FIRST.get(first)
+    return forms.learn(text, position, known) if forms is not None else -1
 
 
 def _unrepeated(text: str) -> tuple[str, int]:

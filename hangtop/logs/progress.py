@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from hangtop.logs.lines import Line, Writer
@@ -11,6 +13,10 @@ from hangtop.logs.stamps import seconds
 
 _KILO = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _NOT_METRICS = frozenset("step total n rate unit elapsed eta desc epoch epochs ep eps pct post kv ms".split())
+
+
+Groups = dict[str, str | None]
+"""What each group of a progress line's regex holds; `None` for one that the line does not have."""
 
 
 class Sighting(Struct, frozen=True):
@@ -37,8 +43,8 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
     found = compiled(progress.regex).search(line.text)
     if found is None:
         return None
-    groups = {name: value for name, value in found.groupdict().items() if value is not None}
-    step = number(groups.get("step") or groups.get("n"))
+    groups = found.groupdict()
+    said = groups.get
     return Sighting(
         profile=profile.name,
         kind=progress.id,
@@ -46,12 +52,12 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
         at=line.at,
         writer=line.writer,
         counts=progress.counts,
-        step=step,
-        total=number(groups.get("total")),
+        step=number(said("step") or said("n")),
+        total=number(said("total")),
         step_s=_step_s(groups),
-        elapsed_s=seconds(groups["elapsed"]) if "elapsed" in groups else None,
-        eta_s=seconds(groups["eta"]) if "eta" in groups else None,
-        desc=groups.get("desc", "").strip(),
+        elapsed_s=None if (elapsed := said("elapsed")) is None else seconds(elapsed),
+        eta_s=None if (eta := said("eta")) is None else seconds(eta),
+        desc=(said("desc") or "").strip(),
         metrics=_metrics(progress, groups),
     )
 
@@ -60,6 +66,13 @@ def number(text: str | None) -> float | None:
     """A number as bars and metrics write it: `12`, `1.2k`, `1e-05`, `nan`, `-inf`; `None` for what is none."""
     if not text:
         return None
+    try:
+        return float(text)
+    except ValueError:
+        return _number_with_unit(text)
+
+
+def _number_with_unit(text: str) -> float | None:
     factor = _KILO.get(text[-1], 1.0)
     try:
         return float(text[:-1] if factor != 1.0 else text.replace(",", "")) * factor
@@ -67,21 +80,29 @@ def number(text: str | None) -> float | None:
         return None
 
 
-def _step_s(groups: dict[str, str]) -> float | None:
+def _step_s(groups: Groups) -> float | None:
     """Seconds a step: tqdm turns its rate round when it is slow (`50.98s/it`, but `2.00it/s`)."""
     if ms := number(groups.get("ms")):
         return ms / 1e3
     rate = number(groups.get("rate"))
     if not rate:
         return None
-    return rate if groups.get("unit", "it/s").startswith("s/") else 1.0 / rate
+    return rate if (groups.get("unit") or "it/s").startswith("s/") else 1.0 / rate
 
 
-def _metrics(progress: ProgressLine, groups: dict[str, str]) -> dict[str, float]:
+def _metrics(progress: ProgressLine, groups: Groups) -> dict[str, float]:
     """Groups that are metrics keep their names; pairs inside `kv` count only when the profile gives them a plain name."""
-    raw = {name: value for name, value in groups.items() if name not in _NOT_METRICS}
+    plain = progress.metrics
+    raw = {name: value for name in _metric_groups(progress.regex) if (value := groups[name]) is not None}
     if text := groups.get("kv"):
-        pairs = {pair["key"]: pair["value"] for pair in compiled(progress.pair).finditer(text)}
-        raw |= {progress.metrics[key]: value for key, value in pairs.items() if key in progress.metrics}
-    known = {progress.metrics.get(name, name): number(value.strip("'\" ")) for name, value in raw.items()}
-    return {name: value for name, value in known.items() if value is not None}
+        for pair in compiled(progress.pair).finditer(text):
+            if (name := plain.get(pair["key"])) is not None:
+                raw[name] = pair["value"]
+    known = [(plain.get(name, name), number(value.strip("'\" "))) for name, value in raw.items()]
+    return {name: value for name, value in known if value is not None}
+
+
+@lru_cache(maxsize=512)
+def _metric_groups(regex: str) -> tuple[str, ...]:
+    """The groups of a regex that are values of metrics."""
+    return tuple(name for name in compiled(regex).groupindex if name not in _NOT_METRICS)
