@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from hangtop.diagnosis.presence import nobody_here
 from hangtop.model import RunState
-from hangtop.records.gpu import Gpu
+from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.process import ProcessReading
 
 
 def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
@@ -61,11 +63,19 @@ def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[i
 def of_run(state: RunState, host: str) -> frozenset[int] | None:
     """Indices of the GPUs of this host that the run computes on; `None` when that is not known of all its ranks.
 
-    A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all GPUs are compared.
+    None at all where nobody of the run lives, or where all its processes were looked into and hold no GPU: what computes there
+    is other people's. A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all are
+    compared.
     """
     node, procs = state.gpus.get(host), state.processes.get(host)
-    if node is None or procs is None or procs.ended or not procs.processes:
+    if node is None or procs is None:
         return None
+    if nobody_here(procs):
+        return frozenset()
+    if procs.ended or not procs.processes:
+        return None
+    if _holds_none(node.reading, procs):
+        return frozenset()
     found = {
         process.pid: gpus_of(process.pid, node.reading.gpus, process.devices, process.visible_devices)
         for process in procs.processes
@@ -73,6 +83,20 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
     if any(process.role == "rank" and not found[process.pid] for process in procs.processes):
         return None
     return frozenset(index for indices in found.values() for index in indices) or None
+
+
+def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
+    """Its ranks were all looked into, and nobody of the run has a GPU open or is in the driver's list: it runs on the CPU.
+
+    Told of NVIDIA's driver alone, whose device files are known. With Ray the GPUs are its workers', which need not be ranks.
+    """
+    ranks = [process for process in procs.processes if process.role == "rank"]
+    if node.vendor != "NVIDIA" or not ranks or any(process.role == "ray worker" for process in procs.processes):
+        return False
+    listed = memory_of(node.gpus)
+    return not any(
+        process.devices or process.pid in listed or process.missing_right or process.state in "ZX" for process in procs.processes
+    )
 
 
 def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:

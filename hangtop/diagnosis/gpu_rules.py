@@ -64,6 +64,8 @@ def spins(case: Case) -> Verdict | None:
     for host, node in case.state.gpus.items():
         mine = of_run(case.state, host)
         for fact in facts(node, case.now, mine):
+            if mine is not None and fact.index not in mine:
+                continue
             waiting += fact.kind == "busy-wait"
             if fact.kind in ("idle", "empty", "lost"):
                 suspects.append(_suspect(case, host, fact.index, fact.text))

@@ -6,13 +6,16 @@ import math
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
+from hangtop.diagnosis.presence import nobody_writes
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, rank_ranges
+from hangtop.text import clock, duration, moment, rank_ranges
 from hangtop.text import pace as pace_words
 
 LEAST_STEP_S = 0.05
 """Lines that came in one burst tell nothing of how long a step takes."""
+JUST_WRITTEN_S = 10.0
+"""Who opens its log anew for each line has it closed for a moment; after this the log has no writer here."""
 REPEATED = 3
 """A message that comes when nothing moves counts from this often on."""
 LAST_LINES_BYTES = 2048
@@ -41,10 +44,17 @@ def crashed(case: Case) -> Verdict | None:
         refute="the run writes further steps after this message",
         confidence="certain" if first.role == "cause" else "likely",
         culprits=_who_failed(case, first),
-        evidence=tuple(_found(finding) for finding in _distinct([first, *fatal])[:3]),
+        evidence=(_said_when(case, first, len(fatal)), *(_found(finding) for finding in _distinct([first, *fatal])[1:3])),
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
     )
+
+
+def _said_when(case: Case, first: Finding, fatal: int) -> Evidence:
+    """The headline is its text; this says what it is and when it came."""
+    first_of = f"the first of {fatal} fatal messages" if fatal > 1 and first.role == "cause" else "its fatal message"
+    at = "" if first.at is None else f" came at {moment(first.at, case.now)}"
+    return Evidence("log", f"{first_of}{at} ({first.id}); last output {case.silent_since}")
 
 
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
@@ -129,16 +139,9 @@ def _closed(case: Case) -> bool:
     procs = case.procs
     if procs is not None and procs.writers:
         return not any(writer.alive for writer in procs.writers)
-    if _nobody_writes(case):
+    if nobody_writes(case):
         return True
     return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
-
-
-def _nobody_writes(case: Case) -> bool:
-    """Every process here was looked at, and none holds the log open. On a network file system it may be written elsewhere."""
-    procs = case.procs
-    seen_all = procs is not None and not (procs.writers or procs.processes or procs.hidden or procs.note)
-    return seen_all and not any(file.network for file in case.log.files)
 
 
 def repeats_itself(case: Case) -> Verdict | None:
@@ -180,8 +183,12 @@ def left_behind(case: Case) -> Verdict | None:
 
 
 def stalled(case: Case) -> Verdict | None:
-    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
-    if case.silence_s is None or case.silence_s <= case.limit.stalled_s or _announced(case):
+    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain.
+
+    A long stage explains the silence of who is at work: where nobody is here to write, the stall limit alone counts.
+    """
+    limit_s = min(case.limit.stalled_s, case.spec.stall_s) if nobody_writes(case) else case.limit.stalled_s
+    if case.silence_s is None or case.silence_s <= limit_s or _announced(case):
         return None
     return _stalled_verdict(case, laggards(case))
 
@@ -204,7 +211,7 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
 
 def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
     since = case.silent_since
-    if _nobody_writes(case):
+    if nobody_writes(case):
         return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
     if behind == 1:
         return f"Rank {ranks} stayed behind; no output since {since}."
@@ -217,7 +224,7 @@ def _kind(case: Case) -> Kind:
     hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
         return KIND_OF_CATEGORY.get(first_cause(hanging).id.partition(".")[0], "unknown")
-    if _nobody_writes(case):
+    if nobody_writes(case):
         return "dead_process"
     stage = case.stage.id if case.stage is not None else ""
     by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
@@ -268,11 +275,14 @@ def running(case: Case) -> Verdict:
     if case.state.log is None:
         return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
     headline = "Running as before." if progress.step is not None else "Starting." if case.log.bytes else "Nothing written yet."
+    alone = nobody_writes(case) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
+    if alone:
+        headline = f"No process here has the log open: the run ended without a word after {case.silent_since}, or runs elsewhere."
     return Verdict(
         word="running",
         headline=headline,
         refute=f"silence for more than {duration(case.limit.stalled_s)}",
-        confidence="likely",
+        confidence="possible" if alone else "likely",
         culprits=laggards(case),
         evidence=tuple(_found(finding) for finding in case.findings if finding.severity != "hint")[:3],
         detail=_running_detail(case),

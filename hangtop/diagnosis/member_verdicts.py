@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from hangtop.diagnosis import nccl_rules
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.frames import Phase
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
@@ -56,9 +57,9 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
 def waiting_kind(case: Case, members: Sequence[Standing]) -> Kind:
     """What the peers wait in: a stage that says so, or the names of the functions these members are in.
 
-    Else NCCL where the run has GPUs, else a collective on the CPU.
+    Else NCCL where the run has GPUs, else a collective on the CPU: GPUs of the machine may all be other people's.
     """
-    on_gpu = any(node.reading.gpus for node in case.state.gpus.values())
+    on_gpu = any(node.reading.gpus and of_run(case.state, host) != frozenset() for host, node in case.state.gpus.items())
     phases = (one.doing.phase for one in members if one.doing is not None and one.doing.phase is not None)
     by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
     return stage_kind(case) or by_name or ("nccl" if on_gpu else "cpu_collective")

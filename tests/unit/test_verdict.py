@@ -149,6 +149,31 @@ def test_a_log_without_any_writer_here_is_judged_by_its_silence() -> None:
     assert diagnose(replace(run(5), procs=ProcessReading()), SPEC, NOW).word == "running"
 
 
+def test_a_log_that_nobody_here_has_open_is_said_to_have_no_writer_before_its_limit() -> None:
+    verdict = diagnose(replace(run(30), procs=ProcessReading()), SPEC, NOW)
+    assert (verdict.word, verdict.confidence) == ("running", "possible")
+    assert verdict.headline.startswith("No process here has the log open")
+    elsewhere = (LogFile("train.log", network="nfs4", slack_s=60.0),)
+    for unproved in (ProcessReading(hidden=1), ProcessReading(writers=(replace(WRITER, alive=True),))):
+        assert diagnose(replace(run(30), procs=unproved), SPEC, NOW).confidence == "likely"
+    for files in (elsewhere, (LogFile("-"),)):
+        assert diagnose(replace(run(30, files=files), procs=ProcessReading()), SPEC, NOW).confidence == "likely"
+
+
+def test_a_long_stage_explains_no_silence_of_a_run_that_is_not_here() -> None:
+    loading = run(150, stage="dataset")
+    assert diagnose(replace(loading, procs=ProcessReading()), SPEC, NOW).word == "stalled"
+    assert diagnose(replace(loading, procs=ProcessReading(writers=(replace(WRITER, alive=True),))), SPEC, NOW).word == "slow"
+
+
+def test_the_evidence_of_a_crash_says_when_and_not_the_headline_again() -> None:
+    late = replace(OOM, id="py.traceback", offset=900, text="RuntimeError: stop")
+    verdict = diagnose(run(5, findings=(replace(OOM, at=NOW - 60), late)), SPEC, NOW)
+    assert "the first of 2 fatal messages came at" in verdict.evidence[0].text
+    assert [OOM.text in one.text for one in verdict.evidence] == [False, False]
+    assert "stop" in verdict.evidence[1].text
+
+
 def test_who_wrote_a_line_and_left_is_not_the_run() -> None:
     echo = replace(WRITER, started_at=NOW - 5.1, exit_code=0)
     assert diagnose(replace(run(5), procs=ProcessReading(writers=(echo,))), SPEC, NOW).word == "running"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
@@ -9,6 +10,7 @@ from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
+from hangtop.records.process import Process, ProcessReading, ProcessRole, Writer
 from hangtop.spec import WatchSpec
 
 NOW = 10_000.0
@@ -78,3 +80,48 @@ def test_a_driver_that_is_slow_for_a_moment_is_no_hang() -> None:
 
 def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:
     assert diagnose(run(*SPINNING, silence_s=20), SPEC, NOW).word == "running"
+
+
+def with_processes(state: RunState, procs: ProcessReading) -> RunState:
+    return replace(state, procs=procs, processes={"n1": procs})
+
+
+@pytest.mark.parametrize(
+    "procs",
+    [
+        pytest.param(ProcessReading(), id="nobody was found"),
+        pytest.param(ProcessReading(writers=(Writer(7, NOW - 201, "echo", "echo", alive=False, gone_at=NOW - 200),)), id="gone"),
+    ],
+)
+@pytest.mark.parametrize("gpus", [COMPUTING, SPINNING])
+def test_gpus_of_other_people_are_no_sign_of_the_life_of_a_run_that_is_not_here(
+    gpus: tuple[Gpu, ...], procs: ProcessReading
+) -> None:
+    verdict = diagnose(with_processes(run(*gpus), procs), SPEC, NOW)
+    assert (verdict.word, verdict.kind) == ("stalled", "dead_process")
+    assert "the run died, or runs elsewhere" in verdict.headline
+    assert not [one for one in verdict.evidence if one.source == "gpu"]
+
+
+def test_gpus_may_be_of_a_run_that_is_hidden_from_us() -> None:
+    assert diagnose(with_processes(run(*COMPUTING), ProcessReading(hidden=3)), SPEC, NOW).word == "slow"
+
+
+def ranks_on(devices: tuple[int, ...], role: ProcessRole = "rank") -> ProcessReading:
+    return ProcessReading(
+        processes=tuple(
+            Process(100 + rank, 1.0, 1, 1, "python", "python train.py", state="S", role=role, rank=rank, devices=devices)
+            for rank in range(2)
+        )
+    )
+
+
+def test_a_run_on_the_cpu_does_not_spin_on_the_gpus_of_other_people() -> None:
+    on_cpu = diagnose(with_processes(run(*SPINNING), ranks_on(())), SPEC, NOW)
+    assert on_cpu.kind != "nccl"
+    assert not [one for one in on_cpu.evidence if one.source == "gpu"]
+    assert diagnose(with_processes(run(*SPINNING), ranks_on((0,))), SPEC, NOW).kind == "nccl"
+
+
+def test_the_gpus_of_a_run_on_ray_may_be_those_of_workers_that_are_no_ranks() -> None:
+    assert diagnose(with_processes(run(*SPINNING), ranks_on((), role="ray worker")), SPEC, NOW).kind == "nccl"
