@@ -1,35 +1,52 @@
 """Ranks that no environment numbers: those of multiprocessing, those numbered in their command line, and the dead. Pure.
 
 `torch.multiprocessing.spawn` and every launcher's own loop start rank 0 first; a forked child sets RANK after its environment was
-copied, so that /proc/PID/environ does not show it, and a zombie has none any more (proc(5)).
+copied, so that /proc/PID/environ does not show it, and a zombie has none any more (proc(5)). A number that is said counts before
+the order of the start.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Process
 from hangtop.sources.proc.roles import is_forked
 
 MEMBERS = ("other", "rank")
-ARGUMENT = re.compile(r"(?<!\S)--(?:local[_-])?rank[= ](\d{1,5})(?!\S)")
-"""`python -m torch.distributed.launch` passes `--local-rank`, and home-made launchers `--rank`."""
+RANK_SAID = re.compile(r"(?i)(?:^|[^a-z])(?:global|local)?[_-]?rank[ =:_#\[-]*$")
+"""`--rank 3`, `--local-rank=3` (`torch.distributed.launch`), `trainer [rank 3]`, `rank3`: what stands before such a number."""
+NUMBER = re.compile(r"\d+")
+NOTHING: Mapping[int, Hashable] = {}
 
 
-def siblings(processes: Iterable[Process]) -> tuple[Process, ...]:
+def siblings(
+    processes: Iterable[Process], world: int | None = None, entries: Mapping[int, Hashable] = NOTHING
+) -> tuple[Process, ...]:
     """The largest group of children of one parent that run its program, in order of their start; a zombie is one of them still.
 
-    Fewer than two are no group, nor are those that a number of their own tells apart.
+    Fewer than two are no group, nor are those that a number of their own tells apart. `entries`: by pid, the function that a
+    child was started with, where its stack tells: a hub or a loader beside the ranks is none of them.
     """
     known = {process.pid: process for process in processes}
     groups: dict[int, list[Process]] = {}
     for process in known.values():
         if process.ppid > 1 and process.rank is None and process.role in MEMBERS:
             groups.setdefault(process.ppid, []).append(process)
-    alike = [_alike(group, known.get(parent)) for parent, group in groups.items()]
+    alike = [_same_entry(_alike(group, known.get(parent)), world, entries) for parent, group in groups.items()]
     largest = max(alike, key=len, default=[])
     return tuple(sorted(largest, key=lambda one: (one.start_ticks, one.pid))) if len(largest) > 1 else ()
+
+
+def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, Hashable]) -> list[Process]:
+    """Those that began in one function: that of as many as there are ranks, else of the most. Who has no stack may be one too."""
+    sizes = Counter(entries[one.pid] for one in group if one.pid in entries)
+    if len(sizes) < 2 or len(group) == world:
+        return group
+    blank = sum(one.pid not in entries for one in group)
+    chosen = next((entry for entry, size in sizes.items() if size + blank == world), None) or sizes.most_common(1)[0][0]
+    return [one for one in group if entries.get(one.pid, chosen) == chosen]
 
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
@@ -45,29 +62,65 @@ def _alike(group: list[Process], parent: Process | None) -> list[Process]:
     ]
 
 
-def numbered(processes: Collection[Process], world: int | None, peers: Collection[int]) -> dict[int, int]:
-    """Rank by pid. `world`: how many ranks the log names; `peers`: pids that are seen to wait for their peers.
+def said(processes: Collection[Process]) -> dict[int, int]:
+    """Rank by pid where each process tells its own: by the log that it alone writes, else by its command line or title."""
+    living = [one for one in processes if one.rank is None and one.role in MEMBERS and one.state not in "ZX"]
+    by_log = {one.pid: one.log_rank for one in _topmost(living) if one.log_rank is not None}
+    if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
+        return by_log
+    return by_argument(living)
+
+
+def by_order(
+    processes: Collection[Process],
+    world: int | None,
+    peers: Collection[int],
+    entries: Mapping[int, Hashable] = NOTHING,
+    least: int = 0,
+) -> dict[int, int]:
+    """Rank by pid, by the order of start. `world`: how many ranks the log names; `peers`: pids that are seen to wait for their
+    peers; `least`: so many at least there are by the highest number that the log names, where it tells no `world`.
 
     Only where the log counts as many ranks as there are siblings, or two of them wait for each other: workers of a pool do not.
     """
-    if by_line := by_argument(processes):
-        return by_line
-    crew = siblings(processes)
+    crew = siblings(processes, world or least or None, entries)
     meets = sum(one.pid in peers for one in crew) > 1
-    if not crew or not (len(crew) == world or (meets and world in (None, 1))):
+    counted = len(crew) == (world or least)
+    if not crew or not (counted or (meets and world in (None, 1) and len(crew) >= least)):
         return {}
     return {process.pid: place for place, process in enumerate(crew)}
 
 
 def by_argument(processes: Iterable[Process]) -> dict[int, int]:
-    """Rank by pid, from the command lines of children of one parent; nothing unless each has a number of its own."""
-    groups: dict[int, list[tuple[int, int]]] = {}
+    """Rank by pid, from command lines or titles that are alike but for numbers; nothing unless each has a number of its own.
+
+    A number after the word rank; else one that counts all of them from 0, if there is one alone.
+    """
+    groups: dict[tuple[str, ...], list[Process]] = {}
     for process in processes:
-        if process.rank is None and process.role in MEMBERS and (found := ARGUMENT.findall(process.command)):
-            groups.setdefault(process.ppid, []).append((process.pid, int(found[-1])))
-    largest = max((len(group) for group in groups.values()), default=0)
-    numbers = dict(next((group for group in groups.values() if len(group) == largest), []))
-    return numbers if len(numbers) > 1 and len(set(numbers.values())) == len(numbers) else {}
+        if process.rank is None and process.role in MEMBERS:
+            groups.setdefault(tuple(NUMBER.split(process.command)), []).append(process)
+    for words, alike in sorted(groups.items(), key=lambda one: -len(one[1])):
+        group = _topmost(alike)
+        if len(group) > 1 and (found := _by_place(words, [[int(one) for one in NUMBER.findall(each.command)] for each in group])):
+            return {process.pid: rank for process, rank in zip(group, found, strict=True)}
+    return {}
+
+
+def _by_place(words: Sequence[str], rows: list[list[int]]) -> tuple[int, ...]:
+    """The numbers of the place that tells the ranks; a row for each process."""
+    places = list(zip(*rows, strict=True))
+    own = [place for place, numbers in enumerate(places) if len(set(numbers)) == len(rows) and max(numbers) < 100_000]
+    told = {places[place] for place in own if RANK_SAID.search(words[place])}
+    counts = {places[place] for place in own if sorted(places[place]) == list(range(len(rows)))}
+    chosen = told or counts
+    return next(iter(chosen)) if len(chosen) == 1 else ()
+
+
+def _topmost(processes: Sequence[Process]) -> list[Process]:
+    """Without the copies that one of them forked."""
+    pids = {process.pid for process in processes}
+    return [process for process in processes if process.ppid not in pids]
 
 
 def dead(processes: Collection[Process], ranks: dict[int, Process], world: int | None) -> dict[int, int]:

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from hangtop.crew import dead, numbered
+from hangtop.crew import by_order, dead, said
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
+from hangtop.diagnosis.together import entries, peers
 from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
@@ -33,6 +34,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
     `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
     included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
+    `by_order`: nothing says its number but the order in which the processes started.
     """
 
     rank: int
@@ -58,6 +60,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     shorter: tuple[str, ...] = ()
     why: str | None = None
     process: Process | None = None
+    by_order: bool = False
 
     def silence_s(self, now: float) -> float | None:
         """Seconds since this rank's own last line; `None` when its lines carry no clock."""
@@ -75,6 +78,7 @@ class Known(Struct, frozen=True):
     far: dict[int, Stack]
     held: dict[tuple[str, int], dict[int, int]]
     furthest: int | None
+    ordered: frozenset[int] = frozenset()
 
 
 @kept
@@ -87,7 +91,8 @@ def join(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> Known:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    host, process = _processes(state, readings)
+    order = _by_order(state, readings)
+    host, process = _processes(state, readings, order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
     spoke_at = state.log.last_output_at if state.log is not None else None
     looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
@@ -102,6 +107,7 @@ def _known(state: RunState) -> Known:
         far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
         held=_held(state, readings),
         furthest=max(steps, default=None),
+        ordered=frozenset(order),
     )
 
 
@@ -110,12 +116,15 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
     return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
 
 
-def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, by the pid that the log names, else by the order of its start.
+def _processes(
+    state: RunState, readings: Mapping[str, ProcessReading], order: Mapping[int, int]
+) -> tuple[dict[int, str], dict[int, Process]]:
+    """Host and process of each rank: by its environment, by the pid that the log names, by what it says itself, else by the order
+    of its start.
 
     The living hide the ended.
     """
-    number_of = {log.pid: log.rank for log in state.ranks.values() if log.pid is not None} or _crew(state, readings)
+    number_of = _by_log(state) or _crew(state, readings) or order
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
@@ -126,18 +135,41 @@ def _processes(state: RunState, readings: Mapping[str, ProcessReading]) -> tuple
     return hosts, found
 
 
+def _by_log(state: RunState) -> dict[int, int]:
+    return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
+
+
 def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
-    """Rank by pid of those on this machine that have no number there: all, or the dead among the ranks."""
+    """Rank by pid of those on this machine that have no number in their environment: of those that say it otherwise, and of the
+    dead among the ranks."""
     if len(readings) != 1:
         return {}
     processes = next(iter(readings.values())).processes
-    world = max((log.world or log.rank + 1 for log in state.ranks.values()), default=None)
     ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
     if ranks:
-        return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or world)
-    stacks = [stack for look in state.looks for stack in look.stacks if stack.threads]
-    peers = {stack.pid for stack in stacks if (known := doing(stack)) is not None and known.waits_for_peers}
-    return numbered(processes, world, peers)
+        return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or _least(state))
+    numbers = said(processes)
+    here = {numbers[process.pid]: process for process in processes if process.pid in numbers}
+    return numbers | dead(processes, here, _least(state))
+
+
+def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+    """Rank by pid where nothing else tells it."""
+    if len(readings) != 1 or _by_log(state) or _crew(state, readings):
+        return {}
+    processes = next(iter(readings.values())).processes
+    if any(process.role == "rank" for process in processes):
+        return {}
+    stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
+    living = {process.pid for process in processes}
+    world = max((log.world for log in state.ranks.values() if log.world is not None), default=None)
+    started = entries(stacks.values(), living)
+    return by_order(processes, world, peers(stacks.values()), started, _least(state) or 0)
+
+
+def _least(state: RunState) -> int | None:
+    """How many ranks there are by the log: as many at least as its highest number says."""
+    return max((log.world or log.rank + 1 for log in state.ranks.values()), default=None)
 
 
 def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:
@@ -183,6 +215,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         doing=_doing(log.rank, process, known, ray_methods.in_words(cls, method) if method else None),
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
+        by_order=process is not None and process.pid in known.ordered,
     )
 
 

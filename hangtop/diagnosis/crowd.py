@@ -12,13 +12,12 @@ from collections.abc import Callable, Hashable, Sequence
 from msgspec.structs import replace
 
 from hangtop.diagnosis.doing import NAMELESS, Doing
-from hangtop.diagnosis.frames import DoingKind, own, owner
+from hangtop.diagnosis.frames import own, owner
 from hangtop.diagnosis.standing import Standing
+from hangtop.diagnosis.together import FOR_OTHERS
 
-FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits"})
-"""Waits that a peer may end. Who sleeps, waits for a child, a thread or a file, or idles, waits for nobody among its peers …"""
 POLLS_S = 1.0
-"""… but one that sleeps and wakes this often, times a second, asks for something again and again."""
+"""One that sleeps and wakes this often, times a second, asks for something again and again."""
 AT_LEAST = 2
 
 
@@ -60,6 +59,8 @@ def _waits_for_others(one: Standing) -> bool:
     if one.how != "waits" or one.moved is not False or one.doing is None:
         return False
     recent = one.process.recent if one.process is not None else None
+    if one.doing.kind == "idle" and owner(one.doing.own.file) != "user":
+        return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
     polls = one.doing.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
     return one.doing.kind in FOR_OTHERS or polls
 

@@ -51,7 +51,10 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
         why.append("its stack stands still")
     why += nccl_rules.reasons(case, one.rank)
     why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
-    return Culprit(one.rank, one.pid, one.host, "likely" if len(why) > 1 else "possible", tuple(why))
+    sure: Confidence = "likely" if len(why) > 1 else "possible"
+    if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in case.ranks):
+        why.append("numbered by the order of start: nothing names its rank")
+    return Culprit(one.rank, one.pid, one.host, sure, tuple(why))
 
 
 def waiting_kind(case: Case, members: Sequence[Standing]) -> Kind:

@@ -56,6 +56,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every look
     saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by these that
     a launcher or the parent of a compiler is judged. `devices`: numbers of the `/dev/nvidia*` it holds open.
+    `log_rank`: the number in the name of the log that it holds open, and no process beside those below it.
     `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
     """
 
@@ -89,6 +90,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     subtree_running_part: float | None = None
     devices: tuple[int, ...] = ()
     visible_devices: str | None = None
+    log_rank: int | None = None
     missing_right: str | None = None
 
     @property

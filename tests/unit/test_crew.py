@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hangtop.crew import dead, missing_here, numbered, siblings
+from hangtop.crew import by_order, dead, missing_here, said, siblings
 from hangtop.records.process import Process
 
 SPAWNED = (
@@ -23,13 +23,13 @@ FORKS = (child(40, 120), child(41, 110), child(42, 130))
 
 
 def test_forks_are_numbered_in_the_order_of_their_start_not_of_their_pid() -> None:
-    assert numbered((LAUNCHER, *FORKS), 3, ()) == {41: 0, 40: 1, 42: 2}
+    assert by_order((LAUNCHER, *FORKS), 3, ()) == {41: 0, 40: 1, 42: 2}
 
 
 def test_spawned_interpreters_are_ranks_and_the_tracker_of_multiprocessing_is_none() -> None:
     tracker = child(39, 101, command="python -c from multiprocessing.resource_tracker import main;main(4)")
     spawned = [child(40 + place, 110 + place, command=SPAWNED.format(place)) for place in range(2)]
-    assert numbered((LAUNCHER, tracker, *spawned), 2, ()) == {40: 0, 41: 1}
+    assert by_order((LAUNCHER, tracker, *spawned), 2, ()) == {40: 0, 41: 1}
 
 
 def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
@@ -38,16 +38,16 @@ def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
 
 
 def test_forks_whose_parent_writes_no_log_are_known_by_each_other() -> None:
-    assert numbered(FORKS, 3, ()) == {41: 0, 40: 1, 42: 2}
+    assert by_order(FORKS, 3, ()) == {41: 0, 40: 1, 42: 2}
 
 
 def test_where_the_log_counts_other_ranks_nothing_is_guessed() -> None:
-    assert numbered((LAUNCHER, *FORKS), 4, ()) == {}
+    assert by_order((LAUNCHER, *FORKS), 4, ()) == {}
 
 
 def test_without_ranks_in_the_log_those_who_wait_for_each_other_are_ranks_and_a_pool_is_not() -> None:
-    assert numbered((LAUNCHER, *FORKS), None, {40, 41}) == {41: 0, 40: 1, 42: 2}
-    assert numbered((LAUNCHER, *FORKS), None, ()) == {}
+    assert by_order((LAUNCHER, *FORKS), None, {40, 41}) == {41: 0, 40: 1, 42: 2}
+    assert by_order((LAUNCHER, *FORKS), None, ()) == {}
 
 
 def test_processes_with_a_number_of_their_own_are_no_siblings() -> None:
@@ -56,13 +56,44 @@ def test_processes_with_a_number_of_their_own_are_no_siblings() -> None:
 
 def test_ranks_numbered_in_their_command_line_only() -> None:
     ranks = [child(40 + place, 110, command=f"python worker.py --rank {2 - place} --lr 1e-4") for place in range(3)]
-    assert numbered(ranks, None, ()) == {40: 2, 41: 1, 42: 0}
+    assert said(ranks) == {40: 2, 41: 1, 42: 0}
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["python worker.py {} --port 29500", "trainer [rank {}/4]", "python w.py --id={} --port 2950{}", "python stage{}.py"],
+)
+def test_command_lines_and_titles_that_differ_in_a_number_tell_it(command: str) -> None:
+    ranks = [child(40 + place, 110, command=command.format(2 - place, 2 - place)) for place in range(3)]
+    assert said(ranks) == {40: 2, 41: 1, 42: 0}
+
+
+def test_numbers_that_do_not_count_all_of_them_are_no_ranks() -> None:
+    assert said([child(40 + place, 110, command=f"python w.py --port {29500 + place}") for place in range(3)]) == {}
+    assert said([child(40 + place, 110, command=f"python w.py {place} {2 - place}") for place in range(3)]) == {}
+
+
+def test_data_workers_forked_from_a_rank_are_not_counted_beside_it() -> None:
+    ranks = [child(40 + place, 110, command=f"python worker.py --rank {place}") for place in range(2)]
+    copy = Process(60, 1.0, 120, 40, "python", "python worker.py --rank 0", "S")
+    assert said([*ranks, copy]) == {40: 0, 41: 1}
+
+
+def test_the_log_that_each_writes_alone_tells_its_rank() -> None:
+    assert said([child(40, 110, log_rank=1), child(41, 111, log_rank=0)]) == {40: 1, 41: 0}
+
+
+def test_a_hub_started_before_the_ranks_takes_no_number() -> None:
+    hub = child(39, 105)
+    entries = {39: "hub", 40: "rank_main", 41: "rank_main", 42: "rank_main"}
+    assert by_order((LAUNCHER, hub, *FORKS), 3, (), entries) == {41: 0, 40: 1, 42: 2}
+    assert by_order((LAUNCHER, hub, *FORKS), None, {40, 41}, entries) == {41: 0, 40: 1, 42: 2}
 
 
 def test_an_option_that_all_share_is_nobodys_number() -> None:
     forks = [child(40 + place, 110 + place, command="python train.py --rank 3") for place in range(2)]
     launcher = Process(10, 1.0, 100, 1, "python", "python train.py --rank 3", "S")
-    assert numbered((launcher, *forks), 2, ()) == {40: 0, 41: 1}
+    assert by_order((launcher, *forks), 2, ()) == {40: 0, 41: 1}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hangtop.records.process import Process, ProcessRole
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import drives_ray, ray_workers
 from hangtop.sources.proc.samples import History, Sample, window_s
@@ -80,7 +81,8 @@ class RunTree:
         self._sample(due, now)
         found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
         found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
-        processes = with_subtrees([found[pid] for pid in members])
+        numbers = log_ranks(members, files, stats)
+        processes = with_subtrees([_numbered(found[pid], numbers.get(pid)) for pid in members])
         self._settle(processes, now)
         self._looks += 1
         return processes
@@ -168,6 +170,7 @@ class RunTree:
             recent=history.recent(),
             devices=gpu_numbers(files),
             visible_devices=facts.environ.get("CUDA_VISIBLE_DEVICES"),
+            log_rank=self._last[stat.identity].log_rank if stat.identity in self._last else None,
             missing_right=self._right(stat.pid, uid) if details.denied or facts.denied else None,
         )
 
@@ -198,6 +201,11 @@ class RunTree:
             self.book.forget_gone()
         self._histories = {identity: self._histories[identity] for identity in present}
         self._placing.forget_but(present)
+
+
+def _numbered(process: Process, log_rank: int | None) -> Process:
+    """Kept once it was told: a file that is opened for each line is seen only now and then."""
+    return process if log_rank is None or process.log_rank == log_rank else replace(process, log_rank=log_rank)
 
 
 def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:

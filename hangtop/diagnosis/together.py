@@ -1,0 +1,61 @@
+"""Which processes belong together, by their stacks alone: what they were started with, whether they wait at one place."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable
+
+from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.frames import DoingKind, own, owner
+from hangtop.records.stack import Frame, Stack
+
+STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
+"""The last frame of theirs calls the function that the program gave to its child."""
+FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits", "idle"})
+"""Waits that a peer may end, in an event loop too. Who sleeps, or waits for a child, a thread or a file, waits for no peer."""
+IN_STEP = FOR_OTHERS | {"sleep"}
+"""Of those that also sleep at one place: they look whether something has come."""
+HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
+"""Names of what waits side by side and is no rank: home-made loaders, all of which wait for room in one queue."""
+
+
+def entry(stack: Stack) -> Hashable | None:
+    """Name and file of the function that multiprocessing started this process with; `None` where it did not, or for a pool's."""
+    frames = stack.main.frames if stack.main is not None else ()
+    started = next((place for place, frame in enumerate(frames) if frame.file.endswith(STARTERS)), None)
+    inner = _inner(frames, started)
+    return None if inner is None or owner(inner.file) != "user" else (inner.function, inner.file)
+
+
+def _inner(frames: tuple[Frame, ...], started: int | None) -> Frame | None:
+    """What the starter called: a pool's worker is the library's own, and so is no entry."""
+    return frames[started - 1] if started else None
+
+
+def peers(stacks: Iterable[Stack]) -> frozenset[int]:
+    """Pids of those that wait for their peers: in a collective that is known, else half of them at least at one place of a
+    program of their own, as in `diagnosis/crowd.py`."""
+    known = {stack.pid: seen for stack in stacks if (seen := doing(stack)) is not None}
+    named = frozenset(pid for pid, seen in known.items() if seen.waits_for_peers)
+    if named:
+        return named
+    places = {pid: _place(seen) for pid, seen in known.items()}
+    most = Counter(place for place in places.values() if place is not None).most_common(1)
+    if not most or most[0][1] < 2 or 2 * most[0][1] < len(known):
+        return frozenset()
+    return frozenset(pid for pid, place in places.items() if place == most[0][0])
+
+
+def entries(stacks: Iterable[Stack], among: Collection[int]) -> dict[int, Hashable]:
+    """By pid, of these, what they were started with."""
+    found = ((stack.pid, entry(stack)) for stack in stacks if stack.pid in among)
+    return {pid: started for pid, started in found if started is not None}
+
+
+def _place(seen: Doing) -> Hashable | None:
+    """The way through the user's own functions to a wait that a peer may end; none where its names say that it only helps."""
+    frames = [seen.thread.frames[place] for place in own(seen.thread.frames)]
+    if seen.kind not in IN_STEP or not frames or owner(frames[0].file) != "user":
+        return None
+    return None if any(HELPS.search(frame.name) for frame in frames) else tuple((frame.function, frame.file) for frame in frames)
