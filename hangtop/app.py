@@ -6,6 +6,7 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,6 +35,8 @@ from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
+from hangtop.screens.confirm import ActionScreen
+from hangtop.screens.deed import Deed
 from hangtop.screens.driver import driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.leave import LeaveScreen
@@ -95,6 +98,7 @@ class HangtopApp(App[None]):
         calm = calm or self.animation_level == "none"
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
         self.watch_screen = WatchScreen()
+        self.under_way: dict[str, Deed] = {}
         self._due = False
         self._draft = True
         self._met: set[type[Value]] = set()
@@ -104,6 +108,15 @@ class HangtopApp(App[None]):
     def keys(self) -> tuple[Key, ...]:
         """What can be pressed now."""
         return all_keys(read_only=self.read_only, replay=self.replay is not None)
+
+    @property
+    def footer_keys(self) -> tuple[Key, ...]:
+        """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
+        told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
+        return tuple(
+            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            for key in self.keys
+        )
 
     @property
     def replay(self) -> Seekable | None:
@@ -196,8 +209,11 @@ class HangtopApp(App[None]):
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
 
     def action_act(self, name: str) -> None:
-        """Open the plan, or the screen, of an action."""
-        ACTS[name](self)
+        """Open the plan, or the screen, of an action; of one that was left under way its progress."""
+        if (deed := self.under_way.get(name)) is not None:
+            self.push_screen(ActionScreen.of(deed))
+        else:
+            ACTS[name](self)
 
     async def action_quit(self) -> None:
         if self.started and may_live(self.state):

@@ -60,7 +60,7 @@ def sources_short(view: View) -> Row:
 def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
     row: Row = ()
     for key in keys:
-        row = (*row, (" " * gap if row else "", ""), (f"{key.shown} ", "accent bold"), (key.word, "muted"))
+        row = (*row, (" " * gap if row else "", ""), (f"{key.shown} ", "accent bold"), (key.word, key.role))
     return row
 
 
@@ -73,7 +73,7 @@ def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bo
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
     gap = 2 if short else 3
     while width_of(keys_row(tuple(keys), gap)) + width_of(right) + 2 > width:
-        spare = [key for key in keys if key.shown not in NEVER_DROPPED]
+        spare = [key for key in keys if key.shown not in NEVER_DROPPED and key.role == "muted"]
         if not spare:
             right = ()
             break
@@ -91,7 +91,7 @@ class Footer(LineView):
     """A click on a key is that key."""
 
     def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, self.hangtop.keys),))
+        self.paint((footer_row(view, self.size.width, self.hangtop.footer_keys),))
 
     async def on_click(self, event: Click) -> None:
         shown = key_at(self.rows[0] if self.rows else (), event.x)
@@ -104,7 +104,7 @@ def key_at(row: Row, x: int) -> str | None:
     """The key whose letter or word is painted at this cell of the footer."""
     at, key = 0, None
     for text_, role in row:
-        key = text_.strip() if role == "accent bold" else key if role == "muted" else None
+        key = text_.strip() if role == "accent bold" else key if role else None
         at += cell_len(text_)
         if x < at:
             return key

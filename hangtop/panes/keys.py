@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 @dataclass(frozen=True)
 class Key:
-    """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there).
+    """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there), `role`: its colour.
 
     `dangerous`: gone in read-only mode. `live`: gone in a replay, whose run is not here. `bubbles`: what has the focus may
     take the key first; other keys act at once, in the order of a burst, for over a slow line `/loss` comes in one packet.
@@ -24,6 +24,7 @@ class Key:
     dangerous: bool = False
     live: bool = False
     bubbles: bool = False
+    role: str = "muted"
 
 
 LOOK: tuple[Key, ...] = (

@@ -48,7 +48,7 @@ def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
         made = stop.plan(app.state, me, what.rank, what.pid)
     plan = stop.doubted(made, app.view.verdict) if isinstance(made, Plan) else made
     number = stop.number_of(plan.targets) if not isinstance(plan, Refusal) else ""
-    app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}"))
+    app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}", act="stop"))
 
 
 def open_stacks(app: HangtopApp) -> None:
@@ -61,7 +61,7 @@ def open_bundle(app: HangtopApp) -> None:
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
-    app.push_screen(ActionScreen(lambda: made, lambda plan: errand(words), "Bundle", at_once=True))
+    app.push_screen(ActionScreen(lambda: made, lambda plan: errand(words), "Bundle", at_once=True, act="bundle"))
 
 
 def open_clean(app: HangtopApp) -> None:
@@ -74,7 +74,7 @@ def open_clean(app: HangtopApp) -> None:
         found = app.state.leftovers
         return clean.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
 
-    app.push_screen(ActionScreen(make, perform, "Clean up"))
+    app.push_screen(ActionScreen(make, perform, "Clean up", act="clean"))
 
 
 def open_restart(app: HangtopApp) -> None:
@@ -88,7 +88,7 @@ def open_restart(app: HangtopApp) -> None:
             return None
         return restart.answered(app.state, told, me, verdict, app.spec.logs)
 
-    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app)))
+    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart"))
 
 
 def open_ray(app: HangtopApp) -> None:
@@ -106,7 +106,7 @@ def open_ray(app: HangtopApp) -> None:
         made = ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
         return replace(stop.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
 
-    app.push_screen(ActionScreen(make, perform, "Restart Ray"))
+    app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray"))
 
 
 def open_recover(app: HangtopApp) -> None:
@@ -127,7 +127,7 @@ def open_recover(app: HangtopApp) -> None:
             return None
         return recover.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
 
-    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app)))
+    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover"))
 
 
 def _evidence(app: HangtopApp) -> str:

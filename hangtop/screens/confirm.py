@@ -14,13 +14,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from hangtop.actions.perform import Performance
+from hangtop.actions.perform import perform
 from hangtop.actions.presets import Preset, with_argv, with_presets
 from hangtop.actions.ray import with_command
 from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
 from hangtop.panes.plan_rows import rows, step_rows
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.screens.deed import Deed
 from hangtop.screens.line_edit import LineEdit
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class ActionScreen(ModalScreen[None]):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
-    `presets`: what digits may change in the start of the plan.
+    `presets`: what digits may change in the start of the plan. `act`: the name of the key's action, by which it is found again
+    when it was left under way.
     """
 
     CSS = """
@@ -88,24 +90,40 @@ class ActionScreen(ModalScreen[None]):
         *,
         at_once: bool = False,
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
+        act: str = "",
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
-        self._presets_for = presets
+        self._presets_for, self._act = presets, act
+        self.deed: Deed | None = None
         self.presets: Sequence[Preset] = ()
         self.chosen: frozenset[str] = frozenset()
-        self.phase: Phase = "looking"
+        self._before: Phase = "looking"
         self.plan: Plan | None = None
         self._as_made: Plan | None = None
-        self.steps: list[Step] = []
         self.top = 0
         self.armed = False
         self.typed = ""
         self.edit: LineEdit | None = None
         self._why = ""
         self._culprits: frozenset[int] = frozenset()
-        self._work: AsyncIterable[Step] | None = None
-        self._breaking_off = False
+
+    @classmethod
+    def of(cls, deed: Deed) -> ActionScreen:
+        """The screen of an action that was begun before."""
+        screen = cls(lambda: None, perform, deed.verb, at_once=deed.at_once, act=deed.act)
+        screen.deed, screen.plan = deed, deed.plan
+        return screen
+
+    @property
+    def phase(self) -> Phase:
+        if self.deed is None:
+            return self._before
+        return "over" if self.deed.over else "running"
+
+    @property
+    def steps(self) -> list[Step]:
+        return [] if self.deed is None else self.deed.steps
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -158,8 +176,8 @@ class ActionScreen(ModalScreen[None]):
         match self.phase:
             case "asking":
                 return self._buttons()
-            case "running":
-                return self._at_work()
+            case "running" if self.deed is not None:
+                return self._at_work(self.deed)
             case _:
                 return BLANK, (("↑↓ ", "accent bold"), ("scroll   ", "muted"), ("Esc ", "accent bold"), ("close", "muted"))
 
@@ -171,7 +189,7 @@ class ActionScreen(ModalScreen[None]):
             case key if self.edit is not None and key not in ("ctrl+c", "ctrl+q"):
                 self._edit(self.edit, key, event.character)
             case "escape":
-                self.dismiss()
+                self._leave()
             case "ctrl+c" | "ctrl+q":
                 self.hangtop.action_leave()
             case "up" | "down" | "pageup" | "pagedown":
@@ -181,7 +199,8 @@ class ActionScreen(ModalScreen[None]):
             case key if self.phase == "asking":
                 self._answer(key, event.character)
             case "x":
-                self.break_off()
+                if self.deed is not None:
+                    self.deed.break_off()
             case "q":
                 self.hangtop.action_leave()
         if self.is_current:
@@ -197,12 +216,6 @@ class ActionScreen(ModalScreen[None]):
             self._take(self.plan, words)
             self.edit = None
 
-    def break_off(self) -> None:
-        """No further step; those that were begun end. What is left undone is told by the performer."""
-        if self.phase == "running" and isinstance(self._work, Performance):
-            self._breaking_off = True
-            self._work.break_off()
-
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.top += 3
         self.show(self.hangtop.view)
@@ -214,7 +227,7 @@ class ActionScreen(ModalScreen[None]):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
-                self.plan, self._as_made, self.phase = plan, plan, "asking"
+                self.plan, self._as_made, self._before = plan, plan, "asking"
                 verdict = self.hangtop.view.verdict
                 self._culprits = (
                     frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
@@ -224,7 +237,7 @@ class ActionScreen(ModalScreen[None]):
                 if self._at_once:
                     self._begin(plan)
             case Refusal(why=why):
-                self._why, self.phase = why, "refused"
+                self._why, self._before = why, "refused"
 
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
@@ -282,27 +295,26 @@ class ActionScreen(ModalScreen[None]):
         if self.phase == "asking" and self.armed and self.plan is not None:
             self._begin(self.plan)
         elif not self.typed or self.phase != "asking":
-            self.dismiss()
+            self._leave()
+
+    def _leave(self) -> None:
+        """What is under way goes on, and its key shows it again; what is over and was read is forgotten."""
+        if self.deed is not None and self.deed.over:
+            self.hangtop.under_way.pop(self._act, None)
+        self.dismiss()
 
     def _begin(self, plan: Plan) -> None:
-        self.phase = "running"
-        self.hangtop.run_worker(self._carry_out(plan), name="action", exclusive=False)
+        app = self.hangtop
+        self.deed = deed = Deed(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
+        if self._act:
+            app.under_way[self._act] = deed
+        app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)
 
-    async def _carry_out(self, plan: Plan) -> None:
-        self._work = self._run(plan)
-        async for step in self._work:
-            self.steps.append(step)
-            if self.is_current:
-                self.show(self.hangtop.view)
-        self.phase = "over"
-        if self.is_current:
-            self.look()
-
-    def _at_work(self) -> tuple[Row, Row]:
+    def _at_work(self, deed: Deed) -> tuple[Row, Row]:
         back: Row = (("Esc ", "accent bold"), ("back, it goes on", "muted"))
-        if self._breaking_off:
+        if deed.breaking_off:
             return (("breaking off …", "warn"),), back
-        if not isinstance(self._work, Performance):
+        if not deed.can_break_off:
             return (("at work …", "muted"),), back
         return (("at work …", "muted"),), (("x ", "accent bold"), ("break off   ", "muted"), *back)
 
@@ -327,3 +339,10 @@ def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:
     for key, what in pairs:
         row += [("   " if row else "", ""), (f"{key} ", "accent bold"), (what, "muted")]
     return tuple(row)
+
+
+def _told(app: HangtopApp) -> None:
+    """Whoever shows an action shows its new step."""
+    front = app.screen_stack[-1] if app.screen_stack else None  # none any more while it closes
+    if isinstance(front, ActionScreen):
+        front.look()

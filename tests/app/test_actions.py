@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop import launches
+from hangtop.actions.steps import step
 from hangtop.app import HangtopApp
 from hangtop.panes.gpus import GpusPane
 from hangtop.records.ask import Ask, FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
@@ -533,3 +534,39 @@ async def test_without_a_run_of_its_own_q_is_immediate():
             await pilot.press("q")
             await pilot.pause()
             assert not app.is_running
+
+
+async def test_an_action_that_was_left_is_told_in_the_footer_and_its_key_shows_it_again():
+    goes_on, begun = asyncio.Event(), Plan("bundle", "Evidence for a bug report")
+
+    async def work(plan: Plan):
+        yield step("doing", "the first part")
+        await goes_on.wait()
+        yield step("done", "the last part")
+
+    app = app_over([])
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        app.push_screen(ActionScreen(lambda: begun, work, "Bundle", at_once=True, act="bundle"))
+        await pilot.pause()
+        await pilot.press("escape")
+        await settle(pilot, app)
+        assert app.screen is app.watch_screen
+        assert "b bundle: at work" in screen_text(app)
+
+        await pilot.press("b")
+        await pilot.pause()
+        assert "the first part" in screen_text(app)
+        assert "back, it goes on" in screen_text(app)
+
+        await pilot.press("escape")
+        goes_on.set()
+        await settle(pilot, app)
+        assert "b bundle: done" in screen_text(app)
+        await pilot.press("b")
+        await pilot.pause()
+        assert "the last part" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot, app)
+        assert "b bundle   " in screen_text(app)
+        assert app.under_way == {}
