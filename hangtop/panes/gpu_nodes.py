@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from hangtop import text
@@ -36,6 +36,7 @@ class NodeRow:
     role: str = ""
     waits: bool = False
     age_s: float | None = None
+    chosen: bool = False
 
     @property
     def fresh(self) -> bool:
@@ -70,9 +71,14 @@ def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRo
     return NodeRow(host, gpus, tracks, said, odd, role, waiting and trouble and not silent, now - last if silent else None)
 
 
-def node_table(rows: Sequence[NodeRow], width: int, height: int) -> list[Row]:
-    """Column titles, the nodes that have room, and how many are like the last of them."""
+def node_table(
+    rows: Sequence[NodeRow], width: int, height: int, *, chosen: str | None = None, at: slice | None = None
+) -> list[Row]:
+    """Column titles, the nodes that have room, and how many are like the last of them; or those of `at`, while one is chosen."""
     columns = titled(fitting(_columns(rows), width))
+    if at is not None:
+        marked = (replace(row, chosen=row.host == chosen) for row in rows[at])
+        return [title_row(columns, width), *(table_row(columns, row, width) for row in marked)]
     shown = rows if len(rows) < height else rows[: max(1, height - 2)]
     more = len(rows) - len(shown)
     rest: list[Row] = [((f"  and {text.some(more, 'node')} more", "muted"),)] if more else []
@@ -105,6 +111,8 @@ def _sign(row: NodeRow) -> Row:
 
 
 def _host(row: NodeRow) -> Row:
+    if row.chosen:
+        return ((row.host, "accent bold reverse"),)
     return ((row.host, f"{row.role} bold" if row.role else "ink" if row.fresh else "stale"),)
 
 

@@ -18,7 +18,7 @@ from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
-from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.pane import one_line
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
@@ -37,15 +37,24 @@ OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
 class GpusPane(ChoosingPane):
-    """Keeps what it painted last, so that numbers stand still within their noise. The choice is a GPU, by its index."""
+    """Keeps what it painted last, so that numbers stand still within their noise.
+
+    The choice is a GPU, by its index; of several nodes a node first. `opened`: the node whose GPUs stand in place of the means.
+    """
 
     id_, key, title = "gpus", "3", "GPUs"
-    BINDINGS: ClassVar[list[BindingType]] = [("enter", "open", "detail"), ("escape", "leave", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("enter,right", "open", "detail"),
+        ("left", "close", "all nodes"),
+        ("escape", "leave", "back"),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen: int | None = None
-        self._order: tuple[int, ...] = ()
+        self.node: str | None = None
+        self.opened: str | None = None
+        self._order: tuple[int, ...] | tuple[str, ...] = ()
         self._shown: dict[str, dict[int, Shown]] = {}
         self._settled: tuple[View | None, dict[str, NodeGpus]] = (None, {})
 
@@ -53,8 +62,8 @@ class GpusPane(ChoosingPane):
         nodes = _nodes(view)
         if not nodes:
             return Want(1)
-        gpus = next(iter(nodes.values())).reading.gpus
-        rows = min(len(nodes), MOST_NODES) if len(nodes) > 1 else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
+        gpus = nodes[self._open(nodes) or next(iter(nodes))].reading.gpus
+        rows = min(len(nodes), MOST_NODES) if self._open(nodes) is None else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
         return Want(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
@@ -63,11 +72,10 @@ class GpusPane(ChoosingPane):
         if not nodes:
             return one_line(self, nothing(view), width)
         notes: list[Row] = [cut(((f"  {note}", "muted"),), width) for note in _notes(nodes)]
-        if len(nodes) > 1:
-            means = node_rows(nodes, view.now, trouble=in_trouble(view))
-            table = node_table(means, width, height - 1 - len(notes))
-            return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width), *table, *notes]
-        host, node = next(iter(nodes.items()))
+        host = self._open(nodes)
+        if host is None:
+            return [*self._means(view, nodes, width, height - len(notes)), *notes]
+        node = nodes[host]
         rows = gpu_rows(
             node,
             view.now,
@@ -82,25 +90,65 @@ class GpusPane(ChoosingPane):
         self._order = tuple(row.gpu.index for row in rows)
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
-        return [self.head(summary(rows, view.now), width), *table_rows(rows, width), *notes]
+        said = summary(rows, view.now)
+        of_many = ((f"{host}  ", "ink bold"), *said) if len(nodes) > 1 else said
+        right: Row = (("← all nodes", "muted"),) if len(nodes) > 1 else BLANK
+        return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
+
+    def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
+        """A row for each node. While one is chosen the table scrolls with it; else those that fit, and how many are like them."""
+        means = node_rows(nodes, view.now, trouble=in_trouble(view))
+        self._order = tuple(row.host for row in means)
+        room = max(1, height - 2)
+        if self.chosen_line() is None:
+            self.top = 0
+        at = self.in_sight(room, len(means)) if self.chosen_line() is not None else None
+        table = node_table(means, width, height - 1, chosen=self.node, at=at)
+        first = at.start if at is not None else 0
+        self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))
+        right: Row = (
+            ((f"{at.start + 1}-{at.stop} of {len(means):,}", "muted"),) if at is not None and len(means) > room else BLANK
+        )
+        return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
+
+    def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:
+        """The node whose GPUs are shown: the only one, or the one that was opened; `None` while all are."""
+        if len(nodes) == 1:
+            return next(iter(nodes))
+        return self.opened if self.opened in nodes else None
 
     def choosable(self) -> Sequence[int]:
         return range(len(self._order))
 
     def chosen_line(self) -> int | None:
-        return self._order.index(self.chosen) if self.chosen in self._order else None
+        order: Sequence[int | str] = self._order
+        now = self.chosen if self._open(_nodes(self.hangtop.view)) is not None else self.node
+        return order.index(now) if now is not None and now in order else None
 
     def choose_line(self, line: int) -> None:
-        self.chosen = self._order[line]
+        now = self._order[line]
+        if isinstance(now, str):
+            self.node = now
+        else:
+            self.chosen = now
 
     def chosen_ranks(self) -> tuple[int, ...] | None:
-        """The ranks on the chosen GPU; `None` when none is chosen."""
+        """The ranks on the chosen GPU, or on all of the chosen node; `None` when none is chosen."""
         view = self.hangtop.view
-        if self.chosen_line() is None or self.chosen is None:
+        if self.chosen_line() is None:
             return None
-        return ranks_on(view, next(iter(_nodes(view)), "")).get(self.chosen, ())
+        host = self._open(nodes := _nodes(view))
+        if host is None:
+            host = self.node if self.node in nodes else ""
+            return tuple(sorted(rank for ranks in ranks_on(view, host or "").values() for rank in ranks))
+        return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
 
     def open_chosen(self) -> None:
+        """The GPUs of the chosen node; the page of the rank on the chosen GPU."""
+        if self._open(_nodes(self.hangtop.view)) is None and self.chosen_line() is not None:
+            self.opened, self.chosen = self.node, None
+            self.hangtop.repaint()
+            return
         ranks = self.chosen_ranks()
         if ranks:
             self.hangtop.choose_rank(ranks[0])
@@ -110,12 +158,22 @@ class GpusPane(ChoosingPane):
         self.open_chosen()
 
     def action_leave(self) -> None:
-        """The choice first; then as everywhere."""
-        had, self.chosen = self.chosen is not None, None
-        if had:
-            self.hangtop.repaint()
+        """The choice first, then the opened node, then the choice of it; then as everywhere."""
+        if self.chosen is not None:
+            self.chosen = None
+        elif self.opened is not None:
+            self.opened = None
+        elif self.node is not None:
+            self.node = None
         else:
             self.call_next(self.hangtop.action_back)
+            return
+        self.hangtop.repaint()
+
+    def action_close(self) -> None:
+        """Back to all nodes."""
+        self.opened = self.chosen = None
+        self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]

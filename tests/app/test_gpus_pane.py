@@ -9,6 +9,7 @@ import pytest
 from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop.app import HangtopApp
+from hangtop.panes.gpus import GpusPane
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
@@ -128,3 +129,36 @@ async def test_many_nodes_are_shown_as_means():
             text = screen_text(app)
             assert "256 of 256 answer · means per node, limit 700 W" in text
             assert "and 20 nodes like these" in text
+
+
+async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
+    with app_with_gpus() as (app, feed, _, at):
+        for node in range(32):
+            feed.put(Reading("gpu", f"n{node:02d}", at, reading(at, *(gpu(i, at) for i in range(8))).value))
+        async with app.run_test(size=(200, 60)) as pilot:
+            await settle(pilot, app)
+            pane = app.watch_screen.query_one(GpusPane)
+            await pilot.press("3", "end")
+            await settle(pilot, app)
+            assert pane.node == "n31"
+            assert "of 32" in screen_text(app)
+
+            await pilot.press("up", "enter")
+            await settle(pilot, app)
+            assert (pane.opened, pane.node) == ("n30", "n30")
+            assert "n30  8 × H100 80G" in screen_text(app)
+            await pilot.press("down")
+            assert pane.chosen == 0
+
+            await pilot.press("escape", "escape")
+            await settle(pilot, app)
+            assert "256 of 256 answer" in screen_text(app)
+            await pilot.press("escape")
+            assert pane.node is None
+
+            await pilot.click(GpusPane, offset=(5, 3))
+            await settle(pilot, app)
+            assert pane.node == "n01"
+            await pilot.click(GpusPane, offset=(5, 3))
+            await settle(pilot, app)
+            assert pane.opened == "n01"
