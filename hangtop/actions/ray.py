@@ -35,18 +35,24 @@ def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
     if name:
         fitting = [one.session for one in known if name in (one.session, one.gcs_address)]
         return fitting[0] if fitting else Refusal(f"no session {name} is known here: {_names(known) or 'none is'}")
+    here = candidates(state, me)
+    if not here:
+        return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
+    if len(here) > 1:
+        return Refusal(f"{len(here)} sessions are here, which one? hangtop ray … --session NAME: {_names(here)}")
+    return here[0].session
+
+
+def candidates(state: RunState, me: Myself) -> list[RayCluster]:
+    """The sessions that may be meant: those of the run, else ours that live, else the one of ours that ended last."""
+    known = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
     ours = [cluster for cluster in known if cluster.uid == me.uid]
     live = [cluster for cluster in ours if cluster.ended_at is None]
     ended = sorted(ours, key=lambda cluster: cluster.ended_at or 0.0)[-1:]
     of_run = [one for one in clusters_of_run(state) if one.folder] or [
         one for one in clusters_of_run(state, ended=True) if one.folder
     ][-1:]
-    here = of_run or live or ended
-    if not here:
-        return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
-    if len(here) > 1:
-        return Refusal(f"{len(here)} sessions are here, which one? hangtop ray … --session NAME: {_names(here)}")
-    return here[0].session
+    return of_run or live or ended
 
 
 def ask_of(state: RunState, me: Myself, number: int, name: str = "") -> RayAsk | Refusal:

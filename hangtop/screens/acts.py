@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,13 @@ from msgspec.structs import replace
 from hangtop.actions import clean, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
-from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.diagnosis.ray import clusters_of_run, uses_ray
 from hangtop.records.ask import LeftoversAsk, RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.screens.chosen import Chosen, chosen
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.errand import errand
+from hangtop.screens.sessions import SessionsScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.spec import as_options
 
@@ -91,11 +93,14 @@ def open_restart(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart"))
 
 
-def open_ray(app: HangtopApp) -> None:
-    """The probe describes the session while it lives; the plan is made of that, once."""
+def open_ray(app: HangtopApp, name: str = "") -> None:
+    """The probe describes the session while it lives; the plan is made of that, once. Of several a person chooses one first."""
     me, number = myself(), int(app.now() * 1000)
     verdict = app.view.verdict
-    ask = ray.ask_of(app.state, me, number)
+    if not name and len(known := ray.candidates(app.state, me)) > 1:
+        app.push_screen(SessionsScreen(known, partial(open_ray, app)))
+        return
+    ask = ray.ask_of(app.state, me, number, name)
     if isinstance(ask, RayAsk):
         app.feed.ask(ask)
 
@@ -109,12 +114,15 @@ def open_ray(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray"))
 
 
-def open_recover(app: HangtopApp) -> None:
-    """Both the run and its Ray session are described first; then one plan of all."""
+def open_recover(app: HangtopApp, name: str = "") -> None:
+    """Both the run and its Ray session are described first; then one plan of all. Of several sessions one is chosen before."""
     me, number = myself(), int(app.now() * 1000)
+    if not name and uses_ray(app.state) and len(known := ray.candidates(app.state, me)) > 1:
+        app.push_screen(SessionsScreen(known, partial(open_recover, app)))
+        return
     app.feed.ask(asked := restart.launch_ask(app.state, number))
-    lives_in_ray = bool(clusters_of_run(app.state) or clusters_of_run(app.state, ended=True))
-    session = ray.ask_of(app.state, me, number) if lives_in_ray else None
+    lives_in_ray = bool(name or clusters_of_run(app.state) or clusters_of_run(app.state, ended=True))
+    session = ray.ask_of(app.state, me, number, name) if lives_in_ray else None
     if isinstance(session, RayAsk):
         app.feed.ask(session)
     verdict, place = app.view.verdict, _evidence(app)

@@ -18,6 +18,7 @@ from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.raysession import RayProcess, RaySession
 from hangtop.records.reading import Reading, Value
 from hangtop.screens.confirm import ActionScreen
+from hangtop.screens.sessions import SessionsScreen
 from hangtop.spec import DEFAULT_SOURCES
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
@@ -126,3 +127,28 @@ async def test_read_only_has_neither_key():
         await settle(pilot, app)
         await pilot.press("R", "exclamation_mark")
         assert app.screen is app.watch_screen
+
+
+async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: HangtopApp):
+    other = "session_2026-01-02_00-00-00_000000_9"
+    both = tuple(RayCluster(name, f"/tmp/ray/{name}", uid=os.geteuid(), user="alice") for name in (NAME, other))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        app.feed.put(Reading("ray", HOST, app.now(), RayReading(both)))
+        await settle(pilot, app)
+        asked = list(getattr(app.feed, "questions", []))
+        await pilot.press("R")
+        await pilot.pause()
+        assert isinstance(app.screen, SessionsScreen)
+        text = screen_text(app)
+        assert NAME in text
+        assert other in text
+        await pilot.press("escape")
+        assert app.screen is app.watch_screen
+        assert getattr(app.feed, "questions", []) == asked
+
+        await pilot.press("R", "down", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, ActionScreen)
+        assert isinstance(ask := app.feed.questions[-1], RayAsk)
+        assert ask.session == other
