@@ -50,16 +50,16 @@ def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, H
 
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
-    """Copies of their parent, or of each other where it is not of the run, and fresh interpreters that multiprocessing started.
-
-    A zombie shows only its name.
-    """
-    model = parent or group[0]
-    return [
-        one
-        for one in group
-        if (one.name == model.name if one.state in "ZX" else one.command == model.command or is_forked(one.command.split()))
-    ]
+    """Copies of their parent, or of each other, and fresh interpreters of multiprocessing. A zombie shows only its name."""
+    forked = [one for one in group if one.state not in "ZX" and is_forked(one.command.split())]
+    lines = Counter(one.command for one in group if one.state not in "ZX" and one not in forked)
+    if parent is not None and parent.command in lines:
+        line = parent.command
+    else:
+        line = lines.most_common(1)[0][0] if lines and (lines.most_common(1)[0][1] > 1 or not forked) else ""
+    kept = forked if len(forked) > lines[line] else [one for one in group if one.state not in "ZX" and one.command == line]
+    model = kept[0].name if kept else (parent or group[0]).name
+    return kept + [one for one in group if one.state in "ZX" and one.name == model]
 
 
 def said(processes: Collection[Process]) -> dict[int, int]:
@@ -71,20 +71,12 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     return by_argument(living)
 
 
-def by_order(
-    processes: Collection[Process],
-    world: int | None,
-    peers: Collection[int],
-    entries: Mapping[int, Hashable] = NOTHING,
-    least: int = 0,
-) -> dict[int, int]:
-    """Rank by pid, by the order of start. `world`: how many ranks the log names; `peers`: pids that are seen to wait for their
-    peers; `least`: so many at least there are by the highest number that the log names, where it tells no `world`.
+def by_order(crew: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
+    """Rank by pid of `siblings`, by the order of start. `world`: how many ranks the log names; `least`: the least number
+    by the highest that it names; `meets`: two of them are seen to wait for their peers.
 
-    Only where the log counts as many ranks as there are siblings, or two of them wait for each other: workers of a pool do not.
+    Only where the log counts as many ranks as there are siblings, or they meet: workers of a pool do not.
     """
-    crew = siblings(processes, world or least or None, entries)
-    meets = sum(one.pid in peers for one in crew) > 1
     counted = len(crew) == (world or least)
     if not crew or not (counted or (meets and world in (None, 1) and len(crew) >= least)):
         return {}

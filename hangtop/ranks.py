@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from hangtop.crew import by_order, dead, said
+from hangtop.crew import by_order, dead, said, siblings
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
@@ -161,10 +161,10 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     if any(process.role == "rank" for process in processes):
         return {}
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
-    living = {process.pid for process in processes}
-    world = max((log.world for log in state.ranks.values() if log.world is not None), default=None)
-    started = entries(stacks.values(), living)
-    return by_order(processes, world, peers(stacks.values()), started, _least(state) or 0)
+    world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
+    crew = siblings(processes, world or least or None, entries(stacks.values()))
+    seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
+    return by_order(crew, world, least, meets=len(seen) > 1)
 
 
 def _least(state: RunState) -> int | None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.doing import NAMELESS, Doing
 from hangtop.diagnosis.frames import own, owner
 from hangtop.diagnosis.standing import Standing
-from hangtop.diagnosis.together import FOR_OTHERS
+from hangtop.diagnosis.together import FOR_OTHERS, functions
 
 POLLS_S = 1.0
 """One that sleeps and wakes this often, times a second, asks for something again and again."""
@@ -31,7 +31,7 @@ def with_crowd(members: tuple[Standing, ...], world: int = 0) -> tuple[Standing,
         return members
     here = [one for one in members if one.how != "gone"]
     is_short = world > len(here)
-    chosen = _most(here, _functions)
+    chosen = _like(here, _most(here, _functions))
     if len(chosen) == len(here) and not is_short:
         chosen = _like(here, _most(here, _lines))
     if not chosen or (len(chosen) == len(here) and not is_short):
@@ -66,8 +66,7 @@ def _waits_for_others(one: Standing) -> bool:
 
 
 def _functions(known: Doing) -> Hashable:
-    frames = known.thread.frames
-    return tuple((frames[place].function, frames[place].file) for place in own(frames)) or _lines(known)
+    return functions(known) or _lines(known)
 
 
 def _lines(known: Doing) -> Hashable:

@@ -19,6 +19,7 @@ from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
+from hangtop.sources.proc.roles import is_service
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
@@ -74,7 +75,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
-        lone = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
+        lone = [one for one in processes.values() if one.role in ("rank", "ray worker", "other") and not is_service(one.command)]
         parents = {process.ppid for process in lone}  # who started the others is their launcher, whatever it is called
         crew = [process for process in lone if process.pid not in parents] or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 
-from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import DoingKind, own, owner
+from hangtop.diagnosis.doing import NAMELESS, Doing, doing
+from hangtop.diagnosis.frames import NO_FILE, DoingKind, own, owner
 from hangtop.records.stack import Frame, Stack
 
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
@@ -47,15 +47,23 @@ def peers(stacks: Iterable[Stack]) -> frozenset[int]:
     return frozenset(pid for pid, place in places.items() if place == most[0][0])
 
 
-def entries(stacks: Iterable[Stack], among: Collection[int]) -> dict[int, Hashable]:
-    """By pid, of these, what they were started with."""
-    found = ((stack.pid, entry(stack)) for stack in stacks if stack.pid in among)
+def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:
+    """By pid, what they were started with."""
+    found = ((stack.pid, entry(stack)) for stack in stacks)
     return {pid: started for pid, started in found if started is not None}
 
 
 def _place(seen: Doing) -> Hashable | None:
     """The way through the user's own functions to a wait that a peer may end; none where its names say that it only helps."""
-    frames = [seen.thread.frames[place] for place in own(seen.thread.frames)]
-    if seen.kind not in IN_STEP or not frames or owner(frames[0].file) != "user":
+    frames = functions(seen)
+    if seen.kind not in IN_STEP or not frames:
         return None
-    return None if any(HELPS.search(frame.name) for frame in frames) else tuple((frame.function, frame.file) for frame in frames)
+    return None if any(HELPS.search(name) for name, _ in frames) else frames
+
+
+def functions(seen: Doing) -> tuple[tuple[str, str], ...]:
+    """The way through the user's own functions, innermost first, each with its file. A generator or lambda is no way of its own:
+    a root that sums over what it receives waits where its leaves do."""
+    frames = [seen.thread.frames[place] for place in own(seen.thread.frames)]
+    ours = [frame for frame in frames if owner(frame.file) == "user" and frame.file != NO_FILE and frame.name not in NAMELESS]
+    return tuple((frame.function, frame.file) for frame in ours)

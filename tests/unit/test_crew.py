@@ -23,13 +23,13 @@ FORKS = (child(40, 120), child(41, 110), child(42, 130))
 
 
 def test_forks_are_numbered_in_the_order_of_their_start_not_of_their_pid() -> None:
-    assert by_order((LAUNCHER, *FORKS), 3, ()) == {41: 0, 40: 1, 42: 2}
+    assert by_order(siblings((LAUNCHER, *FORKS)), 3) == {41: 0, 40: 1, 42: 2}
 
 
 def test_spawned_interpreters_are_ranks_and_the_tracker_of_multiprocessing_is_none() -> None:
     tracker = child(39, 101, command="python -c from multiprocessing.resource_tracker import main;main(4)")
     spawned = [child(40 + place, 110 + place, command=SPAWNED.format(place)) for place in range(2)]
-    assert by_order((LAUNCHER, tracker, *spawned), 2, ()) == {40: 0, 41: 1}
+    assert by_order(siblings((LAUNCHER, tracker, *spawned)), 2) == {40: 0, 41: 1}
 
 
 def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
@@ -38,16 +38,16 @@ def test_a_zombie_that_shows_no_command_keeps_its_place() -> None:
 
 
 def test_forks_whose_parent_writes_no_log_are_known_by_each_other() -> None:
-    assert by_order(FORKS, 3, ()) == {41: 0, 40: 1, 42: 2}
+    assert by_order(siblings(FORKS), 3) == {41: 0, 40: 1, 42: 2}
 
 
 def test_where_the_log_counts_other_ranks_nothing_is_guessed() -> None:
-    assert by_order((LAUNCHER, *FORKS), 4, ()) == {}
+    assert by_order(siblings((LAUNCHER, *FORKS)), 4) == {}
 
 
 def test_without_ranks_in_the_log_those_who_wait_for_each_other_are_ranks_and_a_pool_is_not() -> None:
-    assert by_order((LAUNCHER, *FORKS), None, {40, 41}) == {41: 0, 40: 1, 42: 2}
-    assert by_order((LAUNCHER, *FORKS), None, ()) == {}
+    assert by_order(siblings((LAUNCHER, *FORKS)), None, meets=True) == {41: 0, 40: 1, 42: 2}
+    assert by_order(siblings((LAUNCHER, *FORKS)), None) == {}
 
 
 def test_processes_with_a_number_of_their_own_are_no_siblings() -> None:
@@ -86,14 +86,19 @@ def test_the_log_that_each_writes_alone_tells_its_rank() -> None:
 def test_a_hub_started_before_the_ranks_takes_no_number() -> None:
     hub = child(39, 105)
     entries = {39: "hub", 40: "rank_main", 41: "rank_main", 42: "rank_main"}
-    assert by_order((LAUNCHER, hub, *FORKS), 3, (), entries) == {41: 0, 40: 1, 42: 2}
-    assert by_order((LAUNCHER, hub, *FORKS), None, {40, 41}, entries) == {41: 0, 40: 1, 42: 2}
+    assert by_order(siblings((LAUNCHER, hub, *FORKS), 3, entries), 3) == {41: 0, 40: 1, 42: 2}
+    assert by_order(siblings((LAUNCHER, hub, *FORKS), None, entries), None, meets=True) == {41: 0, 40: 1, 42: 2}
+
+
+def test_children_with_a_command_of_their_own_are_like_each_other() -> None:
+    children = [child(40 + place, 110 + place, command="python train.py --worker") for place in range(3)]
+    assert by_order(siblings((LAUNCHER, *children, child(50, 109, command="tee x"))), 3) == {40: 0, 41: 1, 42: 2}
 
 
 def test_an_option_that_all_share_is_nobodys_number() -> None:
     forks = [child(40 + place, 110 + place, command="python train.py --rank 3") for place in range(2)]
     launcher = Process(10, 1.0, 100, 1, "python", "python train.py --rank 3", "S")
-    assert by_order((launcher, *forks), 2, ()) == {40: 0, 41: 1}
+    assert by_order(siblings((launcher, *forks)), 2) == {40: 0, 41: 1}
 
 
 @pytest.mark.parametrize(

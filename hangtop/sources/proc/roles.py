@@ -26,6 +26,7 @@ SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu
 """They start the program and wait: the rank is what they started."""
 PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
+SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
@@ -63,6 +64,11 @@ def program(command: Sequence[str]) -> str:
 def is_forked(command: Sequence[str]) -> bool:
     """Whether Python's multiprocessing started it as a fresh interpreter."""
     return FORKED.search(" ".join(command)) is not None
+
+
+def is_service(command: str) -> bool:
+    """Whether it is one of the servants of multiprocessing, which do nothing of the program's."""
+    return SERVICE.search(command) is not None
 
 
 def number(environ: Mapping[str, str], names: Sequence[str]) -> int | None:
