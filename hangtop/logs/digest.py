@@ -322,7 +322,7 @@ class Digest:
         names: set[bytes] = set()
         newest: Line | None = None
         for lines, span in self._recent.rows(self._swept):
-            name = lines.name_of(span)
+            name = lines.key_of(span)
             if name in names:
                 continue
             names.add(name)

@@ -85,7 +85,7 @@ def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:
         name = data[start : start + SURE_BYTES]
         if name not in known:
             if not name.startswith(SURE):
-                name = lines.name(start, place)
+                name = lines.key(start, place)
             if name not in known:
                 known.add(name)
                 yield place

@@ -22,13 +22,15 @@ _WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long
 _NAME_WITHIN = 160  # bytes from a line's start
 
 SURE, SURE_BYTES = (b"[rank", b"[default"), 11
-"""A line that begins with one of these is told from those of other writers by so many bytes, without `Lines.name`."""
+"""A line that begins with one of these is told from those of other writers by so many bytes."""
 
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
 _IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
+_PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
+# Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
 _NAMES = re.compile(
-    rb"[ m]\d{1,5}: |rank[ :=_-]{0,2}\d+|R(?:ank|ANK)[ :=_-]{0,2}\d+|pid=\d+(?:, ip=[\d.]+)?"
+    rb" \d{1,5}: |m\d{1,5}: |rank[ :=_-]{0,2}\d+|R(?:ank|ANK)[ :=_-]{0,2}\d+|pid=\d+(?:, ip=[\d.]+)?"
     rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
 )
 
@@ -143,6 +145,18 @@ class Lines:
         if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
             names.append(first[0])
         return b" ".join(names)
+
+    def key(self, start: int, hit: int) -> bytes:
+        """What tells this writer's lines from others', from their first bytes alone where these are enough."""
+        first = self._data[start : start + SURE_BYTES]
+        if first.startswith(SURE):
+            return first
+        process = _PROCESS.match(self._data, start, start + HEAD)
+        return process[0] if process else b":" + self.name(start, hit)
+
+    def key_of(self, span: Span) -> bytes:
+        """`key` by the start of a line."""
+        return self.key(span.start, min(span.end, span.start + _NAME_WITHIN))
 
     def name_of(self, span: Span) -> bytes:
         """The words at the start of a line that name its writer."""

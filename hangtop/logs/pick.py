@@ -135,7 +135,7 @@ def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) ->
         name = data[line_start : line_start + SURE_BYTES]
         if name not in known:
             if not name.startswith(SURE):
-                name = b":" + lines.name(line_start, start)
+                name = lines.key(line_start, start)
             if name not in known:
                 known.add(name)
                 found.append(start)
