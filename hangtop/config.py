@@ -34,6 +34,8 @@ def config_dir() -> Path:
 def load(path: Path | None = None) -> Config:
     """The config of this file, or of the usual place. A file that was not named need not exist. Raises `ConfigError`."""
     chosen = path or config_dir() / "config.toml"
+    if path is None and not _may_look(chosen):
+        return Config()
     try:
         text = chosen.read_bytes()
     except FileNotFoundError as error:
@@ -46,3 +48,14 @@ def load(path: Path | None = None) -> Config:
         return msgspec.toml.decode(text, type=Config)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{chosen}: {error}") from error
+
+
+def _may_look(path: Path) -> bool:
+    """False in the home of another user (`sudo -u` and `su` may keep HOME): nothing in there is this person's."""
+    try:
+        path.stat()
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -71,7 +71,7 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:
-        out.write("\n".join((*text(verdict), *cure(case, verdict), *notes(case))) + "\n")
+        out.write("\n".join((*text(verdict), *cure(case, verdict), *notes(case, verdict))) + "\n")
     out.flush()
     return EXIT_CODES[verdict.word]
 
@@ -86,13 +86,13 @@ def cure(case: Case, verdict: Verdict) -> list[str]:
     return [*cause, *fixes]
 
 
-def notes(case: Case) -> list[str]:
-    """What could not be seen, and what would show it: a line each."""
+def notes(case: Case, verdict: Verdict) -> list[str]:
+    """What could not be seen, and what would show it: a line each, but for what the headline says already."""
     procs = case.procs
     said = [problem for problem in (case.log.problem, *(file.problem for file in case.log.files)) if problem]
     said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
     said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
-    return [f"  ! {note}" for note in dict.fromkeys(said)]
+    return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]
 
 
 def text(verdict: Verdict) -> list[str]:

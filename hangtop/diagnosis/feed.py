@@ -21,13 +21,14 @@ def blind(case: Case) -> Verdict | None:
     reason = _unwell(case)
     if reason is None:
         return None
+    seen = case.log.last_output_at is not None and bool(case.log.last_line)
     return Verdict(
         word="blind",
-        headline=f"Cannot see the log: {reason}.",
+        headline=f"Cannot see the log: {reason}",  # no full stop: it ends with a command as often as not
         refute="a new reading of the log arrives",
         confidence="certain",
-        evidence=(Evidence("log", reason),),
-        detail="What the screen shows is old. The run may be well.",
+        evidence=(Evidence("log", case.last_output),) if seen else (),
+        detail="What is shown is old. The run may be well." if seen else "The run may be well.",
     )
 
 
@@ -42,6 +43,9 @@ def _unwell(case: Case) -> str | None:
         return health.problem
     if health is not None and health.busy_s > STUCK_S:
         return f"reading the log hangs since {clock(case.now - health.busy_s)}: the file system may not answer"
+    if state.log is None and state.procs is not None and not case.spec.logs:
+        gone = f"{state.procs.note}; " if state.procs.note else ""
+        return f"{gone}none was given, and silence cannot be told without one: --log PATH"
     return _no_file(case)
 
 

@@ -50,11 +50,11 @@ def crashed(case: Case) -> Verdict | None:
     )
 
 
-def _said_when(case: Case, first: Finding, fatal: int) -> Evidence:
-    """The headline is its text; this says what it is and when it came."""
-    first_of = f"the first of {fatal} fatal messages" if fatal > 1 and first.role == "cause" else "its fatal message"
-    at = "" if first.at is None else f" came at {moment(first.at, case.now)}"
-    return Evidence("log", f"{first_of}{at} ({first.id}); last output {case.silent_since}")
+def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
+    """The headline is its text; this says which message it is, when it came, and whether more was written after it."""
+    earliest = f", the earliest cause of {errors} errors," if errors > 1 and first.role == "cause" else ""
+    at = "" if first.at is None else f" came {moment(first.at, case.now)}"
+    return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
 
 
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:

@@ -169,7 +169,7 @@ def test_a_long_stage_explains_no_silence_of_a_run_that_is_not_here() -> None:
 def test_the_evidence_of_a_crash_says_when_and_not_the_headline_again() -> None:
     late = replace(OOM, id="py.traceback", offset=900, text="RuntimeError: stop")
     verdict = diagnose(run(5, findings=(replace(OOM, at=NOW - 60), late)), SPEC, NOW)
-    assert "the first of 2 fatal messages came at" in verdict.evidence[0].text
+    assert verdict.evidence[0].text.startswith("cuda.oom, the earliest cause of 2 errors, came ")
     assert [OOM.text in one.text for one in verdict.evidence] == [False, False]
     assert "stop" in verdict.evidence[1].text
 
@@ -234,3 +234,18 @@ def test_the_last_step_with_nobody_left_to_write_is_the_end() -> None:
     assert diagnose(replace(done, procs=ProcessReading()), SPEC, NOW).word == "finished"
     assert diagnose(replace(done, procs=ProcessReading(hidden=2)), SPEC, NOW).word == "running"
     assert diagnose(replace(done, procs=ProcessReading(writers=(replace(WRITER, alive=True),))), SPEC, NOW).word == "running"
+
+
+def test_a_process_alone_cannot_be_told_to_be_silent() -> None:
+    state = RunState(procs=ProcessReading(note="--pid 7: no such process on this machine"), heard_at=NOW)
+    verdict = diagnose(state, WatchSpec(pids=(7,)), NOW)
+    assert verdict.word == "blind"
+    assert verdict.headline.startswith("Cannot see the log: --pid 7: no such process on this machine; none was given")
+
+
+def test_a_log_that_never_was_read_has_nothing_old_to_show() -> None:
+    missing = (LogFile("train.log", status="waiting", problem="train.log: not there yet"),)
+    never = diagnose(run(None, files=missing), SPEC, NOW)
+    assert (never.evidence, never.detail) == ((), "The run may be well.")
+    lost = diagnose(replace(run(300, last_line="step 7"), heard_at=NOW - 6), SPEC, NOW)
+    assert "step 7" in lost.evidence[0].text
