@@ -14,6 +14,7 @@ from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.host import Host
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
+from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
 from hangtop.sources.proc.openfiles import OpenFiles
 from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
@@ -60,6 +61,8 @@ class ProcessSource:
         self._files = OpenFiles(self._table)
         self._exits = Exits()
         self._writing = Writing(spec, self._table, self._exits)
+        self._likely = Likely(self._table)
+        self._taken: dict[int, str] = {}
         self._run = RunTree(spec, self._table, self._exits)
         self._host = Host()
         self._blockages = Blockages()
@@ -82,16 +85,18 @@ class ProcessSource:
             self._held = self._files.by_pid()
             self._hidden = self._count_hidden()
             self._writing.look(Machine.of(self._table.stats, self._held), now)
+            known = self._writing.writers or self._spec.pids
+            self._taken = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
         self._writing.check(now)
         files = self._held
-        processes = self._run.look(self._writing.alive(), files, now)
+        processes = self._run.look(self._writing.alive() or self._taken, files, now)
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
         reading = self._watched.procs = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
-            note=self._writing.note(self._hidden),
+            note=self._taken_words() or self._writing.note(self._hidden),
             processes=processes,
             orphans=self._orphans,
             zombies=self._find_zombies(files, now),
@@ -107,6 +112,13 @@ class ProcessSource:
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """Nothing is asked of this source."""
         return ()
+
+    def _taken_words(self) -> str | None:
+        """What is not seen but taken to be so is said."""
+        if not self._taken or self._writing.alive():
+            return None
+        pid, why = next(iter(self._taken.items()))
+        return f"nobody holds the log open; pid {pid} is taken for its writer: {why} (--pid {pid} says so for sure)"
 
     def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The sockets to MASTER_PORT, where the ranks' environment names one."""

@@ -113,6 +113,9 @@ class Crowd:
     def environ(self, pid: int) -> Mapping[str, str]:
         return {"RANK": str(pid - 51), "WORLD_SIZE": "8"} if 51 <= pid < 59 else {}
 
+    def cwd(self, pid: int) -> str:
+        return "/"
+
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         self.files_asked += 1
         return (self._log,) if pid == 50 else ()

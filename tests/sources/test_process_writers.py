@@ -233,6 +233,9 @@ class OneProcess:
     def environ(self, pid: int) -> Mapping[str, str]:
         return {}
 
+    def cwd(self, pid: int) -> str:
+        return "/"
+
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         return (OpenFile(1, os.path.realpath(self.log), writable=True),)
 

@@ -80,6 +80,9 @@ class LinuxTable:
         pairs = (entry.partition(b"=") for entry in _read(f"/proc/{pid}/environ").split(b"\0") if b"=" in entry)
         return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, _, value in pairs}
 
+    def cwd(self, pid: int) -> str:
+        return os.readlink(f"/proc/{pid}/cwd")
+
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         folder = f"/proc/{pid}/fd"
         files = (_open_file(folder, fd) for fd in os.listdir(folder)[:MAX_OPEN_FILES])

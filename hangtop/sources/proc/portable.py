@@ -59,6 +59,12 @@ class PortableTable:
         except psutil.Error as error:
             raise _as_os_error(error) from error
 
+    def cwd(self, pid: int) -> str:
+        try:
+            return str(psutil.Process(pid).cwd())
+        except psutil.Error as error:
+            raise _as_os_error(error) from error
+
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         """Plain files only; where psutil does not tell how a file was opened, it is taken as open for writing."""
         try:

@@ -99,6 +99,10 @@ class ProcessTable(Protocol):
         """The environment it was started with. May wait for the process. Raises `OSError`."""
         ...
 
+    def cwd(self, pid: int) -> str:
+        """Its working folder; empty where that is not told. Raises `OSError`."""
+        ...
+
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         """Files, pipes and sockets it holds. May wait for the process. Raises `OSError`."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import stat
 from collections.abc import Iterable
 
 GLOB_SIGNS = re.compile(r"[*?\[]")
@@ -21,6 +22,8 @@ class Wanted:
         self._inodes: frozenset[tuple[str, int]] = frozenset()
         self.owners: frozenset[int] = frozenset()
         """The users that own the watched files."""
+        self.written_at: dict[str, float] = {}
+        """When the watched files were written last, by real path."""
 
     def resolve(self) -> None:
         """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it."""
@@ -39,6 +42,7 @@ class Wanted:
         files = {path: status for path in exact if (status := _status(path)) is not None}
         self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
         self.owners = frozenset(status.st_uid for status in files.values())
+        self.written_at = {path: status.st_mtime for path, status in files.items() if stat.S_ISREG(status.st_mode)}
 
     def matches(self, target: str) -> bool:
         return target in self._exact or any(pattern.fullmatch(target) for pattern in self._patterns)

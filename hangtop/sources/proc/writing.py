@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
@@ -44,6 +44,11 @@ class Writing:
     @property
     def writers(self) -> tuple[Writer, ...]:
         return tuple(self._writers.values())
+
+    @property
+    def logs(self) -> Mapping[str, float]:
+        """The logs that are files, by real path, and when they were written last."""
+        return self._wanted.written_at
 
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}

@@ -254,6 +254,9 @@ def say(args: argparse.Namespace, rank: int, words: str) -> None:
         os.write(1, f"Rank {rank}: {words}\n".encode())
     elif args.say == "worker":
         os.write(1, f"worker {rank}: {words}\n".encode())
+    elif args.say == "append":
+        with (Path(args.folder) / "ranks.log").open("a") as log:
+            log.write(f"[rank {rank}] {words}\n")
     elif rank == 0:
         os.write(1, f"{words}\n".encode())
 
@@ -305,7 +308,7 @@ def main() -> None:
     parser.add_argument("fault", choices=sorted(FAULTS))
     parser.add_argument("--start", choices=("argv", "fork", "spawn", "stdin"), default="fork")
     parser.add_argument("--meet", choices=("star", "server", "groups"), default="star")
-    parser.add_argument("--say", choices=("rank", "worker", "zero"), default="zero")
+    parser.add_argument("--say", choices=("rank", "worker", "zero", "append"), default="zero")
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--bad", type=int, nargs="*", default=[2])
     parser.add_argument("--step", type=int, default=6)

@@ -1,0 +1,105 @@
+"""Whose log is it, when nobody holds it open? Some programs open their log for each line and close it again.
+
+Told by what a process was started with: its command line names the log, or the folder of the log; else it trains in that folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
+
+from msgspec import Struct
+
+from hangtop.sources.proc.frameworks import looks_like_training
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.roles import PYTHON, SHELLS
+from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.sources.proc.writers import RELAYS, ancestors
+
+NO_WRITERS = (
+    RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
+)
+"""Programs that read a log, or stand in its folder, without writing it."""
+READERS = re.compile(r"(?i)(?:^|[ /])(?:hangtop|tensorboard|jupyter[\w-]*|ipykernel\w*|http\.server|pytest|wandb)(?:[ .]|$)")
+"""Programs of Python that do so."""
+DEEPEST = 3
+"""What looks like training may have its log so far below its working folder: `outputs/run7/train.log`."""
+CLOCK_S = 2.0
+"""Start times are known to 0.01 s, but boot time is not."""
+
+
+class Clue(Struct, frozen=True):
+    """What a process was started with."""
+
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+
+    def names(self, paths: Collection[str]) -> bool:
+        """Whether a word of the command line is one of these paths, as an option's value too."""
+        words = (part for word in self.command[1:] for part in (word, word.partition("=")[2]) if part)
+        return any(os.path.normpath(os.path.join(self.cwd or "/", word)) in paths for word in words)
+
+
+class Likely:
+    """Looks for those who most likely write the logs."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[Hashable, Clue] = Guard()
+        self._clues: dict[Hashable, Clue] = {}
+
+    def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, str]:
+        """By pid, why this topmost process is taken for the writer. `logs`: real paths, and when they were written last."""
+        stats = self._table.stats
+        around = {os.getpid(), *ancestors(stats, os.getpid())}
+        last = max(logs.values(), default=0.0) + CLOCK_S
+        asked = [
+            stat
+            for stat in stats.values()
+            if not stat.kernel and stat.state not in "ZX" and stat.pid not in around and stat.name not in NO_WRITERS
+            if self._table.started_at(stat.start_ticks) <= last and self._table.owner(stat.pid) in owners
+        ]
+        self._ask(asked)
+        clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
+        return choose(clues, frozenset(logs), partial(topmost_of, stats))
+
+    def _ask(self, stats: Iterable[Stat]) -> None:
+        due: dict[Hashable, Callable[[], Clue]] = {
+            stat.identity: partial(self._clue, stat.pid) for stat in stats if stat.identity not in self._clues
+        }
+        answers = self._guard.ask(due)
+        self._clues.update((identity, answer) for identity, answer in answers.items() if isinstance(answer, Clue))
+
+    def _clue(self, pid: int) -> Clue:
+        return Clue(self._table.command(pid), self._table.cwd(pid))
+
+
+def topmost_of(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
+    """Those of these without an ancestor among them."""
+    return [pid for pid in pids if not any(above in pids for above in ancestors(stats, pid))]
+
+
+def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:
+    """The surest clue decides. A folder alone must lead to one program: two runs may share it."""
+    folders = {os.path.dirname(log) for log in logs} - {"/"}
+    clues = {pid: clue for pid, clue in clues.items() if not READERS.search(" ".join(clue.command[:4]))}
+    if named := top([pid for pid, clue in clues.items() if clue.names(logs)]):
+        return dict.fromkeys(named, "its command line names the log")
+    inside = top([pid for pid, clue in clues.items() if clue.names(folders)])
+    if len(inside) == 1:
+        return dict.fromkeys(inside, "its command line names the log's folder")
+    there = top([pid for pid, clue in clues.items() if _works_in(clue, folders)]) if not inside else []
+    return dict.fromkeys(there, "it trains in the log's folder") if len(there) == 1 else {}
+
+
+def _works_in(clue: Clue, folders: Collection[str]) -> bool:
+    """A program of Python in the log's own folder, or one that looks like training in it or a little above."""
+    if not clue.command or not clue.cwd.startswith("/") or clue.cwd == "/":
+        return False
+    if clue.cwd in folders and PYTHON.search(clue.command[0]):
+        return True
+    below = [os.path.relpath(folder, clue.cwd) for folder in folders]
+    near = any(not path.startswith("..") and path.count("/") < DEEPEST for path in below)
+    return near and looks_like_training([" ".join(clue.command)])
