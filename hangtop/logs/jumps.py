@@ -45,8 +45,7 @@ class LossWatch:
         if len(self._window) < LEAST or min(self._window) < SMALL:
             self._window.append(loss)
             return None
-        usual = median(self._window)
-        if loss <= max(FACTOR * usual, RECORD * max(self._window)):
+        if loss <= RECORD * max(self._window) or loss <= FACTOR * (usual := median(self._window)):
             self._window.append(loss)
             self._high.clear()
             return None
