@@ -8,6 +8,7 @@ For Python 3.8 and later.
 from __future__ import annotations
 
 import json
+import logging
 import sys
 
 WAIT_S = 25.0
@@ -50,7 +51,7 @@ def main() -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # type: ignore[import-not-found,unused-ignore]
 
     wanted = json.load(sys.stdin)
-    ray.init(address=sys.argv[1], namespace="hangtop", log_to_driver=False, logging_level="ERROR")
+    ray.init(address=sys.argv[1], namespace="hangtop", log_to_driver=False, logging_level=logging.ERROR)
     task = ray.remote(num_cpus=0, max_retries=0)(look)
     waiting = {}
     for node, pids in wanted.items():
