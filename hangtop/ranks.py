@@ -266,9 +266,10 @@ def _state_says_all(process: Process) -> bool:
 
 
 def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
-    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. A state has no shorter word."""
+    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. Of states a signal has a shorter word."""
     if process is not None and _state_says_all(process):
-        return ()
+        killed = process.state == "X" and process.exit_code is not None and process.exit_code < 0
+        return (exit_words(process.exit_code).removeprefix("killed by "),) if killed and process.exit_code else ()
     now = _at_last_look(process, known) if process is not None else None
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 

@@ -73,19 +73,22 @@ def between(left: Row, right: Row, width: int) -> Row:
     return (*pad(left, room), (" " if right else "", ""), *cut(right, width))
 
 
+DOT: Span = (" · ", "faint")
+
+
 def dotted(parts: Iterable[Row]) -> Row:
     """The parts with a faint dot between them."""
     row: list[Span] = []
     for part in parts:
         if part:
-            row += [(" · ", "faint"), *part] if row else part
+            row += [DOT, *part] if row else part
     return tuple(row)
 
 
 def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
     """A pane's head line: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy when the pane has the focus."""
     left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
-    left = cut(left, width - 2 - width_of(right))
+    left = _whole_parts(left, width - 2 - width_of(right))
     rule = width - width_of(left) - width_of(right) - (2 if right else 1)
     return (
         *left,
@@ -94,6 +97,13 @@ def head(key: str, title: str, summary: Row, width: int, *, focused: bool = Fals
         (" " if right else "", ""),
         *right,
     )
+
+
+def _whole_parts(row: Row, width: int) -> Row:
+    """As many of the dotted parts as fit whole; the first is cut."""
+    while width_of(row) > width and (dots := [place for place, span in enumerate(row) if span == DOT]):
+        row = row[: dots[-1]]
+    return cut(row, width)
 
 
 class LineView(Widget):

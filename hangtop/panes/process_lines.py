@@ -180,7 +180,7 @@ def _memory(view: View, processes: Sequence[Process], width: int) -> Iterable[Ro
     machine = view.state.machine
     known = [process.rss_bytes for process in processes if process.rss_bytes is not None]
     limit = machine and (machine.cgroup_limit_bytes or machine.memory_bytes)
-    if known:
+    if sum(known):
         yield ((text.size(sum(known)) + (f" of {text.size(limit)}" if limit else ""), "muted"),)
     if machine is not None and width >= WIDE_HEAD:
         load = "" if machine.load_1m is None else f", load {machine.load_1m:.1f}"

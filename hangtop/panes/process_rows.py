@@ -128,6 +128,9 @@ def _own_cpu(row: ProcessRow) -> Row:
 
 
 def _percent(row: ProcessRow, values: Sequence[float | None], plain: str = "ink") -> Row:
+    """Of a zombie it would be that of a moment long past."""
+    if row.first.state == "Z":
+        return ((ENDED, "stale"),)
     return _sum(row, values, lambda total: f"{total:,.0f}", plain)
 
 

@@ -180,7 +180,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
     def differs(read: Callable[[Rank], object]) -> bool:
         return len({read(rank) for rank in ranks}) > 1
 
-    doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "why, or last line"
+    doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "says"
     columns = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
