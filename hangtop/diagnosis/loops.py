@@ -55,13 +55,18 @@ def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
     )
 
 
+def trades(known: Doing | None) -> bool:
+    """Whether it waits for what comes over a network."""
+    return known is not None and known.kind in ("network", "remote")
+
+
 def may_trade(process: Process, known: Doing) -> bool:
     """Waits for the network, and wakes up: answers come slowly, or it asks in vain again and again.
 
     Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not).
     """
     recent = process.recent
-    if known.kind not in ("network", "remote") or recent is None or recent.seconds < SPAN_S:
+    if not trades(known) or recent is None or recent.seconds < SPAN_S:
         return False
     return (recent.switches_s or 0.0) >= WAKES_S
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.loops import SPAN_S, trades
 from hangtop.records.ask import StacksAsk
 
 AT_PART = 0.5
@@ -24,7 +25,14 @@ def satisfied(case: Case) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
     stacks = case.state.health.get("stacks")
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
-    return not case.is_quiet or not case.pids or impossible or looks_in_this_silence(case) >= 2
+    return not case.is_quiet or not case.pids or impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
+
+
+def _unproven(case: Case) -> bool:
+    """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
+    waits = [one for one in case.standings if one.how == "waits" and one.doing is not None and one.process is not None]
+    watched_s = (one.process.recent.seconds if one.process and one.process.recent else 0.0 for one in waits if trades(one.doing))
+    return any(seconds < SPAN_S for seconds in watched_s)
 
 
 def wish(case: Case) -> StacksAsk | None:

@@ -29,6 +29,8 @@ from hangtop.spec import WatchSpec
 
 SELDOM = 5
 """Looks between two at a process that is no rank and not in trouble."""
+FEW = 64
+"""So many processes, and no more, are all asked each time where none is known to be a rank."""
 FORGET_EVERY = 60
 ALIKE: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
 ALIKE_COMMAND = 160
@@ -59,6 +61,11 @@ class RunTree:
     def members(self) -> set[int]:
         """The pids of the run as of the last look."""
         return {identity.pid for identity in self._last}
+
+    @property
+    def _members_are_others(self) -> bool:
+        """In a run that numbers no rank: whether a wait is one in vain, only who is looked at each time tells."""
+        return len(self._last) <= FEW and not any(process.role in ("rank", "ray worker") for process in self._last.values())
 
     @property
     def ended(self) -> tuple[Process, ...]:
@@ -131,6 +138,8 @@ class RunTree:
 
     def _is_due(self, known: Process, state: str) -> bool:
         if known.role in WATCHED_ROLES or known.recent is None or state in "DTtZ":
+            return True
+        if known.role == "other" and self._members_are_others:
             return True
         return known.pid % SELDOM == self._looks % SELDOM
 
