@@ -6,11 +6,9 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 
-from tests.scenarios.case import Result, play, scenarios
+from tests.scenarios.case import Result, play_in_time, scenarios
 
 
 def main(names: Sequence[str]) -> int:
@@ -29,8 +27,7 @@ def main(names: Sequence[str]) -> int:
         if scenario.root and os.geteuid() != 0:
             print(f"{scenario.name:<25}skipped: needs root, for a mount of its own")
             continue
-        with TemporaryDirectory(prefix="hangtop-scenario-", ignore_cleanup_errors=True) as folder:
-            results.append(play(scenario, Path(folder)))
+        results.append(play_in_time(scenario))
         print(line(results[-1]), flush=True)
     print()
     for title, chosen in (

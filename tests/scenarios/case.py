@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 import psutil
@@ -20,6 +21,9 @@ STALL_S = 8.0
 """Silence that is too long, in the suite: short, so that it ends today."""
 START_S = 90.0
 CHECK_LIMIT_S = 30.0
+CLEAN_UP_S = 20.0
+NO_ANSWER = "none"
+"""Stands for the verdict where the run never started, or nobody could be asked in time."""
 
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,8 +117,34 @@ def play(scenario: Scenario, folder: Path) -> Result:
         _end(run)
 
 
-def _end(run: subprocess.Popen[bytes]) -> None:
-    """The whole run: its group, and below it those that have a session of their own, as torchrun's ranks have."""
+def play_in_time(scenario: Scenario) -> Result:
+    """`play` in a process of its own, which has a deadline: with a dead disk in the run, to end it or to remove its folder may
+    take for ever. Whatever happens there, there is a result here."""
+    limit_s = 2 * START_S + 2 * CHECK_LIMIT_S + (scenario.again_s or 0.0) + CLEAN_UP_S
+    argv = [sys.executable, "-m", "tests.scenarios.case", scenario.name]
+    player = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        said, problem = player.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired as late:
+        said, problem = bytes(late.output or b"").decode(), f"not over within {limit_s:.0f} s"
+    finally:
+        _end(player)
+    if said:
+        return Result(scenario, msgspec.json.decode(said, type=tuple[Answer, ...]))
+    last = (problem.strip().splitlines() or ["it said nothing"])[-1]
+    return Result(scenario, (Answer(NO_ANSWER, None, (), last, limit_s),))
+
+
+def main(name: str) -> None:
+    """Play one and print its answers, before the folder is removed."""
+    scenario = next(one for one in scenarios() if one.name == name)
+    with TemporaryDirectory(prefix="hangtop-scenario-", ignore_cleanup_errors=True) as folder:
+        print(msgspec.json.encode(play(scenario, Path(folder)).answers).decode(), flush=True)
+
+
+def _end(run: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """The whole run: its group, and below it those that have a session of their own, as torchrun's ranks have. Who is blocked in
+    the kernel is not waited for."""
     below: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(run.pid).children(recursive=True)
@@ -123,7 +153,8 @@ def _end(run: subprocess.Popen[bytes]) -> None:
     for process in below:
         with suppress(psutil.NoSuchProcess):
             process.kill()  # psutil looks at the start time again
-    run.wait()
+    with suppress(subprocess.TimeoutExpired):
+        run.wait(CLEAN_UP_S / 2)
 
 
 def _wait_for(mark: Path) -> None:
@@ -158,3 +189,7 @@ def _check(log: Path, stall_s: float) -> Answer:
     said = json.loads(done.stdout)
     culprits = tuple(one["rank"] for one in said["culprits"])
     return Answer(said["verdict"], said["kind"], culprits, said["headline"], time.monotonic() - began)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -165,8 +165,14 @@ def test_a_rank_under_a_debugger_names_the_debugger(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_its_launcher_does_not_reap_is_a_zombie_with_its_exit_code(tmp_path: Path) -> None:
-    program = "import os, time\nif os.environ['RANK'] == '1':\n    time.sleep(0.3); os._exit(7)\ntime.sleep(600)"
+    mark = tmp_path / "seen"  # on a busy machine it would be dead before it was looked at, and a zombie has no environment
+    program = (
+        "import os, time\n"
+        f"while os.environ['RANK'] == '0' or not os.path.exists({str(mark)!r}):\n    time.sleep(0.05)\n"
+        "os._exit(7)"
+    )
     with launched(tmp_path, program) as (watch, _):
+        mark.touch()
         watch.until(lambda r: states(watch).get(1) == "Z", "a zombie")
         assert watch.ranks()[1].doing == "zombie, exit code 7"
         assert [(zombie.rank, zombie.exit_code) for zombie in watch.last.zombies if zombie.role == "rank"] == [(1, 7)]
