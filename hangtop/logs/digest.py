@@ -240,11 +240,12 @@ class Digest:
                 self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"])
         if line.prefix.repeated:  # it stands for lines of many: activity, but of no rank in particular the progress
             writer = self._writers.setdefault(_MANY, _Writer({}))
-        complete = self._progress(wants, line, writer)
+        marks = [each for each in wants.stages if each.marker.regex is None or compiled(each.marker.regex).search(line.text)]
+        starting = any(not (each.profile.base or each.stage.steady or each.stage.recurs) for each in marks)
+        complete = self._progress(wants, line, writer, starting=starting)
         who = self._who(line)
-        for each in wants.stages:
-            if each.marker.regex is None or compiled(each.marker.regex).search(line.text):
-                self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
+        for each in marks:
+            self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
         for signature in wants.signatures:
             self._messages.try_on(signature, line, lines, span)
         if wants.notice:
@@ -255,13 +256,14 @@ class Digest:
         rank = self._ranks.rank_of(line.writer)
         return line.writer if rank is None else ("rank", rank)
 
-    def _progress(self, wants: Wants, line: Line, writer: _Writer) -> bool:
-        """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end."""
+    def _progress(self, wants: Wants, line: Line, writer: _Writer, *, starting: bool) -> bool:
+        """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end.
+        `starting`: a framework knows it as a part of its start (`loading checkpoint … at iteration 12000`), so it is no step."""
         told: set[str] = set()
         complete = False
         for reader in wants.progress:
             names = {profile.name for profile in reader.profiles}
-            if names <= told:
+            if names <= told or (starting and reader.profiles[0].base and reader.progress.counts):
                 continue
             if sighting := read(reader.profiles[0], reader.progress, line):
                 told |= names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -273,7 +273,23 @@ def _findings(
             one = replace(_advised(finding, catalog, profiles), attempt=attempt, severity=severity)
             key = (finding.id, attempt)
             found[key] = _together(found[key], one) if key in found else one
-    return tuple(sorted(found.values(), key=_finding_order))
+    explained = (_explained(finding, found.values(), catalog) for finding in found.values())
+    return tuple(sorted(explained, key=_finding_order))
+
+
+def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
+    """The report of a death is a summary when the same rank had told before what it died of."""
+    signature = catalog.signatures.get(finding.id)
+    if signature is None or not signature.obituary or finding.rank is None:
+        return finding
+    told = any(
+        other.rank == finding.rank
+        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
+        and other.offset < finding.offset
+        for other in others
+        if other.id != finding.id
+    )
+    return replace(finding, role="summary") if told else finding
 
 
 def _finding_order(finding: Finding) -> tuple[int, bool, int, float, int, int]:

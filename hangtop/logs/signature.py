@@ -36,6 +36,7 @@ class Fix(Struct, frozen=True, forbid_unknown_fields=True):
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     """`literal`: every match of `regex` holds at least one of these, so the scan finds it. `regex` is searched in one message
     after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
+    `obituary`: it only tells that a process ended; what that process said itself before it died is the cause.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
@@ -52,6 +53,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     frameworks: tuple[str, ...] = ()
     hang: str = ""
     negative: tuple[str, ...] = ()
+    obituary: bool = False
     folklore: str = ""
     evidence: str = ""
     cause_zh: str = ""

@@ -1,0 +1,58 @@
+"""What the batch of strangers taught: rules that hold for other logs of the kind."""
+
+from __future__ import annotations
+
+import pytest
+
+from hangtop.logs.catalog import load
+from hangtop.logs.digest import Digest
+from hangtop.logs.index import Index
+from hangtop.logs.join import join
+from hangtop.records.log import LogReading
+
+INDEX = Index(load())
+
+RAYLET = "(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 52006\n"
+TIMED_OUT = (
+    "(WorkerDict pid=52006) [rank5]:[E305 10:11:02.41 ProcessGroupNCCL.cpp:632] [Rank 5] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum=8, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600021 milliseconds.\n"
+)
+OTHERS_TIMED_OUT = TIMED_OUT.replace("52006", "52001").replace("rank5", "rank0").replace("Rank 5", "Rank 0")
+
+
+def read(text: str) -> LogReading:
+    digest = Digest(INDEX, 0)
+    digest.feed(text.encode())
+    return join([digest.facts()], [], INDEX.catalog)
+
+
+def test_a_worker_that_said_what_it_died_of_is_not_blamed_on_the_report_of_its_death():
+    assert [finding.id for finding in read(TIMED_OUT + RAYLET).findings][0] == "nccl.watchdog_timeout"
+
+
+def test_a_worker_that_vanished_without_a_word_is_the_cause_of_what_its_peers_say():
+    assert [finding.id for finding in read(RAYLET + OTHERS_TIMED_OUT).findings][0] == "ray.worker_died"
+
+
+def test_a_checkpoint_that_is_loaded_is_not_yet_a_step():
+    start = "using world size: 8, data-parallel size: 8\n[after megatron is initialized] datetime: 2026-01-11 10:00:00\n"
+    loading = " successfully loaded checkpoint from /ckpt/m [ t 1/1, p 1/1 ] at iteration 12000\n"
+    reading = read(start + loading)
+    assert (reading.stages[-1].id, reading.progress.step) == ("model_load", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("[信息] 第 12/200 步 损失=2.31 学习率=1e-05\n", 12),
+        ("迭代: 40/900，loss=1.2\n", 40),
+        ('train_inner | {"epoch": 1, "update": 0.1, "loss": "4.2", "num_updates": "1200", "lr": "0.0004"}\n', 1200),
+    ],
+)
+def test_steps_are_read_in_other_words_too(line: str, step: int):
+    assert read(line).progress.step == step
+
+
+@pytest.mark.parametrize("line", ["第1步，先计算 3 + 4 = 7\n", "第 3/20 题 答案: 7\n"])
+def test_a_numbered_thought_is_no_step(line: str):
+    assert read(line).progress.step is None
