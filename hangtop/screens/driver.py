@@ -11,7 +11,8 @@ import os
 import signal
 import sys
 from codecs import getincrementaldecoder
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO, cast
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -19,6 +20,8 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 if TYPE_CHECKING:
+    from io import TextIOWrapper
+
     from hangtop.app import HangtopApp
 
 LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
@@ -28,12 +31,41 @@ ESCAPE_S = 0.11
 READ_BYTES = 4096
 
 
+class Terminal:
+    """What is drawn on. Once it has gone (a closed window, a broken SSH session) what is written is lost, and nobody waits.
+
+    Textual's writer thread dies of the error that such a write is; its queue fills, and the next write holds the app for ever.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.gone = False
+
+    def write(self, text: str) -> int:
+        return self._unless_gone(lambda: self._file.write(text))
+
+    def flush(self) -> None:
+        self._unless_gone(self._file.flush)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def _unless_gone(self, act: Callable[[], int | None]) -> int:
+        if not self.gone:
+            try:
+                return act() or 0
+            except OSError:  # SIGHUP says so, too, and ends the app
+                self.gone = True
+        return 0
+
+
 class QuickDriver(LinuxDriver):
     """Draws on stdout, where Textual takes stderr: `hangtop … 2>err` must not leave the terminal blank."""
 
     def __init__(self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self._file = sys.__stdout__ or sys.__stderr__
+        drawn_on = sys.__stdout__ or sys.__stderr__
+        self._file = None if drawn_on is None else cast("TextIOWrapper", Terminal(drawn_on))
         self._parser = XTermParser(debug)
         self._decode = getincrementaldecoder("utf-8")("replace").decode
 
@@ -55,10 +87,11 @@ class QuickDriver(LinuxDriver):
     def _read_keys(self) -> None:
         try:
             typed = os.read(self.fileno, READ_BYTES)
-        except OSError:  # the terminal has gone: SIGHUP says so, too
+        except OSError:
             typed = b""
-        if not typed:
+        if not typed:  # the terminal has gone; SIGHUP comes only where it was the controlling one
             asyncio.get_running_loop().remove_reader(self.fileno)
+            cast("HangtopApp", self._app).action_leave()
             return
         for event in self._parser.feed(self._decode(typed)):
             self.process_message(event)

@@ -65,6 +65,11 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
+    def vanish(self) -> None:
+        """As when its window is closed, or the SSH session breaks."""
+        os.close(self._master)
+        self._master = os.open(os.devnull, os.O_RDWR)
+
     def wait_gone(self, seconds: float) -> float | None:
         """Seconds until it has ended; `None` when it has not."""
         began = time.monotonic()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import signal
 import sys
+import time
 
+import psutil
 import pytest
 from test_terminal import Terminal, play
 
@@ -33,6 +35,29 @@ def test_a_signal_at_the_first_byte_on_the_screen_restores_the_terminal(tmp_path
         assert terminal.wait_gone(20) is not None
         assert b"\x1b[?1049l" in terminal.output
         assert b"Traceback" not in terminal.output
+
+
+@pytest.mark.parametrize("shell", [("setsid", "--ctty", "--wait"), ()], ids=["its controlling terminal", "any other"])
+@pytest.mark.parametrize("what", ["--log", "demo"])
+def test_nothing_is_left_when_the_terminal_vanishes(tmp_path, shell, what):
+    log = tmp_path / "train.log"
+    log.write_text("step: 1 loss: 2.0\n")
+    words = ("demo",) if what == "demo" else ("--log", str(log), "--ray", "off", "--sources", "log")
+    with Terminal(*shell, sys.executable, "-m", "hangtop", *words, TMPDIR=str(tmp_path)) as terminal:
+        terminal.read(60, until=b"step")
+        terminal.vanish()
+        assert terminal.wait_gone(20) is not None
+        ends = time.monotonic() + 20
+        while (left := living(str(tmp_path))) and time.monotonic() < ends:
+            time.sleep(0.1)
+        assert left == []
+
+
+def living(word: str) -> list[str]:
+    """Command lines of processes that have this word in it."""
+    return [
+        " ".join(one.info["cmdline"]) for one in psutil.process_iter(["cmdline"]) if word in " ".join(one.info["cmdline"] or ())
+    ]
 
 
 @pytest.mark.parametrize(("option", "bells"), [((), 1), (("--calm",), 0)])
