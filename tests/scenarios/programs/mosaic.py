@@ -1,6 +1,6 @@
-"""Ranks that meet over TCP with pickles, started and numbered in four ways; no environment tells a number.
+"""Ranks that meet over TCP with pickles, started and numbered in six ways; no environment tells a number.
 
-    mosaic.py FAULT [--start argv|fork|spawn|stdin] [--meet star|server|groups] [--say rank|worker|zero] [--world N] [--bad R …] …
+    mosaic.py FAULT [--start argv|fork|spawn|stdin|parent|shell] [--meet star|server|groups] [--say rank|worker|zero] [--world N] [--bad R …] …
 
 `star`: rank 0 is the hub. `server`: a process of its own is. `groups`: two halves with a hub each, and both meet now and then.
 Every process ends by itself after LIFE_S.
@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import shlex
 import signal
 import socket
 import subprocess
@@ -284,6 +285,14 @@ def launch(args: argparse.Namespace) -> None:
     """Starts the ranks and waits for the last of them first, as a careless launcher does."""
     if args.meet == "server":
         multiprocessing.get_context("fork").Process(target=serve, args=(args.ports[0], args.world), daemon=True).start()
+    if args.start == "parent":
+        me = next((rank for rank in range(1, args.world) if os.fork() == 0), 0)
+        train(args, me)
+        return
+    if args.start == "shell":
+        same = shlex.join([sys.executable, *sys.argv, "--ports", *map(str, args.ports)])
+        loop = f"for r in $(seq 0 {args.world - 1}); do {same} --me $r 2>&1 | sed -u \"s/^/[$r] /\" & done; wait"
+        os.execvp("bash", ["bash", "-c", loop])
     if args.start in ("fork", "spawn"):
         context = multiprocessing.get_context(args.start)
         ranks = [context.Process(target=train, args=(args, rank)) for rank in range(args.world)]
@@ -306,7 +315,7 @@ def main() -> None:
     signal.alarm(LIFE_S)
     parser = argparse.ArgumentParser()
     parser.add_argument("fault", choices=sorted(FAULTS))
-    parser.add_argument("--start", choices=("argv", "fork", "spawn", "stdin"), default="fork")
+    parser.add_argument("--start", choices=("argv", "fork", "spawn", "stdin", "parent", "shell"), default="fork")
     parser.add_argument("--meet", choices=("star", "server", "groups"), default="star")
     parser.add_argument("--say", choices=("rank", "worker", "zero", "append"), default="zero")
     parser.add_argument("--world", type=int, default=4)
