@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hangtop import text
 from hangtop.actions.stop import Myself, frees, number_of, targets_of, why_not
+from hangtop.diagnosis.leftovers import leftovers
 from hangtop.model import RunState
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Spared
@@ -20,9 +21,14 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     """Processes, children before parents, then files. `found`: what the probe saw; `now`: unix time, for the age of processes."""
     if found.problem:
         return Refusal(found.problem)
-    orphans = () if state.procs is None else state.procs.orphans
-    reasons = {orphan.pid: why for orphan in orphans if (why := _why_not(orphan, me, found, now, older_s)) is not None}
-    reasons = _inherited(orphans, reasons)
+    orphans = candidates(state)
+    ours = frozenset(one.pid for one in leftovers(state).processes)
+    reasons = {
+        orphan.pid: why
+        for orphan in orphans
+        if (why := _why_not(orphan, me, found, now, 0.0 if orphan.pid in ours else older_s)) is not None
+    }
+    reasons = _inherited(orphans, reasons, ours)
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
     spared = [Spared(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
     if not targets and not found.found:
@@ -44,6 +50,13 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     )
 
 
+def candidates(state: RunState) -> tuple[Process, ...]:
+    """What the watched run left behind when it ended, which was seen; then orphans, of which that is not known."""
+    left = leftovers(state).processes
+    known = {one.pid for one in left}
+    return (*left, *(one for one in (state.procs.orphans if state.procs is not None else ()) if one.pid not in known))
+
+
 def _why_not(orphan: Process, me: Myself, found: LeftoversReading, now: float, older_s: float) -> str | None:
     if (why := why_not(orphan, me)) is not None:
         return why
@@ -54,10 +67,10 @@ def _why_not(orphan: Process, me: Myself, found: LeftoversReading, now: float, o
     return None
 
 
-def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str]) -> dict[int, str]:
+def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: frozenset[int]) -> dict[int, str]:
     """What was started by a process that stays, stays; what was started by one that may be a run of its own, too.
 
-    Parents come before their children.
+    Parents come before their children. `ours`: of the watched run, so none of these is one of its own.
     """
     known: dict[int, str] = {}
     listed: set[int] = set()
@@ -68,7 +81,7 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str]) -> dict[i
             known[orphan.pid] = reasons[orphan.pid]
         elif orphan.ppid in known:
             known[orphan.pid] = f"pid {orphan.ppid}, which started it, stays"
-        elif top and orphan.role not in PARTS:
+        elif top and orphan.role not in PARTS and orphan.pid not in ours:
             known[orphan.pid] = f"it may be a run of its own: hangtop stop --pid {orphan.pid}"
     return known
 

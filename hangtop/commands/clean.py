@@ -51,8 +51,7 @@ async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading 
         looks += 1
         if not asked and (state.procs is not None or looks * LOOK_EVERY_S > PROCESSES_WITHIN_S):
             asked = True
-            orphans = () if state.procs is None else state.procs.orphans
-            feed.ask(LeftoversAsk(1, older_s, tuple(orphan.pid for orphan in orphans)))
+            feed.ask(LeftoversAsk(1, older_s, tuple(one.pid for one in clean.candidates(state))))
         if state.leftovers is not None or looks * LOOK_EVERY_S > PATIENCE_S:
             break
     return state, state.leftovers

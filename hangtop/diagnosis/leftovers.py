@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.model import RunState
 from hangtop.records.plan import Removal
-from hangtop.records.process import Process
+from hangtop.records.process import Process, ProcessReading
 from hangtop.records.verdict import ENDED, Evidence, Verdict
 from hangtop.text import rank_ranges, size, some
 
@@ -29,18 +29,19 @@ class Leftovers(Struct, frozen=True):
 
 
 def leftovers(state: RunState) -> Leftovers:
-    """Of the run whose writers are gone: orphans that started while it ran, and its own processes that did not end with it.
+    """Of the run whose writers are gone: its own processes that did not end with it.
 
-    What other dead runs left behind is no trace of this one. Files are known once the probe was asked for them.
+    Only what was seen in its tree while it ran counts: another run's orphans are no trace of this one, and what its shell started
+    afterwards goes on rightly, as do launchers and a Ray that lives. Files are known once the probe was asked for them.
     """
     procs = state.procs
     if procs is None or not procs.writers or any(writer.alive for writer in procs.writers):
         return Leftovers()
     since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
+    until = max(writer.gone_at or 0.0 for writer in procs.writers)
     found = state.leftovers.found if state.leftovers is not None else ()
     files = tuple(one for one in found if one.newest_at >= since)
-    stayed = [one for one in (*procs.processes, *procs.orphans) if one.state not in "ZX" and one.started_at >= since]
-    processes = tuple({one.pid: one for one in stayed}.values())
+    processes = tuple(one for one in procs.processes if since <= one.started_at <= until and _is_left(one, procs))
     held: dict[int, int] = {}
     for host, node in state.gpus.items():
         on_gpus = memory_of(node.reading.gpus) if state.processes.get(host) is procs else {}
@@ -48,6 +49,12 @@ def leftovers(state: RunState) -> Leftovers:
             for index, used in on_gpus.get(one.pid, {}).items():
                 held[index] = held.get(index, 0) + (used or 0)
     return Leftovers(processes, held, files)
+
+
+def _is_left(one: Process, procs: ProcessReading) -> bool:
+    if one.state in "ZX" or one.role in ("launcher", "ray daemon"):
+        return False
+    return one.role != "ray worker" or any(one.pid == orphan.pid for orphan in procs.orphans)
 
 
 def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:

@@ -88,8 +88,8 @@ def left_behind(view: View, readings: Readings) -> list[Member]:
     if view.verdict is None or view.verdict.word not in ENDED:
         return []
     left = {(one.pid, one.start_ticks) for one in leftovers(view.state).processes}
-    known = {host: (*reading.processes, *reading.orphans) for host, reading in readings.items()}
-    return [one for one in members(view, known) if (one.process.pid, one.process.start_ticks) in left] if left else []
+    known = members(view, {host: reading.processes for host, reading in readings.items()})
+    return [one for one in known if (one.process.pid, one.process.start_ticks) in left] if left else []
 
 
 def _section(found: Sequence[Member], odd: Mapping[Key, int], shape: Shape, root: str) -> list[Node]:
@@ -148,7 +148,6 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     health = view.state.health.get("procs")
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     left = len(left_behind(view, readings))
-    orphans = sum(len(reading.orphans) for reading in readings.values())
     parts: list[Row] = [
         old_row(age_of(view), LATE_S, STUCK_S),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
@@ -157,7 +156,7 @@ def summary(view: View, readings: Readings, width: int) -> Row:
         ((f"{hidden:,} of another user", "warn"),) if hidden else (),
         *(_memory(view, processes, width) if len(readings) == 1 else ()),
         _left(sum(len(reading.zombies) for reading in readings.values()), "zombies", role),
-        _left(orphans - left, "orphans", role) if orphans > left else (),
+        _left(sum(len(reading.orphans) for reading in readings.values()), "orphans", role),
     ]
     return dotted(parts)
 

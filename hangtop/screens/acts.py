@@ -68,8 +68,8 @@ def open_bundle(app: HangtopApp) -> None:
 
 def open_clean(app: HangtopApp) -> None:
     """The probe looks first; the plan is made of what it finds, once."""
-    orphans = () if app.state.procs is None else app.state.procs.orphans
-    ask = LeftoversAsk(int(app.now() * 1000), clean.OLDER_S, tuple(orphan.pid for orphan in orphans))
+    pids = tuple(one.pid for one in clean.candidates(app.state))
+    ask = LeftoversAsk(int(app.now() * 1000), clean.OLDER_S, pids)
     app.feed.ask(ask)
 
     def make() -> Plan | Refusal | None:

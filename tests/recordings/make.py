@@ -275,7 +275,7 @@ def fleet_finished() -> Iterable[Reading]:
     engine = process(133_902, 1, "VLLM::EngineCore", cpu=0.0, rss_g=5.9, role="engine core")
     over = writer(START, alive=False, exit_code=0).value
     assert isinstance(over, ProcessReading)
-    yield Reading("procs", HOST, START, replace(over, ended=left, orphans=(engine,)))
+    yield Reading("procs", HOST, START, replace(over, ended=left, processes=(engine,)))
     gpus = [fleet.idle(index, START, used_bytes=0, processes=()) for index in range(8)]
     gpus[6] = fleet.idle(6, START, used_bytes=int(1.2 * 2**30), processes=(GpuProcess(133_902, int(1.2 * 2**30)),))
     yield fleet.gpu_reading(START, tuple(gpus))

@@ -10,7 +10,7 @@ from hangtop.actions.stop import Myself
 from hangtop.model import RunState
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Removal, Spared
-from hangtop.records.process import Process, ProcessReading
+from hangtop.records.process import Process, ProcessReading, Writer
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 NOW = 10_000.0
@@ -55,6 +55,16 @@ def test_one_that_writes_or_is_young_or_is_anothers_stays() -> None:
         "it belongs to bob",
         "hangtop runs below it: your shell or session",
     ]
+
+
+def test_what_the_watched_run_left_behind_goes_however_young_but_not_while_it_writes() -> None:
+    writer = Writer(7, NOW - 60.0, "python", "python train.py", alive=False, gone_at=NOW - 10.0)
+    left = (orphan(100, started_at=NOW - 30.0, role="other"), orphan(101, started_at=NOW - 30.0))
+    ended = RunState(procs=ProcessReading(writers=(writer,), processes=left))
+    made = plan(ended, LeftoversReading(1, writing={101: "/runs/x.pt"}), ME, NOW)
+    assert isinstance(made, Plan)
+    assert [target.pid for target in made.targets] == [100]
+    assert [spared.why for spared in made.spared] == ["it lost its parent, but writes to /runs/x.pt"]
 
 
 def test_nothing_to_clean_is_said_with_what_looked_like_it() -> None:
