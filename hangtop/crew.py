@@ -83,6 +83,15 @@ def by_order(crew: Sequence[Process], world: int | None, least: int = 0, *, meet
     return {process.pid: place for place, process in enumerate(crew)}
 
 
+def with_parent(crew: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
+    """The siblings and, before them, who forked them, where there is one rank more than siblings: it is rank 0 itself.
+
+    `parent`: `None` when it is seen to wait for its children.
+    """
+    alike = parent is not None and crew and parent.rank is None and parent.role in MEMBERS and parent.command == crew[0].command
+    return (parent, *crew) if parent is not None and alike and count == len(crew) + 1 else tuple(crew)
+
+
 def by_argument(processes: Iterable[Process]) -> dict[int, int]:
     """Rank by pid, from command lines or titles that are alike but for numbers; nothing unless each has a number of its own.
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from hangtop.crew import by_order, dead, said, siblings
+from hangtop.crew import by_order, dead, said, siblings, with_parent
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
-from hangtop.diagnosis.together import entries, peers
+from hangtop.diagnosis.together import entries, peers, watches_children
 from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
@@ -164,7 +164,11 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
     crew = siblings(processes, world or least or None, entries(stacks.values()))
     seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
-    return by_order(crew, world, least, meets=len(seen) > 1)
+    launcher = next((one for one in processes if crew and one.pid == crew[0].ppid), None)
+    children = [stacks[process.pid] for process in crew if process.pid in stacks]
+    watches = launcher is not None and launcher.pid in stacks and watches_children(stacks[launcher.pid], children)
+    parent = None if watches else launcher
+    return by_order(with_parent(crew, parent, world or least), world, least, meets=len(seen) > 1)
 
 
 def _least(state: RunState) -> int | None:

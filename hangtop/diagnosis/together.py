@@ -18,6 +18,7 @@ IN_STEP = FOR_OTHERS | {"sleep"}
 """Of those that also sleep at one place: they look whether something has come."""
 HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
 """Names of what waits side by side and is no rank: home-made loaders, all of which wait for room in one queue."""
+WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")
 
 
 def entry(stack: Stack) -> Hashable | None:
@@ -45,6 +46,19 @@ def peers(stacks: Iterable[Stack]) -> frozenset[int]:
     if not most or most[0][1] < 2 or 2 * most[0][1] < len(known):
         return frozenset()
     return frozenset(pid for pid, place in places.items() if place == most[0][0])
+
+
+def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
+    """Whether a parent is a launcher, and no member itself: it waits for its children, or looks now and then whether they live.
+
+    Who sleeps where its children were forked, or in a function that is named so, looks; elsewhere it is a member that sleeps.
+    """
+    known = doing(parent)
+    if known is None or known.kind in ("child", "join"):
+        return True
+    ways = {name for child in children if (seen := doing(child)) is not None for name, _ in functions(seen)}
+    inner = next(iter(functions(known)), ("", ""))[0]
+    return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
 
 def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:

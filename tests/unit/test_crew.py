@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hangtop.crew import by_order, dead, missing_here, said, siblings
+from hangtop.crew import by_order, dead, missing_here, said, siblings, with_parent
 from hangtop.records.process import Process
 
 SPAWNED = (
@@ -93,6 +93,12 @@ def test_a_hub_started_before_the_ranks_takes_no_number() -> None:
 def test_children_with_a_command_of_their_own_are_like_each_other() -> None:
     children = [child(40 + place, 110 + place, command="python train.py --worker") for place in range(3)]
     assert by_order(siblings((LAUNCHER, *children, child(50, 109, command="tee x"))), 3) == {40: 0, 41: 1, 42: 2}
+
+
+def test_who_forked_the_others_is_rank_0_where_the_log_counts_one_more() -> None:
+    crew = siblings((LAUNCHER, *FORKS))
+    assert by_order(with_parent(crew, LAUNCHER, 4), 4) == {10: 0, 41: 1, 40: 2, 42: 3}
+    assert with_parent(crew, LAUNCHER, 3) == crew == with_parent(crew, None, 4)
 
 
 def test_an_option_that_all_share_is_nobodys_number() -> None:
