@@ -21,7 +21,7 @@ def blind(case: Case) -> Verdict | None:
     reason = _unwell(case)
     if reason is None:
         return None
-    seen = case.log.last_output_at is not None and bool(case.log.last_line)
+    seen = bool(case.log.last_line) and any(file.status != "binary" for file in case.log.files)
     return Verdict(
         word="blind",
         headline=f"Cannot see the log: {reason}",  # no full stop: it ends with a command as often as not

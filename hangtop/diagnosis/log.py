@@ -187,10 +187,13 @@ def stalled(case: Case) -> Verdict | None:
 
     A long stage explains the silence of who is at work: where nobody is here to write, the stall limit alone counts.
     """
-    limit_s = min(case.limit.stalled_s, case.spec.stall_s) if nobody_writes(case) else case.limit.stalled_s
-    if case.silence_s is None or case.silence_s <= limit_s or _announced(case):
+    if case.silence_s is None or case.silence_s <= _limit_s(case) or _announced(case):
         return None
     return _stalled_verdict(case, laggards(case))
+
+
+def _limit_s(case: Case) -> float:
+    return min(case.limit.stalled_s, case.spec.stall_s) if nobody_writes(case) else case.limit.stalled_s
 
 
 def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
@@ -232,7 +235,7 @@ def _kind(case: Case) -> Kind:
 
 
 def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
-    limit = f"limit {duration(case.limit.stalled_s)}"
+    limit = f"limit {duration(_limit_s(case))}"
     pace = case.log.pace
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"

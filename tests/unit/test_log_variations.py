@@ -264,3 +264,19 @@ def test_prompts_and_answers_in_the_usual_forms_are_no_messages(said: str) -> No
 @pytest.mark.parametrize("said", [ERROR, f"[rank0]: {ERROR}", f"Error in user code, prompt='x': {ERROR}", f"worker 3: {ERROR}"])
 def test_an_error_beside_such_words_is_still_a_message(said: str) -> None:
     assert ids(read(lines("step {i}/9 loss 0.5\n", 3) + said + "\n")) == ["cuda.oom"]
+
+
+@pytest.mark.parametrize(
+    ("last", "finished"),
+    [
+        ("训练完成，模型已保存到 /data/out", True),
+        ("2026-01-11 10:00:00 信息 模型训练已结束。", True),
+        ("第 3 轮训练完成", False),
+        ("Epoch 3 训练完成", False),
+        ("训练完成度 30%", False),
+    ],
+)
+def test_the_end_of_a_run_is_told_in_chinese_and_the_end_of_a_round_is_not(last: str, finished: bool) -> None:
+    reading = read("开始训练\n" + "".join(f"步骤 {step}/20 损失 2.5\n" for step in range(1, 21)) + last + "\n")
+    assert reading.progress.step == 20
+    assert any(stage.id == "finish" for stage in reading.stages) == finished
