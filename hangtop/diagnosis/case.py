@@ -45,8 +45,12 @@ class Case(Struct, frozen=True):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes whose stacks tell: the members, then the data workers below them."""
+        """The processes whose stacks tell: the members, who started them and may be one of them, the data workers below them."""
         members = tuple(one.pid for one in self.standings if one.pid is not None and one.how != "gone")
+        parents = {one.process.ppid for one in self.standings if one.process is not None}
+        members += tuple(
+            one.pid for one in (self.procs.processes if self.procs else ()) if one.pid in parents and one.role == "other"
+        )
         workers = () if self.procs is None else tuple(one.pid for one in self.procs.processes if one.role == "data worker")
         return tuple(dict.fromkeys(members + workers))
 

@@ -11,10 +11,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.crew import siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.loops import Looks, Sources, by_turns, may_loop, may_trade, surely_loops
+from hangtop.diagnosis.together import FOR_OTHERS, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
@@ -76,8 +78,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
         lone = [one for one in processes.values() if one.role in ("rank", "ray worker", "other") and not is_service(one.command)]
-        parents = {process.ppid for process in lone}  # who started the others is their launcher, whatever it is called
-        crew = [process for process in lone if process.pid not in parents] or lone
+        crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     standing = [
@@ -85,6 +86,34 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
     ]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *standing)
+
+
+def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
+    """The members where nothing numbers them. What a sibling started is its own affair; who started them may be their launcher."""
+    group = {process.pid for process in siblings(lone)}
+    parents = {process.ppid for process in lone}
+    below: set[int] = set()
+    for process in lone:  # parents come before their children
+        if process.ppid in group or process.ppid in below:
+            below.add(process.pid)
+    others = [one for one in lone if one.pid not in below]
+    return [one for one in others if one.pid in group or one.pid not in parents or _takes_part(one, lone, looks)]
+
+
+def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading, ...]) -> bool:
+    """Whether who started the others is one of them: it works itself, or waits for what no child of its own gives it.
+
+    Else it is their launcher, whatever it is called.
+    """
+    stacks = _stacks_of(parent, looks)
+    if not stacks:
+        return works_itself(parent)
+    children = {process.pid for process in lone if process.ppid == parent.pid}
+    last = [stack for stack in looks[-1].stacks if stack.pid in children]
+    known = doing(stacks[-1][1])
+    if known is None or watches_children(stacks[-1][1], last):
+        return False
+    return works_itself(parent) or may_trade(parent, known) or by_turns(parent) or known.kind not in FOR_OTHERS
 
 
 def _gone(process: Process) -> Standing:
@@ -142,6 +171,13 @@ def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
         return "works" if works(process) or _moved(stacks) or known.thread.runs else "collective"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
     return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
+
+
+def works_itself(process: Process) -> bool:
+    """The process alone, without those below it."""
+    recent = process.recent
+    moved = recent.io_b_s if recent is not None and recent.io_b_s else 0.0
+    return (process.cpu_percent or 0.0) > CPU_PERCENT or moved > IO_BYTES_S
 
 
 def works(process: Process) -> bool:
