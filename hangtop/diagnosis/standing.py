@@ -89,7 +89,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
 
 
 def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
-    """The members where nothing numbers them. What a sibling started is its own affair; who started them may be their launcher."""
+    """The members where nothing numbers them. What a sibling started is its own affair; who started them may be a launcher."""
     group = {process.pid for process in siblings(lone)}
     parents = {process.ppid for process in lone}
     below: set[int] = set()
