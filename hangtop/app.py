@@ -6,10 +6,11 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import replace as key_with
 from pathlib import Path
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual.app import App
 from textual.binding import BindingType
 from textual.screen import ModalScreen
@@ -23,7 +24,7 @@ from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
 from hangtop.panes import PANES
 from hangtop.panes.alarm import CALM
-from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys
+from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.log_book import Sought
@@ -33,6 +34,7 @@ from hangtop.panes.view import View
 from hangtop.records.health import ProbeState
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
+from hangtop.records.verdict import Verdict
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
 from hangtop.screens.confirm import ActionScreen
@@ -114,7 +116,7 @@ class HangtopApp(App[None]):
         """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
         told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
-            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            key_with(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
             for key in self.keys
         )
 
@@ -152,7 +154,7 @@ class HangtopApp(App[None]):
         self.curiosity.follow(case)
         if read and verdict is not None:
             self.curiosity.look_back(verdict, now)
-        shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else verdict
+        shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else self._doable(verdict)
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
@@ -161,6 +163,11 @@ class HangtopApp(App[None]):
         if self.watch_screen.is_running:
             self.watch_screen.log_pane.book.refresh_regex()
         self.repaint()
+
+    def _doable(self, verdict: Verdict) -> Verdict:
+        """What to do next names no key that does nothing here: without rights to act, or in a replay."""
+        there = {key.shown for key in self.keys}
+        return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
 
     def repaint(self) -> None:
         """Let the screen in front paint the present view."""

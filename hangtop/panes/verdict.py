@@ -38,7 +38,7 @@ def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -
     rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (verdict.detail, "muted")), width - 2))]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
-        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink"))
+        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if CLEAN in verdict.next else BLANK
         rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))

@@ -591,3 +591,11 @@ async def test_a_finished_run_names_what_it_left_behind_and_the_key_that_cleans_
         assert "1 not free" in text
         assert "1 leftover · 8 ended" in text
         assert "vLLM engine core" in text
+
+
+async def test_where_nothing_may_be_done_no_such_key_is_offered():
+    app, _, _ = app_on("fleet_finished", calm=True, read_only=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        assert "1 process is left" in screen_text(app)
+        assert "c clean" not in screen_text(app)
