@@ -14,6 +14,7 @@ from hangtop.records.verdict import VerdictWord
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run. `verdict` is what hangtop should come to say of it after about `seconds`, `rank` the one to blame.
 
+    `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
     `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
     """
 
@@ -29,6 +30,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rank: int | None = None
     step: int = 1
     fault_s: float = 0.0
+    meet_every: int = 1
 
 
 class DemoError(Exception):

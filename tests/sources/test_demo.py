@@ -111,11 +111,14 @@ def test_the_slow_run_is_silent_while_its_checkpoint_grows(start: Callable[[str]
     assert run.log.read_text() == lines
 
 
-def test_the_laggard_makes_every_step_of_all_ranks_longer(start: Callable[[str], DemoRun]) -> None:
+def test_the_laggard_falls_behind_and_all_others_wait_for_it(start: Callable[[str], DemoRun]) -> None:
     run = start("laggard")
-    wait_for(lambda: "step 3/30" in run.log.read_text())
-    steps = [line for line in run.log.read_text().splitlines() if "step 2/30" in line]
-    assert all(int(line.rpartition("(")[2].split()[0]) >= 800 for line in steps)
+    wait_for(lambda: run.log.read_text().count("step 10/30") == 8)
+    lines = run.log.read_text().splitlines()
+    at = {rank: next(n for n, line in enumerate(lines) if f"[rank{rank}]" in line and "step 9/30" in line) for rank in range(8)}
+    assert max(at, key=lambda rank: at[rank]) == 5
+    waited = [line for line in lines if "step 10/30" in line and "[rank5]" not in line]
+    assert all(int(line.rpartition("(")[2].split()[0]) >= 2000 for line in waited)
 
 
 def test_stop_leaves_no_process_and_may_be_called_again(start: Callable[[str], DemoRun]) -> None:
