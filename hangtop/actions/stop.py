@@ -39,6 +39,8 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
     procs = _procs_here(state, me)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
+    if unsure := only_taken(procs):
+        return unsure
     what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
     whole = rank is None and pid is None
     heads = {one.pid for one in procs.processes if whole or (one.rank == rank if rank is not None else one.pid == pid)}
@@ -63,6 +65,15 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
     )
+
+
+def only_taken(procs: ProcessReading) -> Refusal | None:
+    """A monitor may name the log as a writer does: whose log it is must be seen, or said by a person, before anything ends."""
+    if not procs.taken:
+        return None
+    pids = text.rank_ranges(procs.taken)
+    given = " ".join(f"--pid {pid}" for pid in procs.taken[:4])
+    return Refusal(f"nobody holds the log open, and pid {pids} is only taken for its writer: {given} says that it is the run")
 
 
 def doubted(plan: Plan, verdict: Verdict | None) -> Plan:

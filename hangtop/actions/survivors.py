@@ -6,7 +6,7 @@ import contextlib
 import os
 import pwd
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -35,12 +35,13 @@ TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
 class Known(Struct, frozen=True):
     """What was there before the first signal. `late`: what the targets started after the plan was made, and its command.
 
-    `segments`: files of shared memory that the targets held.
+    `segments`: files of shared memory that the targets held. `starters`: pids outside the plan that had started targets.
     """
 
     before: frozenset[Identity]
     late: dict[Identity, str]
     segments: frozenset[str]
+    starters: frozenset[int]
 
 
 def prove(plan: Plan, known: Known, table: ProcessTable) -> Generator[Step, None, bool]:
@@ -78,7 +79,9 @@ def name_of(target: Target) -> str:
 def look_before(plan: Plan, table: ProcessTable) -> Known:
     """To be asked before the first signal."""
     segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
-    return Known(frozenset(stat.identity for stat in table.stats.values()), _started_since(plan, table), segments)
+    ended = {target.pid for target in plan.targets}
+    starters = frozenset(table.stats[pid].ppid for pid in ended if pid in table.stats) - ended
+    return Known(frozenset(stat.identity for stat in table.stats.values()), _started_since(plan, table), segments, starters)
 
 
 def _started_since(plan: Plan, table: ProcessTable) -> dict[Identity, str]:
@@ -199,15 +202,29 @@ def _await_restarted(plan: Plan, known: Known, table: ProcessTable) -> list[tupl
 
 
 def _restarted(plan: Plan, known: Known, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
-    """Processes that run a command of the plan and were not there before: a second run of the same command was."""
+    """Processes that run a command of the plan, were not there before, and stem from whoever had started the plan's: another
+    run of the same command has other ancestors."""
     wanted = {target.command for target in plan.targets if not _common(target.command)}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
-    younger = [stat for stat in there if stat.identity not in known.before]
+    younger = [stat for stat in there if stat.identity not in known.before and _stems_from(stat, known.starters, table)]
     commands = _commands(table, younger)
     for stat in younger:
         command = commands.get(stat.pid)
         if command and command in wanted and table.owner(stat.pid) == os.geteuid():
             yield stat, command
+
+
+def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> bool:
+    """Whether one of them is its parent, or further up: pid 1, the ancestor of all, only as the parent."""
+    if stat.ppid in starters:
+        return True
+    up, seen = table.stats.get(stat.ppid), {stat.pid}
+    while up is not None and up.pid > 1 and up.pid not in seen:
+        if up.pid in starters:
+            return True
+        seen.add(up.pid)
+        up = table.stats.get(up.ppid)
+    return False
 
 
 def _common(command: str) -> bool:

@@ -149,7 +149,9 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     training processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes
     that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `blocked_on`: for
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
-    command that grants it. `changes`, in recordings alone: `processes` are those that changed, the others are as they were.
+    command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers by what they were
+    started with; good enough to look at, never to be stopped. `changes`, in recordings alone: `processes` are those that
+    changed, the others are as they were.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -162,6 +164,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     rendezvous: Rendezvous | None = None
     missing_right: str | None = None
     blocked_on: tuple[BlockedOn, ...] = ()
+    taken: tuple[int, ...] = ()
     changes: bool = False
 
 

@@ -104,6 +104,7 @@ class ProcessSource:
             rendezvous=self._rendezvous,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
             blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
+            taken=() if self._writing.alive() else tuple(self._taken),
         )
         yield reading
         if seldom:

@@ -54,7 +54,8 @@ def test_sixteen_stubborn_ranks_go_and_everything_beside_them_stays(tmp_path: Pa
         assert "port 29731 is free" in done.stdout
         assert not any(map(alive, (*run.ranks, run.process.pid)))
         assert all(map(alive, (*other.ranks, other.process.pid, foreign.pid)))
-        assert hangtop("stop", "--log", str(run.log), "--yes").returncode == 2
+        again = hangtop("stop", "--log", str(run.log), "--yes")
+        assert again.returncode == 2, again.stdout
 
 
 def test_one_rank_that_its_launcher_starts_again_is_told_with_who_does_it(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hangtop.actions.restart import top
 from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
@@ -177,3 +178,12 @@ def test_what_a_kill_will_not_mend_on_a_gpu_is_said_before_with_what_will() -> N
     assert "nvidia-smi --gpu-reset -i 0, or reboot" in xid
     assert "GPU 1: no answer" in silent
     assert "reset or the machine is rebooted" in silent
+
+
+def test_who_is_only_taken_for_the_writer_is_never_stopped() -> None:
+    """A monitor that was given the log's name looks like a program that opens its log for each line."""
+    state = RunState(procs=ProcessReading(processes=(process(300, 1),), taken=(300,)))
+    refused = plan(state, ME)
+    assert isinstance(refused, Refusal)
+    assert "--pid 300 says that it is the run" in refused.why
+    assert isinstance(top(state.procs), Refusal)
