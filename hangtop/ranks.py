@@ -12,7 +12,7 @@ from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
-from hangtop.diagnosis.together import entries, peers, watches_children
+from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
 from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
@@ -91,8 +91,9 @@ def join(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> Known:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    order = _by_order(state, readings)
-    host, process = _processes(state, readings, order)
+    told = _by_log(state) or _crew(state, readings)
+    order = {} if told else _by_order(state, readings)
+    host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
     spoke_at = state.log.last_output_at if state.log is not None else None
     looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
@@ -116,15 +117,8 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
     return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
 
 
-def _processes(
-    state: RunState, readings: Mapping[str, ProcessReading], order: Mapping[int, int]
-) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, by the pid that the log names, by what it says itself, else by the order
-    of its start.
-
-    The living hide the ended.
-    """
-    number_of = _by_log(state) or _crew(state, readings) or order
+def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
+    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended."""
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
@@ -154,8 +148,8 @@ def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, 
 
 
 def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
-    """Rank by pid where nothing else tells it."""
-    if len(readings) != 1 or _by_log(state) or _crew(state, readings):
+    """Rank by pid where nothing else tells it: not the environment, the pid that the log names, or what a process says itself."""
+    if len(readings) != 1:
         return {}
     processes = next(iter(readings.values())).processes
     if any(process.role == "rank" for process in processes):
@@ -166,9 +160,12 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
     launcher = next((one for one in processes if crew and one.pid == crew[0].ppid), None)
     children = [stacks[process.pid] for process in crew if process.pid in stacks]
-    watches = launcher is not None and launcher.pid in stacks and watches_children(stacks[launcher.pid], children)
-    parent = None if watches else launcher
-    return by_order(with_parent(crew, parent, world or least), world, least, meets=len(seen) > 1)
+    above = stacks.get(launcher.pid) if launcher is not None else None
+    parent = None if above is not None and watches_children(above, children) else launcher
+    count = world or least
+    if above is not None and count <= 1 and takes_part(above, children):
+        count = len(crew) + 1
+    return by_order(with_parent(crew, parent, count), world, least, meets=len(seen) > 1)
 
 
 def _least(state: RunState) -> int | None:
@@ -270,8 +267,10 @@ def _state_says_all(process: Process) -> bool:
 
 
 def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
-    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. Of states a signal has a shorter word."""
+    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. Few states have a shorter word."""
     if process is not None and _state_says_all(process):
+        if process.state == "D":
+            return ("in kernel",)
         killed = process.state == "X" and process.exit_code is not None and process.exit_code < 0
         return (exit_words(process.exit_code).removeprefix("killed by "),) if killed and process.exit_code else ()
     now = _at_last_look(process, known) if process is not None else None

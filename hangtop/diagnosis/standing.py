@@ -16,7 +16,7 @@ from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.loops import Looks, Sources, by_turns, may_loop, may_trade, surely_loops
-from hangtop.diagnosis.together import FOR_OTHERS, watches_children
+from hangtop.diagnosis.together import takes_part, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
@@ -113,7 +113,7 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
     known = doing(stacks[-1][1])
     if known is None or watches_children(stacks[-1][1], last):
         return False
-    return works_itself(parent) or may_trade(parent, known) or by_turns(parent) or known.kind not in FOR_OTHERS
+    return takes_part(stacks[-1][1], last) or works_itself(parent) or may_trade(parent, known) or by_turns(parent)
 
 
 def _gone(process: Process) -> Standing:

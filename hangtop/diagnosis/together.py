@@ -61,6 +61,15 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
 
+def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:
+    """Whether who started the others is one of them: it works, or waits where a child does, or for what no child can give it."""
+    known, looks = doing(parent), list(children)
+    if known is None or watches_children(parent, looks):
+        return False
+    ways = {functions(seen) for child in looks if (seen := doing(child)) is not None}
+    return known.kind not in FOR_OTHERS or functions(known) in ways
+
+
 def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:
     """By pid, what they were started with."""
     found = ((stack.pid, entry(stack)) for stack in stacks)

@@ -1,0 +1,104 @@
+"""Who waits for whom where no environment numbers the processes: who is a member, and which rank it is."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.together import entry, functions, peers, watches_children
+from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.wish import satisfied
+from hangtop.model import RunState
+from hangtop.records.log import RankLog
+from hangtop.records.process import Process, Recent
+from hangtop.records.stack import Frame, Stack, Thread
+from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, USER, process, run, thread
+
+MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"
+PARENT = 4
+"""`run` gives number N the pid 100 + N."""
+
+
+def started(*frames: Frame, main: str = "rank_main", wait: str = "socket") -> Thread:
+    inner = (*frames, Frame(main, USER, 90), Frame("run", MULTIPROCESSING, 108), Frame("_bootstrap", MULTIPROCESSING, 314))
+    return Thread("MainThread", inner, state="S", wait=wait)  # type: ignore[arg-type]
+
+
+WAITS = started(Frame("exactly", USER, 30), Frame("reduce", USER, 40))
+HUB = started(Frame("exactly", USER, 30), Frame("<genexpr>", USER, 45), Frame("reduce", USER, 45))
+STUCK = started(Frame("load_shard", USER, 61), wait="lock")
+JOINS = thread(
+    Frame("poll", "/usr/lib/python3.11/multiprocessing/popen_fork.py", 27), Frame("join", MULTIPROCESSING, 149), wait="child"
+)
+
+
+def nameless(number: int, recent: Recent = IDLE, **more: object) -> Process:
+    known = replace(process(number, recent), rank=None, world=None, role="other", ppid=100 + PARENT, start_ticks=7)
+    return replace(known, **more)  # type: ignore[arg-type]
+
+
+def family(threads: dict[int, Thread], parent: Process | None = None, ranks: int | None = None) -> RunState:
+    """A parent and its children; the log numbers so many ranks."""
+    children = tuple(nameless(number) for number in threads if number != PARENT)
+    top = parent or nameless(PARENT, ppid=1)
+    state = run(threads, (top, *children))
+    return replace(state, ranks={number: RankLog(number, step=5) for number in range(ranks or 0)})
+
+
+def test_children_that_wait_for_each_other_are_ranks_by_the_order_of_their_start_and_that_is_said() -> None:
+    said = diagnose(family({0: HUB, 1: WAITS, 2: STUCK, 3: WAITS, PARENT: JOINS}), SPEC, NOW)
+    assert (said.word, [one.rank for one in said.culprits]) == ("hung", [2])
+    assert said.culprits[0].why[-1] == "numbered by the order of start: nothing names its rank"
+
+
+def test_a_parent_that_works_is_no_launcher_and_its_children_that_wait_are_no_hang() -> None:
+    computes = thread(Frame("train_step", USER, 70), state="R")
+    said = diagnose(family({0: WAITS, 1: WAITS, 2: WAITS, PARENT: computes}, nameless(PARENT, BUSY, ppid=1)), SPEC, NOW)
+    assert said.word == "slow"
+
+
+def test_a_parent_that_forked_one_less_than_the_log_counts_is_rank_0() -> None:
+    waits = thread(Frame("exactly", USER, 30), Frame("reduce", USER, 40), wait="socket")
+    locked = thread(Frame("load_shard", USER, 61), wait="file")
+    said = diagnose(family({0: waits, 1: waits, 2: waits, PARENT: locked}, ranks=4), SPEC, NOW)
+    assert (said.word, [(one.rank, one.pid) for one in said.culprits]) == ("hung", [(0, 100 + PARENT)])
+
+
+def test_a_wait_for_the_network_is_judged_when_it_was_watched() -> None:
+    downloads = started(Frame("download", USER, 70))
+    state = family({0: WAITS, 1: WAITS, 2: downloads, 3: WAITS, PARENT: JOINS})
+    assert satisfied(look(state, SPEC, NOW))
+    assert state.procs is not None
+    young = tuple(replace(one, recent=replace(IDLE, seconds=0.5)) for one in state.procs.processes)
+    assert not satisfied(look(replace(state, procs=replace(state.procs, processes=young)), SPEC, NOW))
+
+
+def stack(one: Thread, pid: int = 1) -> Stack:
+    return Stack(pid, NOW, (one,))
+
+
+def test_what_a_child_was_started_with_and_its_way_are_told_without_generators() -> None:
+    assert entry(stack(HUB)) == ("rank_main", USER)
+    assert entry(stack(JOINS)) is None
+    assert functions_of(HUB) == functions_of(WAITS)
+
+
+def functions_of(one: Thread) -> tuple[tuple[str, str], ...]:
+    from hangtop.diagnosis.doing import doing
+
+    known = doing(stack(one))
+    assert known is not None
+    return functions(known)
+
+
+def test_home_made_loaders_side_by_side_are_no_peers() -> None:
+    loads = started(Frame("load_batches", USER, 50), wait="pipe")
+    assert peers([stack(loads, pid) for pid in range(3)]) == frozenset()
+    assert peers([stack(WAITS, pid) for pid in range(3)]) == {0, 1, 2}
+
+
+def test_a_parent_that_looks_after_its_children_watches_and_one_that_waits_for_a_lock_does_not() -> None:
+    watches = thread(Frame("watch_ranks", USER, 12), wait="sleep")
+    assert watches_children(stack(JOINS), [stack(WAITS)])
+    assert watches_children(stack(watches), [stack(WAITS)])
+    assert not watches_children(stack(thread(Frame("load_shard", USER, 61))), [stack(WAITS)])
