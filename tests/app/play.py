@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -77,6 +78,20 @@ async def settle(pilot: Pilot[None], app: HangtopApp) -> None:
         await pilot.pause()
     app.tick()
     await pilot.pause()
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object], what: str = "what was expected", seconds: float = 20.0) -> None:
+    """Until this holds: on a busy machine what a key does comes later than the key."""
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, f"{what} did not come within {seconds:.0f} s"
+        await pilot.pause(0.02)
+
+
+async def seen(pilot: Pilot[None], app: HangtopApp, text: str) -> str:
+    """All that a person sees, once this text is among it."""
+    await until(pilot, lambda: text in screen_text(app), f"{text!r}")
+    return screen_text(app)
 
 
 def screen_text(app: HangtopApp) -> str:

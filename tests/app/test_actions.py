@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, session, settle
+from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 from hangtop import launches
 from hangtop.actions.steps import step
@@ -150,7 +150,7 @@ async def test_right_and_enter_stop_the_run_and_prove_it():
             assert "all 2 processes of the plan are gone" in text
             assert not any(map(alive, processes))
             await pilot.press("escape")
-            assert app.screen is app.watch_screen
+            await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_a_chosen_rank_is_stopped_alone():
@@ -160,7 +160,7 @@ async def test_a_chosen_rank_is_stopped_alone():
             await settle(pilot, app)
             app.choose_rank(1)
             await pilot.press("k")
-            assert "Stop rank 1: 1 process" in screen_text(app)
+            await seen(pilot, app, "Stop rank 1: 1 process")
             await pilot.press("right", "enter")
             await over(pilot, app)
             assert alive(processes[0])
@@ -187,7 +187,7 @@ async def test_a_run_that_works_is_stopped_only_when_the_word_is_typed():
         async with app.run_test(size=(140, 40)) as pilot:
             await settle(pilot, app)
             await pilot.press("k")
-            assert "does not seem to hang" in screen_text(app)
+            await seen(pilot, app, "does not seem to hang")
             assert "type stop" in screen_text(app)
             await pilot.press("right", "enter")
             await pilot.pause(0.2)
@@ -223,7 +223,7 @@ async def test_read_only_and_replay_have_no_dangerous_key():
             await settle(pilot, app)
             assert "k stop" not in screen_text(app)
             await pilot.press("k")
-            assert app.screen is app.watch_screen
+            await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_why_there_is_no_plan_is_said_in_one_line():
@@ -231,9 +231,9 @@ async def test_why_there_is_no_plan_is_said_in_one_line():
     async with app.run_test(size=(140, 40)) as pilot:
         await settle(pilot, app)
         await pilot.press("k")
-        assert "no process of this run is known on this machine" in screen_text(app)
+        await seen(pilot, app, "no process of this run is known on this machine")
         await pilot.press("enter")
-        assert app.screen is app.watch_screen
+        await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_what_was_begun_goes_on_when_hangtop_ends():
@@ -267,7 +267,7 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
         async with app.run_test(size=(140, 40)) as pilot:
             await settle(pilot, app)
             await pilot.press("s")
-            assert isinstance(app.screen, StacksScreen)
+            await until(pilot, lambda: isinstance(app.screen, StacksScreen))
             await pilot.pause()
             assert "Taking the stacks" in screen_text(app)
             ask = app.feed.questions[-1]
@@ -300,7 +300,7 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             await pilot.pause()
             assert "No stack of" in screen_text(app)
             await pilot.press("a", "y", "enter", "escape")
-            assert app.screen is app.watch_screen
+            await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path: Path):
@@ -362,7 +362,7 @@ async def test_r_shows_what_will_be_started_and_digits_choose_its_environment(tm
             assert "Restart the run: stop 1 process, start attempt 2" in text
             assert "NCCL_DEBUG=INFO" not in text
             await pilot.press("1")
-            assert "NCCL_DEBUG=INFO" in screen_text(app)
+            await seen(pilot, app, "NCCL_DEBUG=INFO")
             await pilot.press("1")
             assert "NCCL_DEBUG=INFO" not in screen_text(app)
             assert "^E edit" in screen_text(app)
@@ -372,7 +372,7 @@ async def test_r_shows_what_will_be_started_and_digits_choose_its_environment(tm
             assert app.screen.plan.start.argv == (*argv, "--lr=2")
             assert "--lr=2" in screen_text(app)
             await pilot.press("enter")
-            assert app.screen is app.watch_screen
+            await until(pilot, lambda: app.screen is app.watch_screen)
             assert alive(processes[0])
 
 
@@ -447,7 +447,7 @@ async def test_k_acts_on_what_is_chosen_among_the_processes(line: int, title: st
             await pilot.press("4")
             app.watch_screen.processes_pane.chosen = (os.uname().nodename, processes[line].pid, processes[line].start_ticks)
             await pilot.press("k")
-            assert title in screen_text(app)
+            await seen(pilot, app, title)
             await pilot.press("escape", "enter", "k")
             assert title in screen_text(app)
             await pilot.press("escape", "escape", "escape", "k")
@@ -468,7 +468,7 @@ async def test_k_acts_on_the_rank_of_the_chosen_gpu_and_enter_shows_it():
         assert ranks != (0,)
         assert chosen(app) == Chosen(ranks[0])
         await pilot.press("enter")
-        assert isinstance(app.screen, RankScreen)
+        await until(pilot, lambda: isinstance(app.screen, RankScreen))
         assert chosen(app) == Chosen(ranks[0])
         assert app.screen.rank == ranks[0]
         await pilot.press("escape", "escape")
@@ -488,7 +488,7 @@ async def test_a_line_that_stands_for_several_is_not_taken_for_one():
             assert node is not None
             assert len(node.members) == 3
             await pilot.press("k")
-            assert "stands for 3 alike" in screen_text(app)
+            await seen(pilot, app, "stands for 3 alike")
 
 
 @pytest.mark.parametrize("keys", [("q",), ("enter",), ("ctrl+c",)])
@@ -498,10 +498,10 @@ async def test_quitting_asks_while_a_run_that_hangtop_started_lives_and_leaves_i
         async with app.run_test(size=(100, 30)) as pilot:
             await settle(pilot, app)
             await pilot.press("q")
-            assert isinstance(app.screen, LeaveScreen)
+            await until(pilot, lambda: isinstance(app.screen, LeaveScreen))
             assert "Leave it running" in screen_text(app)
             await pilot.press("escape")
-            assert app.screen is app.watch_screen
+            await until(pilot, lambda: app.screen is app.watch_screen)
             await pilot.press("q", *keys)
             await pilot.pause()
             assert not app.is_running
@@ -514,7 +514,7 @@ async def test_the_run_can_be_stopped_on_the_way_out_by_the_same_plan():
         async with app.run_test(size=(100, 30)) as pilot:
             await settle(pilot, app)
             await pilot.press("q", "right", "enter")
-            assert "Stop the run: 1 process" in screen_text(app)
+            await seen(pilot, app, "Stop the run: 1 process")
             await pilot.press("right", "enter")
             await over(pilot, app)
             assert not alive(processes[0])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, session, settle
+from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
@@ -94,7 +94,7 @@ async def test_how_ray_starts_is_edited_and_what_is_shown_then_is_the_plan(app: 
         await pilot.press("R")
         screen = await told(pilot, app, of_session)
         await pilot.press("ctrl+e", *" --num-cpus=2 'x", "enter")
-        assert "no closing quotation" in screen_text(app)
+        await seen(pilot, app, "no closing quotation")
         await pilot.press("backspace", "backspace", "backspace", "enter")
         assert "--port=6379 --num-cpus=2" in screen_text(app)
         assert screen.plan is not None
@@ -126,7 +126,7 @@ async def test_read_only_has_neither_key():
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
         await pilot.press("R", "exclamation_mark")
-        assert app.screen is app.watch_screen
+        await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: HangtopApp):
@@ -144,7 +144,7 @@ async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: 
         assert NAME in text
         assert other in text
         await pilot.press("escape")
-        assert app.screen is app.watch_screen
+        await until(pilot, lambda: app.screen is app.watch_screen)
         assert getattr(app.feed, "questions", []) == asked
 
         await pilot.press("R", "down", "enter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, screen_text, settle
+from play import Clock, MemoryFeed, screen_text, settle, until
 
 from hangtop.app import HangtopApp
 from hangtop.panes.ray import RayPane
@@ -103,7 +103,7 @@ async def test_enter_on_alike_actors_unfolds_them_and_on_one_opens_its_page(open
     (ask,) = feed.logs
     assert (ask.session, ask.actor, ask.log) == ("session_x", "id2", worker(2).log)
     await pilot.press("escape")
-    assert app.screen is app.watch_screen
+    await until(pilot, lambda: app.screen is app.watch_screen)
 
 
 async def test_the_output_of_an_actor_is_asked_for_only_while_its_page_is_open():
