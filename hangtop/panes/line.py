@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -117,6 +118,7 @@ class LineView(Widget):
         self._rows: tuple[Row, ...] = ()
         self._strips: list[Strip] = []
         self._finished: dict[int, Strip] = {}
+        self._base: tuple[Color, Style] | None = None
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -146,12 +148,13 @@ class LineView(Widget):
 
     def forget(self) -> None:
         """Paint everything anew: another theme or size."""
-        self._rows, self._strips = (), []
+        self._rows, self._strips, self._base = (), [], None
         self._finished.clear()
         self.refresh()
 
     def notify_style_update(self) -> None:
         self._finished.clear()
+        self._base = None
         super().notify_style_update()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -164,7 +167,7 @@ class LineView(Widget):
         if any(strip.cell_length != width for strip in finished.values()):
             finished.clear()
         if missing := [y for y in crop.line_range if y not in finished]:
-            background, style = self.background_colors[1], self.rich_style
+            background, style = self._base = self._base or (self.background_colors[1], self.rich_style)
             for y in missing:
                 strip = self.render_line(y).apply_style(style)
                 for one in self.get_line_filters():

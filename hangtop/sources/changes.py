@@ -35,9 +35,10 @@ class Changes:
 
     def seen(self) -> bool:
         """Something changed since the last call."""
-        changed = self._seen.is_set()
+        if not self._seen.is_set():
+            return False
         self._seen.clear()
-        return changed
+        return True
 
     def close(self) -> None:
         self._stop.set()
