@@ -18,7 +18,7 @@ from hangtop.panes.words import CALM_WORDS
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Verdict
 
-QUIET_BAR = 6
+QUIET_BAR = 5
 BAD_STATES = frozenset("ZTX")
 
 
@@ -166,7 +166,9 @@ def _total(row: RankRow) -> Row:
 
 
 BAR: Column[RankRow] = Column("quiet", QUIET_BAR, 7, _quiet_bar)
-QUIET: Column[RankRow] = Column("quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True, gap=1)
+QUIET: Column[RankRow] = Column(
+    "quiet", 6, 0, lambda row: ((text.age(row.quiet_s), _role(row, "ink")),), right=True, gap=1, snug=True
+)
 DOING_CELLS = 12
 
 
@@ -180,18 +182,16 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
     def differs(read: Callable[[Rank], object]) -> bool:
         return len({read(rank) for rank in ranks}) > 1
 
+    gpus, stages = any(r.gpu is not None and r.gpu != r.rank for r in ranks), len({row.stage for row in rows if row.stage}) > 1
     doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "says"
     columns = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
         (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
         (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),
-        (
-            any(r.gpu is not None and r.gpu != r.rank for r in ranks),
-            Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True),
-        ),
-        (len({row.stage for row in rows if row.stage}) > 1, Column("stage", 14, 4, _stage, snug=True)),
-        (True, Column("step", 7, 0, _step, right=True, snug=True)),
+        (gpus, Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True)),
+        (stages, Column("stage", 14, 4, _stage, snug=True)),
+        (True, Column("step", 7, 0, _step, right=True, snug=True, gap=2 if gpus or stages else 1)),
         (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
         (True, Column("lag", 4, 0, _lag, right=True, gap=1, snug=True)),
         (any(row.limit_s for row in rows), BAR),
@@ -227,7 +227,7 @@ def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None
     """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
     columns = _with_doing_that_fits(fitting(snugged(columns_for(rows, hosts=hosts), rows), width), rows, width)
     if BAR in columns:
-        columns = [replace(column, title="") if column is QUIET else column for column in columns]
+        columns = [replace(column, title="") if column.cell is QUIET.cell else column for column in columns]
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown])]
 
 

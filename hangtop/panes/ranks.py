@@ -65,9 +65,11 @@ class RanksPane(ChoosingPane):
         beside = width >= 120
         left = width if not beside else (width - 3) // 2
         right = width - left - 3
-        grid = grid_rows(blocks_of(rows, world), left, height - 3)
-        grid = [*grid, BLANK, legend_row(grid)]
         odd = odd_rows(rows, right if beside else width, max(3, height - 8))
+        above = 0 if beside or not odd else len(odd) + 1
+        room = max(1, height - 2 - above)
+        grid = grid_rows(blocks_of(rows, world), left, room)
+        grid = [*grid, *([BLANK] if len(grid) < room else []), legend_row(grid)]
         side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
         top = self.head(dotted((summary(view, rows), ((f"{world:,} ranks", "muted"),))), width)
         if not beside:

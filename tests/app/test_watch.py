@@ -599,3 +599,12 @@ async def test_where_nothing_may_be_done_no_such_key_is_offered():
         await settle(pilot, app)
         assert "1 process is left" in screen_text(app)
         assert "c clean" not in screen_text(app)
+
+
+async def test_a_heat_grid_with_little_room_leaves_no_node_out():
+    app, _, _ = app_on("many", calm=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert [node for node in range(32) if f"n{node:02d} " not in text] == [8]  # nothing is known of it: the ranks have no host
+        assert "□ no data" in text
