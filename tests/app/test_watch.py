@@ -606,5 +606,5 @@ async def test_a_heat_grid_with_little_room_leaves_no_node_out():
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
         text = screen_text(app)
-        assert [node for node in range(32) if f"n{node:02d} " not in text] == [8]  # nothing is known of it: the ranks have no host
+        assert [node for node in range(32) if f"n{node:02d} " not in text] == [8]  # nothing is known of its ranks
         assert "□ no data" in text
