@@ -27,11 +27,11 @@ def read(text: str) -> LogReading:
 
 
 def test_a_worker_that_said_what_it_died_of_is_not_blamed_on_the_report_of_its_death():
-    assert [finding.id for finding in read(TIMED_OUT + RAYLET).findings][0] == "nccl.watchdog_timeout"
+    assert next(finding.id for finding in read(TIMED_OUT + RAYLET).findings) == "nccl.watchdog_timeout"
 
 
 def test_a_worker_that_vanished_without_a_word_is_the_cause_of_what_its_peers_say():
-    assert [finding.id for finding in read(RAYLET + OTHERS_TIMED_OUT).findings][0] == "ray.worker_died"
+    assert next(finding.id for finding in read(RAYLET + OTHERS_TIMED_OUT).findings) == "ray.worker_died"
 
 
 def test_a_checkpoint_that_is_loaded_is_not_yet_a_step():
