@@ -24,14 +24,20 @@ WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|ma
 def entry(stack: Stack) -> Hashable | None:
     """Name and file of the function that multiprocessing started this process with; `None` where it did not, or for a pool's."""
     frames = stack.main.frames if stack.main is not None else ()
-    started = next((place for place, frame in enumerate(frames) if frame.file.endswith(STARTERS)), None)
-    inner = _inner(frames, started)
-    return None if inner is None or owner(inner.file) != "user" else (inner.function, inner.file)
+    started = _started(frames)
+    if not 0 < started < len(frames):
+        return None
+    inner = frames[started - 1]  # a pool's worker is the library's own, and so is no entry
+    return (inner.function, inner.file) if owner(inner.file) == "user" else None
 
 
-def _inner(frames: tuple[Frame, ...], started: int | None) -> Frame | None:
-    """What the starter called: a pool's worker is the library's own, and so is no entry."""
-    return frames[started - 1] if started else None
+def _started(frames: tuple[Frame, ...]) -> int:
+    """Place of the innermost frame that started this process: what is further out its parent did. Their number where none did."""
+    return next((place for place, frame in enumerate(frames) if _starts(frame)), len(frames))
+
+
+def _starts(frame: Frame) -> bool:
+    return frame.name in ("run", "_bootstrap", "_wrap") and frame.file.endswith(STARTERS)
 
 
 def peers(stacks: Iterable[Stack]) -> frozenset[int]:
@@ -86,7 +92,7 @@ def _place(seen: Doing) -> Hashable | None:
 
 def functions(seen: Doing) -> tuple[tuple[str, str], ...]:
     """The way through the user's own functions, innermost first, each with its file. A generator or lambda is no way of its own:
-    a root that sums over what it receives waits where its leaves do."""
-    frames = [seen.thread.frames[place] for place in own(seen.thread.frames)]
+    a root that sums over what it receives waits where its leaves do. What a parent did before it forked does not count."""
+    frames = [seen.thread.frames[place] for place in own(seen.thread.frames) if place < _started(seen.thread.frames)]
     ours = [frame for frame in frames if owner(frame.file) == "user" and frame.file != NO_FILE and frame.name not in NAMELESS]
     return tuple((frame.function, frame.file) for frame in ours)
