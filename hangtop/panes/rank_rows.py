@@ -191,7 +191,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
         (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),
         (gpus, Column("gpu", 3, 3, _plain(lambda r: r.gpu, "ink"), right=True)),
         (stages, Column("stage", 14, 4, _stage, snug=True)),
-        (True, Column("step", 7, 0, _step, right=True, snug=True, gap=2 if gpus or stages else 1)),
+        (True, Column("step", 7, 0, _step, right=True, snug=True)),
         (differs(lambda r: r.total), Column("of", 7, 2, _total, right=True, snug=True)),
         (True, Column("lag", 4, 0, _lag, right=True, gap=1, snug=True)),
         (any(row.limit_s for row in rows), BAR),
@@ -223,9 +223,18 @@ def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow
     return [replace(column, cell=_doing(shortened)) if not column.width else column for column in columns]
 
 
+def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
+    """A pid is grey, so one cell parts it from the step: the names of functions need the other."""
+    before = ["", *(column.title for column in columns)]
+    return [
+        replace(column, gap=1) if (column.title, title) == ("step", "pid") else column
+        for column, title in zip(columns, before, strict=False)
+    ]
+
+
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
     """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
-    columns = _with_doing_that_fits(fitting(snugged(columns_for(rows, hosts=hosts), rows), width), rows, width)
+    columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)
     if BAR in columns:
         columns = [replace(column, title="") if column.cell is QUIET.cell else column for column in columns]
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown])]

@@ -200,7 +200,7 @@ class TestRanks:
         assert [row.role for row in rows] == ["bad"] + [""] * 7
         table = table_rows(rows, 118)
         assert plain(table[1]).startswith("▸    3 133953")
-        assert "118  −2  ━━━━━━" in plain(table[1])
+        assert "118  −2  ━━━━━ " in plain(table[1])
         assert not any("bad" in role for row in table[2:] for _, role in row)
 
     def test_only_columns_that_tell_ranks_apart(self):
