@@ -133,4 +133,11 @@ def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
         writer = Recorder(path, spec)
     except RecordingError as error:
         raise click.UsageError(str(error)) from error
+    click.get_current_context().call_on_close(lambda: _tell(writer.problem))
     return lambda feed: RecordedFeed(feed, writer)
+
+
+def _tell(problem: str | None) -> None:
+    """After the screen has gone: a recording that is not whole is found out now, and not when it is needed."""
+    if problem is not None:
+        click.echo(f"hangtop: {problem}", err=True)

@@ -7,6 +7,7 @@ import bisect
 import contextlib
 import os
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -43,17 +44,20 @@ class Recorder:
             (sys.executable, "-m", "hangtop.recorder", str(path)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         assert self.child.stdin is not None
         assert self.child.stdout is not None
+        self._name = str(path)
         self._pipe = self.child.stdin.fileno()
         os.set_blocking(self._pipe, False)
         self._backlog = bytearray()
         self._thinner = Thinner()
         self.left_out = 0
-        with self.child.stdout as output:
-            answer = _first_line(output.fileno(), READY_WITHIN_S)
+        self.problem: str | None = None
+        self._says = self.child.stdout
+        answer = _first_line(self._says.fileno(), READY_WITHIN_S)
         if answer != b"ready\n":
             self.close()
             if answer:  # it has said why not, and ends
@@ -67,7 +71,10 @@ class Recorder:
             self._put(wire.encode(self._thinner.thin(reading)))
 
     def close(self) -> None:
-        """Give the last lines a moment to leave. The child ends when its pipe closes; on a dead disk it is left behind."""
+        """Give the last lines a moment to leave. The child ends when its pipe closes; on a dead disk it is left behind.
+
+        `problem` then says why the recording is not whole: the disk is full, or did not keep up.
+        """
         assert self.child.stdin is not None
         if self.child.stdin.closed:
             return
@@ -79,6 +86,10 @@ class Recorder:
             self.child.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.child.wait(max(0.0, deadline - time.monotonic()))
+        with self._says as says:
+            self.problem = _first_line(says.fileno(), 0.0).decode(errors="replace").strip() or None
+        if self.problem is None and (self.left_out or self._backlog):
+            self.problem = f"the recording lacks its last readings: {shlex.quote(self._name)}: the disk is too slow, or gone"
         abandon(self.child)
 
     def _put(self, line: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import time
 from pathlib import Path
 
@@ -40,6 +41,29 @@ def test_what_was_read_is_what_is_played(tmp_path: Path) -> None:
     recording = load(path)
     assert recording.header.spec == SPEC
     assert [wire.decode_reading(line) for line in recording.lines] == [reading(10, 1), reading(11, 2)]
+
+
+def test_a_full_disk_is_told_at_the_end_and_what_was_written_plays(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    recorder = Recorder(path, SPEC)
+    resource.prlimit(recorder.child.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    ends = time.monotonic() + PATIENCE_S
+    while not recorder.left_out and time.monotonic() < ends:
+        recorder.write(reading(time.monotonic(), 1))
+        time.sleep(0.001)
+    recorder.close()
+    assert recorder.problem == f"cannot record to {path}: File too large"
+    assert len(load(path).lines) > 5
+
+
+def test_a_recording_that_is_whole_has_no_problem(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "session.hangtop", SPEC)
+    recorder.write(reading(10, 1))
+    ends = time.monotonic() + PATIENCE_S
+    while b'"step":1' not in (tmp_path / "session.hangtop").read_bytes() and time.monotonic() < ends:
+        time.sleep(0.01)
+    recorder.close()
+    assert recorder.problem is None
 
 
 def test_answers_to_the_screen_are_no_part_of_the_run(tmp_path: Path) -> None:
