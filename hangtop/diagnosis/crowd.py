@@ -59,7 +59,7 @@ def _waits_for_others(one: Standing) -> bool:
     if one.how != "waits" or one.moved is not False or one.doing is None:
         return False
     recent = one.process.recent if one.process is not None else None
-    if one.doing.kind == "idle" and owner(one.doing.own.file) != "user":
+    if one.doing.kind == "idle" and not functions(one.doing):
         return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
     polls = one.doing.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
     return one.doing.kind in FOR_OTHERS or polls

@@ -139,6 +139,7 @@ def standing_still(case: Case) -> Verdict | None:
         return None
     if any(one.moved is not False and one.how != "loops" for one in members):
         return None
+    members = [one for one in members if one.doing is None or one.doing.kind != "idle"] or members
     looping = members[0].how == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(case) or "unknown"
     evidence = (*(Evidence("stacks", f"{one.name}: {one.text}{still(one)}") for one in members[:2]), silence(case))
