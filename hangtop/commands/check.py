@@ -11,7 +11,7 @@ import msgspec
 from hangtop import clock
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.verdict import judge
-from hangtop.diagnosis.wish import satisfied
+from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.verdict import EXIT_CODES, Verdict
@@ -51,7 +51,8 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         curiosity.follow(case)
         watched_s = time.monotonic() - started
         ended = verdict.word not in ("running", "slow", "blind")
-        enough = settled(state) and satisfied(case) and watched_s >= AT_LEAST_S
+        told = satisfied(case) or (ended and proven(case, verdict))
+        enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
         is_grave = case.is_quiet or verdict.word in ALARMS
@@ -59,6 +60,16 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         if watched_s >= max(wait_s or 0.0, UNREAD_AT_MOST_S if _unread(case) else patience_s):
             break
     return case, UNREAD if _unread(case) and verdict.word == "running" else verdict
+
+
+def proven(case: Case, verdict: Verdict) -> bool:
+    """Whether a second look at the stacks would add nothing: it is certain, and whose fault it is has a number of its own."""
+    named = {rank.rank for rank in case.ranks if not rank.by_order}
+    return (
+        verdict.confidence == "certain"
+        and looks_in_this_silence(case) >= 1
+        and all(one.rank in named for one in verdict.culprits)
+    )
 
 
 def _unread(case: Case) -> bool:
