@@ -28,10 +28,14 @@ SURE, SURE_BYTES = (b"[rank", b"[default"), 11
 _IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
+_MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
 _NAMES = re.compile(
     rb" \d{1,5}: |m\d{1,5}: |rank[ :=_-]{0,2}\d+|R(?:ank|ANK)[ :=_-]{0,2}\d+|pid=\d+(?:, ip=[\d.]+)?"
-    rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+"
+    rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
+    + b"|".join(
+        first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
+    )
 )
 
 

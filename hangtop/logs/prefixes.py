@@ -90,9 +90,6 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 _WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
 """Home-made launchers number their processes so: the ranks, where nothing better is known."""
 
-_WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
-"""Home-made launchers number their processes so: the ranks, where nothing better is known."""
-
 # The specific form before the general one.
 _BRACKET = _Forms(
     r"\[rank(?P<rank>\d+)\]:\s?",
@@ -116,11 +113,9 @@ _BRACKET = _Forms(
     r"\[(?i:global[ _-]?)?(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\]:?\s?",
     r"\[(?i:local[ _-]?rank)[ :=_-]{0,2}(?P<local_rank>\d+)\]:?\s?",
     rf"\[{_WORKER}\]:?\s?",
-    rf"\[{_WORKER}\]:?\s?",
     rf"\[{_LEVEL}\]:?\s+",
 )
 _PAREN = _Forms(
-    rf"\({_WORKER}\):? ?",
     rf"\({_WORKER}\):? ?",
     r"\((?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\):? ?",
     r"\((?P<actor>(?:EngineCore|APIServer|ApiServer|Worker)(?:_(?:[DPE]P\d+|TP(?P<part>\d+)|\d+))*)(?: pid=(?P<pid>\d+))?\) ?",
@@ -149,7 +144,6 @@ _LETTER = _Forms(
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
     r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
     r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
-    rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
     r"[\w.-]+-\d+ +\| ",
     rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
 )

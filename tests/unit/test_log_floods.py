@@ -51,6 +51,13 @@ def test_the_rank_that_spoke_least_in_a_flood_of_steps_keeps_its_step() -> None:
     assert steps(b"".join(flood)) == {0: 1999, 1: 1999, 2: 1999, 3: 1999, 9: 77}
 
 
+@pytest.mark.parametrize("who", [b"[worker %d]", b"(trainer %d)", b"Proc#%d -"])
+def test_however_a_launcher_numbers_its_members_each_keeps_its_newest_step(who: bytes) -> None:
+    lines = [b"2026-03-01 10:00:00 INFO " + who % (n % 8) + b" step %d/9000 loss=0.5\n" % (n // 8) for n in range(4_000)]
+    told = {writer.writer: each.step for writer in facts(b"".join(lines)).writers for each in writer.sightings}
+    assert list(told.values()) == [499] * 8
+
+
 def test_what_comes_seldom_after_a_flood_is_read_to_the_last_line() -> None:
     noise = b"dataloader worker fetched a shard of the data set in no time at all\n" * 400
     assert steps(b"[rank1]: step 1/9 \n" * 4_000 + noise + b"(WorkerDict pid=41) step 5/9 \n[rank1]: step 6/9 \n")[1] == 6
