@@ -12,13 +12,20 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Process
-from hangtop.sources.proc.roles import is_forked
+from hangtop.sources.proc.roles import SHELLS, is_forked, is_service
+from hangtop.sources.proc.writers import RELAYS
 
 MEMBERS = ("other", "rank")
+NO_MEMBERS = RELAYS | SHELLS
 RANK_SAID = re.compile(r"(?i)(?:^|[^a-z])(?:global|local)?[_-]?rank[ =:_#\[-]*$")
 """`--rank 3`, `--local-rank=3` (`torch.distributed.launch`), `trainer [rank 3]`, `rank3`: what stands before such a number."""
 NUMBER = re.compile(r"\d+")
 NOTHING: Mapping[int, Hashable] = {}
+
+
+def serves(process: Process) -> bool:
+    """Whether it only starts the members, passes on what they write, or keeps books for multiprocessing."""
+    return process.name in NO_MEMBERS or is_service(process.command)
 
 
 def siblings(
@@ -32,7 +39,7 @@ def siblings(
     known = {process.pid: process for process in processes}
     groups: dict[int, list[Process]] = {}
     for process in known.values():
-        if process.ppid > 1 and process.rank is None and process.role in MEMBERS:
+        if process.ppid > 1 and process.rank is None and process.role in MEMBERS and not serves(process):
             groups.setdefault(process.ppid, []).append(process)
     alike = [_same_entry(_alike(group, known.get(parent)), world, entries) for parent, group in groups.items()]
     largest = max(alike, key=len, default=[])
@@ -64,7 +71,7 @@ def _alike(group: list[Process], parent: Process | None) -> list[Process]:
 
 def said(processes: Collection[Process]) -> dict[int, int]:
     """Rank by pid where each process tells its own: by the log that it alone writes, else by its command line or title."""
-    living = [one for one in processes if one.rank is None and one.role in MEMBERS and one.state not in "ZX"]
+    living = [one for one in processes if one.rank is None and one.role in MEMBERS and one.state not in "ZX" and not serves(one)]
     by_log = {one.pid: one.log_rank for one in _topmost(living) if one.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
         return by_log

@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.crew import siblings
+from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
@@ -21,7 +21,6 @@ from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
-from hangtop.sources.proc.roles import is_service
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
@@ -77,7 +76,8 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
-        lone = [one for one in processes.values() if one.role in ("rank", "ray worker", "other") and not is_service(one.command)]
+        known = [one for one in processes.values() if one.role in ("rank", "ray worker", "other")]
+        lone = [one for one in known if not serves(one)] or known
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.crew import by_order, dead, missing_here, said, siblings, with_parent
 from hangtop.records.process import Process
@@ -77,6 +78,13 @@ def test_data_workers_forked_from_a_rank_are_not_counted_beside_it() -> None:
     ranks = [child(40 + place, 110, command=f"python worker.py --rank {place}") for place in range(2)]
     copy = Process(60, 1.0, 120, 40, "python", "python worker.py --rank 0", "S")
     assert said([*ranks, copy]) == {40: 0, 41: 1}
+
+
+def test_what_passes_on_the_output_of_the_ranks_is_no_rank() -> None:
+    relays = [replace(child(60 + place, 109, command=f"sed -u s/^/[{place}]/"), name="sed") for place in range(3)]
+    ranks = [child(40 + place, 110, command=f"python worker.py {place}") for place in range(3)]
+    assert said([*relays, *ranks]) == {40: 0, 41: 1, 42: 2}
+    assert siblings((LAUNCHER, *relays)) == ()
 
 
 def test_the_log_that_each_writes_alone_tells_its_rank() -> None:
