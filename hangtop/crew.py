@@ -40,10 +40,22 @@ def siblings(
     groups: dict[int, list[Process]] = {}
     for process in known.values():
         if process.ppid > 1 and process.rank is None and process.role in MEMBERS and not serves(process):
-            groups.setdefault(process.ppid, []).append(process)
+            groups.setdefault(_started_by(process, known), []).append(process)
     alike = [_same_entry(_alike(group, known.get(parent)), world, entries) for parent, group in groups.items()]
     largest = max(alike, key=len, default=[])
-    return tuple(sorted(largest, key=lambda one: (one.start_ticks, one.pid))) if len(largest) > 1 else ()
+    families = [group for group in alike if len(group) == len(largest)]
+    if len(families) > 1 and sum(map(len, families)) == world:  # a launcher for each node, all on this machine
+        largest = [one for group in families for one in group]
+    age = {one.pid: (known[one.ppid].start_ticks if len(families) > 1 and one.ppid in known else 0) for one in largest}
+    return tuple(sorted(largest, key=lambda one: (age[one.pid], one.start_ticks, one.pid))) if len(largest) > 1 else ()
+
+
+def _started_by(process: Process, known: Mapping[int, Process]) -> int:
+    """The pid of who started it; a shell in between, as `subprocess` may put there, is passed over."""
+    parent = known.get(process.ppid)
+    while parent is not None and serves(parent) and parent.ppid > 1:
+        process, parent = parent, known.get(parent.ppid)
+    return process.ppid
 
 
 def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, Hashable]) -> list[Process]:

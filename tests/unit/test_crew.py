@@ -87,6 +87,19 @@ def test_what_passes_on_the_output_of_the_ranks_is_no_rank() -> None:
     assert siblings((LAUNCHER, *relays)) == ()
 
 
+def test_ranks_behind_a_shell_each_are_children_of_who_started_the_shells() -> None:
+    shells = [replace(child(60 + place, 109 + place, command="sh -c python w.py; true"), name="sh") for place in range(3)]
+    ranks = [replace(child(40 + place, 120 + place, command="python w.py"), ppid=60 + place) for place in range(3)]
+    assert by_order(siblings((LAUNCHER, *shells, *ranks), 3), 3) == {40: 0, 41: 1, 42: 2}
+
+
+def test_ranks_of_several_launchers_count_on_in_the_order_of_the_launchers() -> None:
+    second = replace(LAUNCHER, pid=11, start_ticks=101)
+    ranks = [replace(child(40 + place, 110 + place % 2), ppid=10 + place // 2) for place in range(4)]
+    assert by_order(siblings((LAUNCHER, second, *ranks), 4), 4) == {40: 0, 41: 1, 42: 2, 43: 3}
+    assert by_order(siblings((LAUNCHER, second, *ranks), None), None) == {}
+
+
 def test_the_log_that_each_writes_alone_tells_its_rank() -> None:
     assert said([child(40, 110, log_rank=1), child(41, 111, log_rank=0)]) == {40: 1, 41: 0}
 
