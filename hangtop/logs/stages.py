@@ -17,6 +17,8 @@ _KEPT_ONCE = 2_048
 _SHOWN = 64
 _ORDER = {stage: number for number, stage in enumerate(STAGE_IDS)}
 TRAINING = "train_loop"
+PEERS_S = 2.0
+"""So long after one rank has begun to save or evaluate, others still write the step that all of them have just done."""
 
 
 class Mark(Struct, frozen=True):
@@ -44,6 +46,7 @@ class Marks:
         self._line, self._from = -1, ""
         self._profiles: set[tuple[str, bool]] = set()
         self._entered: dict[str, set[Writer]] = {}
+        self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, Mark]] = {}
 
     def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> None:
@@ -54,7 +57,10 @@ class Marks:
         mark = Mark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
+            if stage.id == TRAINING and self._is_behind(line, who):
+                return
             self._entered.setdefault(stage.id, set()).add(who)
+            self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
             self._stage = (stage.id, done, mark.late)
             self._profiles = set()
@@ -65,6 +71,13 @@ class Marks:
             self._recurring.append(mark)
         elif len(self._once) < _KEPT_ONCE:
             self._once.append(mark)
+
+    def _is_behind(self, line: Line, who: Writer) -> bool:
+        """A step of a rank that has not come to where another one has just begun to save, to evaluate or to sync."""
+        if self._aside is None or line.at is None:
+            return False
+        stage, since = self._aside
+        return who not in self._entered[stage] and 0 <= line.at - since < PEERS_S
 
     def all(self) -> tuple[Mark, ...]:
         """The marks in the order of the file."""
