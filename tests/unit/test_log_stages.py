@@ -80,7 +80,7 @@ def test_evaluation_and_saving_come_and_go_inside_training() -> None:
 
 
 def test_steps_that_others_write_just_after_one_began_to_save_do_not_end_the_save() -> None:
-    """A second apart here: peers still write the step that all have done. One that steps on later ends it: an asynchronous save."""
+    """A second apart here: peers still write the step all have done. One that steps on later ends it: an asynchronous save."""
     assert ids(course("train_loop:0", "checkpoint:0", "train_loop:1")) == ["train_loop", "checkpoint"]
     assert ids(course("train_loop:0", "checkpoint:0", "train_loop:0")) == ["train_loop", "checkpoint", "train_loop"]
     later = ("checkpoint:0", "train_loop:1", "train_loop:2")
