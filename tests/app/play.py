@@ -11,11 +11,21 @@ from textual.pilot import Pilot
 
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, PageAsk
+from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogLine, PageReading
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
+
+
+def beat(at: float) -> Reading:
+    """The probe lives, and has nothing new."""
+    return Reading("probe", "n1", at, Heartbeat())
+
+
+def line(offset: int, text: str, at: float, **more) -> LogLine:
+    return LogLine(0, offset, at, more.pop("rank", None), "", text, **more)
 
 
 class MemoryFeed:

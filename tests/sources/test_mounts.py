@@ -16,8 +16,8 @@ import pytest
 
 from hangtop.records.process import BlockedOn, Process
 from hangtop.sources.proc.mounts import Blockages, file_of, mount_of
+from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.processes import eventually, python
-from tests.sources.test_process_tree import frozen_disk
 
 needs_root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs root, for its own mounts")
 MNT_DETACH = 2

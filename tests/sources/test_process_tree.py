@@ -2,81 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hangtop.records.process import Process, ProcessReading
-from hangtop.sources.processes import ProcessSource
-from hangtop.spec import WatchSpec
-from hangtop.wire import decode_reading, encode
-from tests.fakes.processes import eventually, python, running
+from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
+from tests.fakes.processes import python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-
-LAUNCHER = """
-import os, signal, subprocess, sys
-program, world = sys.argv[1], int(sys.argv[2])
-port = sys.argv[3] if len(sys.argv) > 3 else "29500"
-ranks = [
-    subprocess.Popen([sys.executable, "-u", "-c", program], env=dict(os.environ, RANK=str(k), LOCAL_RANK=str(k),
-                     WORLD_SIZE=str(world), MASTER_ADDR="127.0.0.1", MASTER_PORT=port))
-    for k in range(world)
-]
-print("launched", flush=True)
-while True:
-    signal.pause()
-"""
-SLEEP = "import time; time.sleep(600)"
-SPIN = "while True: pass"
-
-
-class Watch:
-    """One source and its last reading; time is moved by hand, one second a look, so that rates need no waiting."""
-
-    def __init__(self, log: Path) -> None:
-        self.source = ProcessSource(WatchSpec(logs=(str(log),)))
-        self.last = ProcessReading()
-
-    def look(self) -> ProcessReading:
-        values = [value for value in self.source.read(time.time()) if isinstance(value, ProcessReading)]
-        (self.last,) = values
-        return self.last
-
-    def until(self, seen: Callable[[ProcessReading], object], what: str = "it") -> ProcessReading:
-        """Look until this is true of a reading."""
-        return eventually(lambda: reading if seen(reading := self.look()) else None, what)
-
-    def ranks(self) -> dict[int, Process]:
-        return {process.rank: process for process in self.last.processes if process.role == "rank" and process.rank is not None}
-
-
-@contextmanager
-def launched(
-    tmp_path: Path, program: str, world: int = 2, port: str = "29500"
-) -> Iterator[tuple[Watch, subprocess.Popen[bytes]]]:
-    """A launcher with `world` ranks that run `program`; only the launcher's output goes to the log."""
-    log = tmp_path / "train.log"
-    with log.open("wb") as out, python(LAUNCHER, program, str(world), port, "torch.distributed.run", stdout=out) as launcher:
-        watch = Watch(log)
-        watch.until(lambda reading: len(watch.ranks()) == world, f"{world} ranks")
-        yield watch, launcher
-
-
-def states(watch: Watch) -> dict[int, str]:
-    return {rank: process.state for rank, process in watch.ranks().items()}
 
 
 def test_launcher_ranks_and_their_numbers_are_found(tmp_path: Path) -> None:
@@ -131,67 +71,6 @@ def test_compilers_are_known_and_their_parent_is_judged_with_them(tmp_path: Path
         assert [process.role for process in reading.processes] == ["launcher", "rank", "compiler"]
 
 
-def test_a_spinning_rank_uses_a_core_and_a_sleeping_one_none(tmp_path: Path) -> None:
-    program = f"import os, time\nif os.environ['RANK'] == '1':\n    {SPIN}\ntime.sleep(600)"
-    with launched(tmp_path, program) as (watch, _):
-        watch.until(lambda r: (watch.ranks()[1].cpu_percent or 0) > 5, "a busy rank")
-        watch.until(lambda r: (recent := watch.ranks()[1].recent) and recent.samples >= 5 and recent.running_part > 0.5)
-        watch.until(lambda r: (watch.ranks()[0].doing, watch.ranks()[0].cpu_percent) == ("sleeping", 0.0), "an idle rank")
-        assert "nanosleep" in (watch.ranks()[0].wchan or "nanosleep")  # some kernels hide it
-
-
-def test_a_stopped_rank_is_stopped_since_a_time(tmp_path: Path) -> None:
-    with launched(tmp_path, SLEEP) as (watch, _):
-        before = time.time()
-        os.kill(watch.ranks()[1].pid, signal.SIGSTOP)
-        watch.until(lambda r: states(watch).get(1) == "T", "a stop")
-        assert watch.ranks()[1].doing == "stopped"
-        assert before - 1 < (watch.ranks()[1].state_since or 0) <= time.time()
-        watch.until(lambda r: watch.ranks()[0].doing == "sleeping", "the other one, asleep")
-
-
-def test_a_rank_under_a_debugger_names_the_debugger(tmp_path: Path) -> None:
-    with launched(tmp_path, SLEEP) as (watch, _):
-        pid = watch.ranks()[0].pid
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.ptrace(16, pid, 0, 0) != 0:  # PTRACE_ATTACH: this test is the debugger
-            pytest.skip("this machine does not allow ptrace")
-        try:
-            watch.until(lambda r: watch.ranks()[0].state == "t", "the trace stop")
-            assert watch.ranks()[0].doing == f"held by a debugger (pid {os.getpid()})"
-        finally:
-            os.waitpid(pid, 0x4000_0000)  # __WALL: a traced process reports to its tracer
-            libc.ptrace(17, pid, 0, 0)  # PTRACE_DETACH
-
-
-def test_a_rank_that_its_launcher_does_not_reap_is_a_zombie_with_its_exit_code(tmp_path: Path) -> None:
-    mark = tmp_path / "seen"  # on a busy machine it would be dead before it was looked at, and a zombie has no environment
-    program = (
-        "import os, time\n"
-        f"while os.environ['RANK'] == '0' or not os.path.exists({str(mark)!r}):\n    time.sleep(0.05)\n"
-        "os._exit(7)"
-    )
-    with launched(tmp_path, program) as (watch, _):
-        mark.touch()
-        watch.until(lambda r: states(watch).get(1) == "Z", "a zombie")
-        assert watch.ranks()[1].doing == "zombie, exit code 7"
-        assert [(zombie.rank, zombie.exit_code) for zombie in watch.last.zombies if zombie.role == "rank"] == [(1, 7)]
-
-
-def test_a_killed_rank_is_kept_as_ended_with_its_signal(tmp_path: Path) -> None:
-    program = LAUNCHER.replace("while True:", "for rank in ranks: rank.wait()\nwhile True:")
-    log = tmp_path / "train.log"
-    with log.open("wb") as out, python(program, SLEEP, "2", "29500", "torch.distributed.run", stdout=out):
-        watch = Watch(log)
-        watch.until(lambda r: len(watch.ranks()) == 2)
-        os.kill(watch.ranks()[0].pid, signal.SIGKILL)
-        reading = watch.until(lambda r: r.ended, "the end of a rank")
-        assert [(process.rank, process.state) for process in reading.ended] == [(0, "X")]
-        if reading.ended[0].exit_code is not None:  # known from Linux 6.15 on
-            assert reading.ended[0].exit_code == -signal.SIGKILL
-        assert sorted(watch.ranks()) == [1]
-
-
 def test_ranks_whose_launcher_died_stay_part_of_the_run(tmp_path: Path) -> None:
     with launched(tmp_path, SLEEP) as (watch, launcher):
         launcher.kill()
@@ -239,58 +118,6 @@ def test_a_run_of_its_own_whose_shell_is_gone_is_no_orphan(tmp_path: Path) -> No
             os.killpg(pid, signal.SIGKILL)
 
 
-@needs_root
-def test_a_rank_of_another_user_is_shown_as_root(tmp_path: Path) -> None:
-    program = "import os, time\nos.setuid(65534)\ntime.sleep(600)"
-    with launched(tmp_path, program, world=1) as (watch, _):
-        watch.until(lambda r: watch.ranks()[0].uid == 65534, "the other user")
-        assert watch.ranks()[0].user in ("nobody", "65534")
-        assert watch.ranks()[0].missing_right is None
-
-
-def as_nobody(spec: WatchSpec) -> ProcessReading:
-    """What hangtop sees as a user without rights, in a process of its own."""
-    looker = (
-        "import os, sys, time, psutil, pwd\n"
-        "from hangtop.records.process import ProcessReading\n"
-        "from hangtop.records.reading import Reading\n"
-        "from hangtop.sources.processes import ProcessSource\n"
-        "from hangtop.wire import decode_spec, encode\n"
-        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "source = ProcessSource(decode_spec(sys.stdin.buffer.read()))\n"
-        "for _ in range(2):\n"
-        "    (reading,) = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]\n"
-        "sys.stdout.buffer.write(encode(Reading('procs', 'h', 1.0, reading)))\n"
-    )
-    root = Path(__file__).parents[2]
-    answer = subprocess.run([sys.executable, "-c", looker], input=encode(spec), capture_output=True, check=True, cwd=root)
-    reading = decode_reading(answer.stdout).value
-    assert isinstance(reading, ProcessReading)
-    return reading
-
-
-@needs_root
-def test_without_the_right_fields_are_unknown_and_the_command_that_grants_it_is_named(tmp_path: Path) -> None:
-    with launched(tmp_path, SLEEP, world=1) as (watch, launcher):
-        reading = as_nobody(WatchSpec(logs=(str(tmp_path / "train.log"),), pids=(launcher.pid,)))
-        rank = next(process for process in reading.processes if process.pid == watch.ranks()[0].pid)
-        assert (rank.rank, rank.read_b_s, rank.wchan, rank.state, rank.uid) == (None, None, None, "S", 0)
-        assert rank.missing_right == f"sudo hangtop --log {tmp_path / 'train.log'}"
-        assert reading.missing_right == rank.missing_right
-        assert rank.cpu_percent is not None
-
-
-@needs_root
-def test_a_writer_that_may_not_be_seen_is_not_taken_for_none() -> None:
-    with tempfile.NamedTemporaryFile(suffix=".log") as file:  # where everybody may look
-        log = Path(file.name)
-        with log.open("wb") as out, python(SLEEP, stdout=out):
-            reading = as_nobody(WatchSpec(logs=(str(log),)))
-            assert reading.writers == ()
-            assert reading.hidden >= 1
-            assert (reading.note or "").endswith("run hangtop as that user, or: sudo hangtop")
-
-
 def test_sockets_to_the_master_port_tell_who_has_joined(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -310,16 +137,6 @@ def test_sockets_to_the_master_port_tell_who_has_joined(tmp_path: Path) -> None:
         assert rendezvous is not None
         assert (rendezvous.address, rendezvous.port, rendezvous.world) == ("127.0.0.1", port, 3)
         assert (rendezvous.listening, rendezvous.established, rendezvous.missing) == (True, 2, (2,))
-
-
-def test_bytes_to_storage_are_seen(tmp_path: Path) -> None:
-    program = (
-        "import os, time\n"
-        f"file = os.open({str(tmp_path / 'big')!r}, os.O_CREAT | os.O_WRONLY)\n"
-        "while True:\n    os.pwrite(file, b'x' * 1_000_000, 0); os.fsync(file); time.sleep(0.01)"
-    )
-    with launched(tmp_path, program, world=1) as (watch, _):
-        watch.until(lambda r: (recent := watch.ranks()[0].recent) and (recent.passed_b_s or 0) > 10_000, "written bytes")
 
 
 def test_ray_workers_of_the_drivers_job_belong_to_the_run_and_those_of_other_jobs_do_not(tmp_path: Path) -> None:
@@ -365,42 +182,3 @@ def test_slurm_tasks_of_the_same_job_belong_to_an_srun_that_writes_the_log(tmp_p
         assert watch.ranks()[3].ppid == step.pid
         both = {srun.pid, step.pid}
         watch.until(lambda r: {process.pid for process in r.processes} == both | {watch.ranks()[3].pid}, "these three alone")
-
-
-@contextmanager
-def frozen_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own on which every write waits for ever. Thawed and unmounted at the end."""
-    image, mount = tmp_path / "disk.img", tmp_path / "disk"
-    mount.mkdir()
-    with image.open("wb") as file:
-        file.truncate(16 * 2**20)
-    subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True, capture_output=True)
-    if subprocess.run(["mount", "-o", "loop", str(image), str(mount)], capture_output=True).returncode:
-        pytest.skip("this machine allows no loop mount, so no process can be brought into uninterruptible sleep")
-    try:
-        subprocess.run(["fsfreeze", "-f", str(mount)], check=True)
-        yield mount
-    finally:
-        subprocess.run(["fsfreeze", "-u", str(mount)], check=False)
-        eventually(lambda: subprocess.run(["umount", str(mount)], capture_output=True).returncode == 0, "the unmount")
-
-
-@needs_root
-@pytest.mark.skipif(not all(map(shutil.which, ("mkfs.ext4", "fsfreeze", "losetup"))), reason="needs mkfs.ext4, fsfreeze, losetup")
-def test_a_rank_blocked_on_a_frozen_disk_is_blocked_where_the_kernel_says_and_nothing_waits_for_it(tmp_path: Path) -> None:
-    with frozen_disk(tmp_path) as disk:
-        program = f"import os\nif os.environ['RANK'] == '1':\n    open({str(disk / 'checkpoint.pt')!r}, 'w')\n{SLEEP}"
-        with launched(tmp_path, program) as (watch, _):
-            watch.until(lambda r: states(watch).get(1) == "D", "uninterruptible sleep")
-            for _ in range(3):
-                begun = time.monotonic()
-                watch.look()
-                assert time.monotonic() - begun < watch.source.deadline_s
-            blocked = watch.ranks()[1]
-            assert blocked.recent is not None
-            assert (blocked.state, blocked.recent.wchan, blocked.cpu_percent) == ("D", blocked.wchan, 0.0)
-            assert blocked.doing == (f"blocked in {blocked.wchan}" if blocked.wchan else "blocked in the kernel")
-            watch.until(lambda r: states(watch)[0] == "S", "the other one, asleep")
-            subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
-            watch.until(lambda r: states(watch).get(1) == "S", "the thaw")
-            subprocess.run(["fsfreeze", "-f", str(disk)], check=True)

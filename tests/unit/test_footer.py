@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.panes.footer import footer_row, key_at
 from hangtop.panes.keys import all_keys
-from tests.unit.test_panes import plain, view_of
+from tests.fakes.views import plain, view_of
 
 
 def shown(width: int) -> list[str]:

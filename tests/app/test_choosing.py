@@ -1,0 +1,129 @@
+"""Keys and mouse choose, open and go back."""
+
+from __future__ import annotations
+
+from play import app_on, screen_text, session, settle
+from textual.events import Key
+
+from hangtop.panes.keys import all_keys
+from hangtop.screens.rank import RankScreen
+from hangtop.screens.verdict import VerdictScreen
+
+
+async def test_the_choice_is_a_rank_not_a_line():
+    app, feed, _clock = app_on("healthy")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("2", "down", "down", "down", "down")
+        assert app.watch_screen.ranks_pane.chosen == 3
+        _, readings, _ = session("stalled")
+        for reading in readings:
+            feed.put(reading)
+        await settle(pilot, app)
+        assert app.watch_screen.ranks_pane.chosen == 3
+        assert "▸    3 " in screen_text(app)
+        await pilot.press("escape")
+        assert app.watch_screen.ranks_pane.chosen is None
+
+
+async def test_arrows_choose_a_rank_without_a_focus_and_a_burst_of_keys_is_not_lost():
+    app, _, _ = app_on("stalled")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("down")
+        assert app.watch_screen.ranks_pane.chosen == 3
+        await pilot.press("escape")
+        for key in ("2", "down", "enter"):
+            app.post_message(Key(key, None))
+        await settle(pilot, app)
+        await settle(pilot, app)
+        assert isinstance(app.screen, RankScreen)
+
+
+async def test_enter_shows_everything_known_of_the_chosen_rank_and_arrows_go_on():
+    app, _, _ = app_on("stalled")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("2", "down", "enter")
+        await settle(pilot, app)
+        assert isinstance(app.screen, RankScreen)
+        text = screen_text(app)
+        assert "CULPRIT" in text
+        assert "Against its 7 peers" in text
+        assert "UserWarning" in text
+        await pilot.press("down")
+        await settle(pilot, app)
+        assert "rank 4 of 8" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot, app)
+        assert app.watch_screen.ranks_pane.chosen == 4
+
+
+async def test_enter_without_a_choice_shows_findings_with_cause_and_fixes_and_jumps_to_the_line():
+    app, feed, _ = app_on("crashed")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("enter")
+        await settle(pilot, app)
+        assert isinstance(app.screen, VerdictScreen)
+        text = screen_text(app)
+        assert "A GPU ran out of memory" in text
+        assert "gpu_memory_utilization" in text
+        feed.file = list(app.state.tail)
+        await pilot.press("enter")
+        await settle(pilot, app)
+        assert app.screen is app.watch_screen
+        assert app.watch_screen.log_pane.book.target == (0, 100_200)
+        assert not app.watch_screen.log_pane.book.following
+
+
+async def test_digits_focus_maximise_and_come_back():
+    app, _, _ = app_on("healthy")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("6")
+        await settle(pilot, app)
+        assert "━" in next(line for line in screen_text(app).splitlines() if " 6 Log" in line)
+        await pilot.press("6")
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "2 Ranks" not in text
+        assert "6 Log" in text
+        await pilot.press("6")
+        await settle(pilot, app)
+        assert "2 Ranks" in screen_text(app)
+
+
+async def test_help_names_every_key_there_is():
+    app, _, _ = app_on("healthy")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("question_mark")
+        await settle(pilot, app)
+        text = screen_text(app)
+        for key in all_keys(read_only=False, replay=False):
+            assert key.help in text
+        await pilot.press("question_mark", "escape")
+        await settle(pilot, app)
+        assert app.screen is app.watch_screen
+
+
+class TestMouse:
+    async def test_a_click_chooses_a_rank_and_a_second_one_opens_it(self):
+        app, _, _ = app_on("stalled")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.click("#ranks", offset=(10, 4))
+            await settle(pilot, app)
+            assert app.watch_screen.ranks_pane.chosen == 1
+            await pilot.click("#ranks", offset=(10, 4))
+            await settle(pilot, app)
+            assert isinstance(app.screen, RankScreen)
+
+    async def test_a_click_on_the_verdict_opens_it(self):
+        app, _, _ = app_on("stalled")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.click("#verdict", offset=(10, 0))
+            await settle(pilot, app)
+            assert isinstance(app.screen, VerdictScreen)

@@ -1,0 +1,185 @@
+"""The log pane as a person uses it: following, scrolling back, filter and search, several files."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from play import Clock, MemoryFeed, line, screen_text, session, settle
+from textual.events import Key
+
+from hangtop.app import HangtopApp
+from hangtop.panes.log import FilterPrompt
+from hangtop.records.reading import Reading
+
+
+class TestLogPane:
+    def setup_method(self):
+        self.file = [
+            line(
+                100 * i,
+                f"line {i}" + (" needle" if i % 1000 == 500 else ""),
+                1_768_126_000.0 - 4000 + i,
+                kind="error" if i % 700 == 3 else "plain",
+            )
+            for i in range(4000)
+        ]
+
+    def app(self, newest: int = 300):
+        spec, readings, at = session("healthy")
+        log = readings[0].value
+        files = (replace(log.files[0], size_bytes=400_000),)
+        readings[0] = replace(readings[0], value=replace(log, tail=tuple(self.file[-newest:]), files=files))
+        feed, clock = MemoryFeed(readings, self.file), Clock(at)
+        return HangtopApp(spec, feed, now=clock), feed, clock
+
+    async def more(self, app, feed, pilot, *lines):
+        log = app.state.log
+        feed.put(Reading("log", "n1", app.now(), replace(log, tail=lines, fresh=False)))
+        await settle(pilot, app)
+
+    async def test_it_follows(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            assert "line 3999" in screen_text(app)
+            await self.more(app, feed, pilot, line(400_000, "a new line", app.now()))
+            assert "a new line" in screen_text(app).splitlines()[-2]
+
+    async def test_it_scrolls_back_beyond_the_tail_and_f_follows_again(self):
+        app, feed, _ = self.app(newest=60)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("6", *["pageup"] * 5)
+            await settle(pilot, app)
+            assert {ask.direction for ask in feed.asked} == {"back"}
+            text = screen_text(app)
+            assert "scrolled back" in text
+            assert "line 3999" not in text
+            assert min(one.offset for one in app.watch_screen.log_pane.book.lines) < 394_000
+            await self.more(app, feed, pilot, line(400_000, "came meanwhile", app.now()))
+            assert "came meanwhile" not in screen_text(app)
+            await pilot.press("f")
+            await settle(pilot, app)
+            assert "came meanwhile" in screen_text(app)
+
+    async def test_home_is_the_first_line_of_the_file(self):
+        app, _, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("6", "home")
+            await settle(pilot, app)
+            assert "line 0" in screen_text(app)
+            await pilot.press("end")
+            await settle(pilot, app)
+            assert "line 3999" in screen_text(app)
+
+    async def test_the_wheel_scrolls_and_the_end_follows_again(self):
+        app, _, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            pane = app.watch_screen.log_pane
+            pane.action_scroll(-9)
+            assert not pane.book.following
+            for _ in range(4):
+                pane.action_scroll(3)
+            assert pane.book.following
+
+    async def test_a_filter_searches_the_whole_file_and_new_lines(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("slash")
+            await settle(pilot, app)
+            assert isinstance(app.focused, FilterPrompt)
+            await pilot.press(*"NEEDLE", "enter")
+            await settle(pilot, app)
+            assert feed.asked[-1].pattern == "NEEDLE"
+            shown = [one.text for one in app.watch_screen.log_pane.book.visible(99)]
+            assert shown == [f"line {i} needle" for i in (500, 1500, 2500, 3500)]
+            await self.more(app, feed, pilot, line(400_000, "other", app.now()), line(400_100, "one more needle", app.now()))
+            text = screen_text(app)
+            assert "one more needle" in text
+            assert "other" not in text
+            assert '"NEEDLE"' in text
+            await pilot.press("escape")
+            await settle(pilot, app)
+            assert "other" in screen_text(app)
+
+    async def test_a_regex_goes_to_the_probe_and_a_bad_one_is_said(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("slash", "tab", *"(a", "enter")
+            await settle(pilot, app)
+            assert "not a regex" in screen_text(app)
+            await pilot.press("backspace", "backspace", *"lin.", "enter")
+            await settle(pilot, app)
+            assert (feed.asked[-1].pattern, feed.asked[-1].regex) == ("lin.", True)
+
+    async def test_a_burst_of_keys_over_a_slow_line_reaches_the_prompt(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            for key in ("slash", *"tefnq1", "enter"):
+                app.post_message(Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+            await settle(pilot, app)
+            await settle(pilot, app)
+            assert feed.asked[-1].pattern == "tefnq1"
+            assert app.palette.name == "dark"
+
+    async def test_esc_leaves_the_prompt_without_a_filter(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("slash", "x", "escape")
+            await settle(pilot, app)
+            assert not feed.asked
+            assert "q quit" in screen_text(app)
+
+    async def test_only_errors_and_stages(self):
+        app, feed, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("e")
+            await settle(pilot, app)
+            assert feed.asked[-1].kinds == ("stage", "error")
+            assert {one.kind for one in app.watch_screen.log_pane.book.visible(99)} == {"error"}
+            assert "errors and stages" in screen_text(app)
+            await pilot.press("e")
+            await settle(pilot, app)
+            assert "line 3999" in screen_text(app)
+
+    async def test_n_goes_to_the_next_line_with_the_text_among_all_lines(self):
+        app, _, _ = self.app()
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("slash", *"needle", "enter")
+            await settle(pilot, app)
+            await pilot.press("N")
+            await settle(pilot, app)
+            book = app.watch_screen.log_pane.book
+            assert book.target == (0, 250_000)
+            assert "line 2499" in screen_text(app)
+            assert "line 2501" in screen_text(app)
+            await pilot.press("N")
+            await settle(pilot, app)
+            assert book.target == (0, 150_000)
+            await pilot.press("n")
+            await settle(pilot, app)
+            assert book.target == (0, 250_000)
+            await pilot.press("n", "n")
+            await settle(pilot, app)
+            assert "no other line" in screen_text(app)
+
+    async def test_several_files_stand_merged_and_each_alone(self):
+        spec, readings, at = session("many")
+        app = HangtopApp(spec, MemoryFeed(readings), now=Clock(at))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            assert "256 files" in screen_text(app)
+            assert "rank 150" in screen_text(app)
+            await pilot.press("right_square_bracket")
+            await settle(pilot, app)
+            assert "rank-000.log (1 of 256)" in screen_text(app)
+            await pilot.press("left_square_bracket")
+            await settle(pilot, app)
+            assert "256 files" in screen_text(app)

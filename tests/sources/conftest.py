@@ -1,0 +1,24 @@
+"""What tests of several sources share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.log_session import Session
+
+
+@pytest.fixture
+def watch() -> Iterator[Callable[..., Session]]:
+    """Begins to watch logs; what was opened is closed at the end."""
+    sessions: list[Session] = []
+
+    def begin(*logs: str | Path, **spec: object) -> Session:
+        sessions.append(Session(*logs, **spec))
+        return sessions[-1]
+
+    yield begin
+    for session in sessions:
+        session.source.close()
