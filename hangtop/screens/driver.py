@@ -12,6 +12,7 @@ import signal
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from textual._xterm_parser import XTermParser
@@ -68,6 +69,14 @@ class QuickDriver(LinuxDriver):
         self._file = None if drawn_on is None else cast("TextIOWrapper", Terminal(drawn_on))
         self._parser = XTermParser(debug)
         self._decode = getincrementaldecoder("utf-8")("replace").decode
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        """The terminal's own, where Textual takes COLUMNS and LINES first: exported once, they are wrong after any resize."""
+        with suppress(OSError):
+            columns, lines = (0, 0) if self._file is None else os.get_terminal_size(self._file.fileno())
+            if columns and lines:
+                return columns, lines
+        return super()._get_terminal_size()
 
     def start_application_mode(self) -> None:
         """Signals are heard from before the first byte to the terminal on, until the event loop is closed."""

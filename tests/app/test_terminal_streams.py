@@ -8,6 +8,7 @@ import sys
 import time
 
 import psutil
+import pyte
 import pytest
 from test_terminal import Terminal, play
 
@@ -66,3 +67,13 @@ def test_the_bell_rings_once_and_not_at_all_when_calm(option, bells):
         terminal.read(60, until="■ STALLED".encode())
         terminal.read(2)
         assert re.sub(rb"\x1b\][^\x07]*\x07", b"", terminal.output).count(b"\x07") == bells
+
+
+def test_the_screen_is_as_large_as_the_terminal_whatever_the_environment_says():
+    shown = pyte.Screen(90, 30)
+    with Terminal(*play("healthy"), size=(90, 30), COLUMNS="200", LINES="60") as terminal:
+        terminal.read(60, until=b"quit")
+        terminal.read(1)
+        pyte.ByteStream(shown).feed(terminal.output)
+        assert "RUNNING" in shown.display[0]
+        assert "q quit" in shown.display[29]
