@@ -7,47 +7,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hangtop.model import RunState
-from hangtop.panes.log_merge import Merge, joined
+from hangtop.panes.log_merge import Merge, Place, joined, place_of, told
+from hangtop.panes.sought import NOTABLE, Sought
 from hangtop.records.ask import PageAsk
-from hangtop.records.log import LineKind, LogLine, PageReading
+from hangtop.records.log import LogLine, PageReading
 
 PAGE = 200
 MOST_LINES = 10_000
 """Lines kept; beyond this the far end is let go and asked for again when someone scrolls there."""
-NOTABLE: tuple[LineKind, ...] = ("stage", "error")
 FILES_AT_ONCE = 64
 
 Send = Callable[[PageAsk], None]
-Place = tuple[int, int]
-"""File number and byte offset of a line."""
-
-
-def place_of(line: LogLine) -> Place:
-    return line.file, line.offset
-
-
-@dataclass(frozen=True)
-class Sought:
-    """What is shown or searched. A regex is only ever matched in the probe: a bad one may take for ever."""
-
-    pattern: str | None = None
-    regex: bool = False
-    notable: bool = False
-    file: int | None = None
-
-    @property
-    def filtered(self) -> bool:
-        return self.notable or bool(self.pattern)
-
-    def local(self, line: LogLine) -> bool:
-        """Whether a new line belongs here, as far as that can be told without the probe."""
-        if self.file is not None and line.file != self.file:
-            return False
-        if self.notable and line.kind not in NOTABLE:
-            return False
-        if not self.pattern:
-            return True
-        return not self.regex and self.pattern.casefold() in f"{line.prefix} {line.text}".casefold()
 
 
 @dataclass
@@ -60,8 +30,8 @@ class LogBook:
     """
 
     send: Send
-    sought: Sought = Sought()
-    base: Sought = Sought()
+    sought: Sought = field(default_factory=Sought)
+    base: Sought = field(default_factory=Sought)
     lines: list[LogLine] = field(default_factory=list)
     top: int = 0
     following: bool = True
@@ -69,7 +39,7 @@ class LogBook:
     at_end: bool = True
     target: Place | None = None
     said: str = ""
-    search: Sought = Sought()
+    search: Sought = field(default_factory=Sought)
     _seen: int = 0
     _refreshed: int = 0
     _last: LogLine | None = None
@@ -77,6 +47,7 @@ class LogBook:
     _number: int = 0
     _files: int = 0
     _ends: tuple[int, ...] = ()
+    _searched: tuple[int, ...] = ()
     _older: Merge = field(default_factory=lambda: Merge(older=True))
     _newer: Merge = field(default_factory=lambda: Merge(older=False))
 
@@ -112,12 +83,16 @@ class LogBook:
         done = page.scanned_part >= 1 or page.problem is not None
         if done:
             self._asks.popleft()
+            if len(self._asks) > 1 and self.sought.filtered and not self.said:
+                self.said = f"searching, {len(self._asks)} files to go"
             if self._asks:
                 self.send(self._asks[0][1])
         if purpose == "find":
             self._found(page, height, state, done=done)
             return
-        if self._is_merged:
+        if purpose == "new":
+            self._merge(page.lines, older=False)
+        elif self._is_merged:
             self._take_part(page, asked.file, older=purpose == "older", done=done)
         else:
             if page.problem is None:
@@ -136,8 +111,7 @@ class LogBook:
             self.search = sought
         self._restart(state)
         if sought.filtered:
-            files = range(min(self._files, FILES_AT_ONCE)) if sought.file is None else (sought.file,)
-            for file in files:
+            for file in range(self._files) if sought.file is None else (sought.file,):
                 self._ask("older", file, self._ends[file] if file < len(self._ends) else 0, "back")
 
     def base_with(self, pattern: str, *, regex: bool) -> Sought:
@@ -208,13 +182,14 @@ class LogBook:
         )
 
     def refresh_regex(self) -> None:
-        """New lines under a regex filter, asked of the probe: once for each time that the log has grown."""
-        line = self._last
-        if not self.sought.regex or not self.following or line is None or self._seen == self._refreshed or self._asks:
+        """New lines under a regex filter, asked of the probe: of each file that has grown since the last time."""
+        if not self.sought.regex or not self.following or self._seen == self._refreshed or self._asks:
             return
-        self._refreshed = self._seen
-        last = max((known.offset for known in self.lines if known.file == line.file), default=-1)
-        self._ask("newer", line.file, last + 1, "on")
+        before, self._refreshed, self._searched = self._searched, self._seen, self._ends
+        for file, end in enumerate(self._ends):
+            if self.sought.file in (None, file) and (file >= len(before) or before[file] != end):
+                last = max((known.offset for known in self.lines if known.file == file), default=-1)
+                self._ask("new", file, last + 1, "on")
 
     def visible(self, height: int) -> list[LogLine]:
         if self.following:
@@ -260,17 +235,18 @@ class LogBook:
 
     @property
     def _is_merged(self) -> bool:
-        return self._files > 1 and self.sought.file is None and not self.sought.filtered
+        return self._files > 1 and self.sought.file is None
 
     def _want_older(self) -> None:
         if self.at_start or not self.lines or self._asking("older"):
             return
         first = self.lines[0]
-        if self._is_merged and self._files <= FILES_AT_ONCE and any(line.at is not None for line in self.lines):
+        orderly = self._files <= FILES_AT_ONCE and any(line.at is not None for line in self.lines)
+        if self._is_merged and (orderly or self.sought.filtered):
             self._want_of_all(self._older)
             return
-        if self._files > 1 and self.sought.file is None:
-            if self.sought.filtered or self.top > 0:
+        if self._is_merged:
+            if self.top > 0:
                 return
             self._only(first.file)
         self._ask("older", first.file, first.offset, "back")
@@ -305,13 +281,23 @@ class LogBook:
     def _take_part(self, page: PageReading, file: int, *, older: bool, done: bool) -> None:
         """A page of one file among several: shown when all of them have answered."""
         merge, purpose = (self._older, "older") if older else (self._newer, "newer")
+        if self.sought.filtered and older and self.following:
+            self._merge(page.lines, older=True)  # of a search what there is, at once
         if not done:
             return
         merge.take(file, page.lines, ended=page.problem is not None or (page.at_start if older else page.at_end))
         if not self._asking(purpose):
             self._merge(merge.ready(), older=older)
+            self._hold_back(merge)
             self.at_start = merge.done if older else self.at_start
             self.at_end = self.at_end if older else merge.done
+
+    def _hold_back(self, merge: Merge) -> None:
+        """What was shown at once, before another file could put lines between: it comes again when it is whole."""
+        held = {place_of(line) for lines in merge.held.values() for line in lines}
+        if held:
+            self.top -= sum(place_of(line) in held for line in self.lines[: self.top])
+            self.lines = [line for line in self.lines if place_of(line) not in held]
 
     def _ask(self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: Sought | None = None) -> None:
         sought = sought or self.sought
@@ -334,19 +320,16 @@ class LogBook:
         return any(asked == purpose for asked, _ in self._asks)
 
     def _restart(self, state: RunState) -> None:
-        self.lines = [line for line in state.tail if self.sought.local(line)]
+        self.lines = told([], (line for line in state.tail if self.sought.local(line)))
         self._older, self._newer = Merge(older=True), Merge(older=False)
         self._seen = self._refreshed = state.tail_total
+        self._searched = self._ends
         self._last = state.tail[-1] if state.tail else None
         self.following, self.at_end, self.at_start, self.top, self.target = True, True, False, 0, None
         self._asks.clear()
 
     def _append(self, new: Iterable[LogLine]) -> None:
-        for line in new:
-            if self.lines and place_of(self.lines[-1]) == place_of(line):
-                self.lines[-1] = line
-            else:
-                self.lines.append(line)
+        self.lines = told(self.lines, new)
         if (over := len(self.lines) - MOST_LINES) > 0:
             del self.lines[:over]
             self.top = max(0, self.top - over)

@@ -7,6 +7,26 @@ from dataclasses import dataclass, field
 
 from hangtop.records.log import LogLine
 
+Place = tuple[int, int]
+"""File number and byte offset of a line."""
+TOLD_AGAIN_WITHIN = 1_000
+"""Lines from the end among which a line that is told again is looked for: it is the newest of its file."""
+
+
+def place_of(line: LogLine) -> Place:
+    return line.file, line.offset
+
+
+def told(known: Sequence[LogLine], new: Iterable[LogLine]) -> list[LogLine]:
+    """New lines behind the known ones. One that is told again (a bar redraws itself, its rank came out) takes its own place."""
+    lines = list(known)
+    begin = max(0, len(lines) - TOLD_AGAIN_WITHIN)
+    places = {place_of(line): at for at, line in enumerate(lines[begin:], begin)}
+    for line in new:
+        at = places.setdefault(place_of(line), len(lines))
+        lines[at : at + 1] = [line]
+    return lines
+
 
 def in_time(lines: Iterable[LogLine]) -> list[LogLine]:
     """Lines of several files in the order of time. One that tells no time stands behind the one before it in its file, the first

@@ -9,7 +9,8 @@ from rich.cells import cell_len
 
 from hangtop import text
 from hangtop.panes.line import BLANK, Row, cut, dotted
-from hangtop.panes.log_book import LogBook, place_of
+from hangtop.panes.log_book import LogBook
+from hangtop.panes.log_merge import place_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 from hangtop.records.log import LineKind, LogFile, LogLine
@@ -50,8 +51,8 @@ def _shifted(row: Row, cells: int) -> Row:
 def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0) -> list[Row]:
     """The lines that fit, with the silence as the last one when there is any."""
     silence = silence_row(view, width) if book.following else None
-    log = view.state.log
-    broken: list[Row] = [cut((("! ", "warn bold"), (log.problem, "warn")), width)] if log and log.problem and height > 1 else []
+    problem = problem_of(view, book) if height > 1 else None
+    broken: list[Row] = [cut((("! ", "warn bold"), (problem, "warn")), width)] if problem else []
     room = height - (silence is not None) - len(broken)
     lines = book.visible(room)
     if not lines and (silence is None or book.sought.filtered):
@@ -71,6 +72,19 @@ def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0)
         for line in lines
     ]
     return [*broken, *rows, *([silence] if silence else [])]
+
+
+def problem_of(view: View, book: LogBook) -> str | None:
+    """What is wrong with the log, or with the one file that is shown, by its name alone."""
+    log = view.state.log
+    if log is None or log.problem:
+        return log.problem if log else None
+    number = book.sought.file if len(log.files) > 1 else 0
+    file = log.files[number] if number is not None and number < len(log.files) else None
+    if file is None or not file.problem or file.status in ("ok", "waiting", "closed"):
+        return None
+    folder, _, _ = file.path.rpartition("/")
+    return file.problem.removeprefix(f"{folder}/")
 
 
 def waiting_line(view: View, book: LogBook) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.line import Row, dotted
-from hangtop.panes.log_book import Sought
 from hangtop.panes.pane import one_line
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
@@ -30,6 +29,7 @@ from hangtop.panes.ray_rows import (
     wish_rows,
 )
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
+from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.records.ray import RayCluster

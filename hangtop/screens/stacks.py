@@ -16,9 +16,9 @@ from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
 from hangtop.panes.line import Row
 from hangtop.panes.log import FilterPrompt
-from hangtop.panes.log_book import Sought
 from hangtop.panes.plan_rows import plain
 from hangtop.panes.rank_rows import odd_role
+from hangtop.panes.sought import Sought
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View

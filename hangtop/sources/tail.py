@@ -171,7 +171,7 @@ class Followed:
             if self._network and now - self._opened_at >= REOPEN_S:
                 self._reopen(now)
         except FileNotFoundError:
-            return None, Fault("gone", f"{shown(self.path)}: deleted or renamed; still reading what its writer has open")
+            return None, Fault("gone", f"{shown(self.path)}: deleted or moved; waiting for it to come back (read on if open)")
         except OSError as error:
             return None, in_words(self.path, error)
         return None, None

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.model import RunState, fold
-from hangtop.panes.log_book import MOST_LINES, LogBook, Sought
+from hangtop.panes.log_book import MOST_LINES, LogBook
+from hangtop.panes.sought import Sought
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
 from hangtop.records.reading import Reading
@@ -173,6 +174,50 @@ def test_a_line_that_is_still_written_replaces_itself():
     log.feed(LogLine(0, 999_999, None, None, "", "10 %"))
     log.feed(LogLine(0, 999_999, None, None, "", "20 %"))
     assert log.shown[-2:] == ["line 11999", "20 %"]
+
+
+def test_a_line_told_twice_stands_once_in_its_place_from_the_start_and_among_other_files():
+    log = Log(files=2)
+    first, other = LogLine(0, 999_990, 1.0, None, "", "10 %"), LogLine(1, 999_990, 1.0, None, "", "other")
+    again = replace(first, text="20 %")
+    log.feed(first, other, again, fresh=True)
+    assert log.shown == ["20 %", "other"]
+    log.feed(replace(first, text="30 %"), replace(other, offset=999_999, text="more"))
+    assert log.shown == ["30 %", "other", "more"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_filtered_view_of_several_files_goes_back_to_their_starts_in_order_and_forth_again(seed):
+    dice, count = random.Random(seed), 14_000
+    log = Log(count=count, files=4, tail=100)
+    writers = [dice.choice((0, 0, 0, 1, 1, 2) if at < 9_000 else (0, 1, 3)) for at in range(count)]
+    log.lines = [LogLine(writers[i], 10 * i, float(i), None, "", f"line {i}") for i in range(count)]
+    log.feed(*log.lines[-100:], fresh=True)
+    log.book.look_for(Sought("7"), log.state)
+    log.answer()
+    wanted = [i for i in range(count) if "7" in str(i)]
+    for way, end in ((-1, wanted[0]), (1, wanted[-1])):
+        for _ in range(2_000):
+            log.scroll(way * dice.randrange(1, 200))
+            shown = [line.offset // 10 for line in log.book.visible(HEIGHT)]
+            begin = wanted.index(shown[0])
+            assert shown == wanted[begin : begin + HEIGHT]
+            if end in shown and (way < 0 or log.book.following):
+                break
+        assert end in shown
+
+
+def test_a_regex_takes_new_lines_of_every_file_that_has_grown():
+    log = Log(count=400, files=3)
+    log.book.look_for(Sought("again", regex=True), log.state)
+    log.answer()
+    for file in (0, 2):
+        log.lines.append(LogLine(file, 10 * log.count, float(log.count), None, "", f"file {file} again"))
+        log.count += 1
+    log.feed(*log.lines[-2:])
+    log.book.refresh_regex()
+    log.answer()
+    assert log.shown == ["file 0 again", "file 2 again"]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -13,7 +13,8 @@ from hangtop.panes.alarm import CALM, Alarm
 from hangtop.panes.footer import footer_row, source_sign
 from hangtop.panes.keys import Key, all_keys
 from hangtop.panes.line import between, cut, head, pad, width_of
-from hangtop.panes.log_rows import line_row, silence_row
+from hangtop.panes.log_book import LogBook
+from hangtop.panes.log_rows import line_row, log_rows, silence_row
 from hangtop.panes.stages import done_stages, stage_row, stages_to_come
 from hangtop.panes.status import badge, status_row, terminal_title
 from hangtop.panes.verdict import verdict_rows
@@ -192,6 +193,18 @@ class TestLog:
         assert said in plain(row)
         assert roles(row, said) == role
         assert width_of(row) == 100
+
+    def test_that_the_only_file_was_deleted_is_said_above_its_lines_also_where_the_pane_has_no_head(self):
+        view = view_of("healthy")
+        said = "/a/b/train.log: deleted or moved; waiting for it to come back"
+        files = (changed(view.state.log.files[0], path="/a/b/train.log", status="gone", problem=said),)
+        gone = replace(view, state=changed(view.state, log=changed(view.state.log, files=files)))
+        book = LogBook(lambda ask: None)
+        book.take_tail(gone.state)
+        top, *lines = log_rows(gone, book, 80, 10)
+        assert plain(top) == "! train.log: deleted or moved; waiting for it to come back"
+        assert len(lines) == 9
+        assert "deleted" not in plain(log_rows(view, book, 80, 10)[0])
 
     def test_a_healthy_run_has_no_such_line(self):
         assert silence_row(view_of("healthy"), 100) is None
