@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from msgspec.structs import replace
-from textual.app import App
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
@@ -27,15 +26,12 @@ from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
-from hangtop.panes.log_book import Sought
-from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
 from hangtop.records.health import ProbeState
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Verdict
-from hangtop.screens.actor import ActorScreen
 from hangtop.screens.acts import ACTS
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.deed import Deed
@@ -43,10 +39,8 @@ from hangtop.screens.driver import driver_class
 from hangtop.screens.help import HelpScreen
 from hangtop.screens.leave import LeaveScreen
 from hangtop.screens.page import PageScreen
-from hangtop.screens.process import ProcessScreen
-from hangtop.screens.rank import RankScreen
-from hangtop.screens.verdict import VerdictScreen
 from hangtop.screens.watch import WatchScreen
+from hangtop.screens.wayfinding import Wayfinding
 from hangtop.session import REGULAR, Curiosity
 from hangtop.spec import WatchSpec
 from hangtop.text import ascii_only, printable, speaks_utf8
@@ -58,7 +52,7 @@ PAINT_S = 0.25
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
-class HangtopApp(App[None]):
+class HangtopApp(Wayfinding):
     """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
 
     `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
@@ -123,10 +117,6 @@ class HangtopApp(App[None]):
     @property
     def replay(self) -> Seekable | None:
         return self.feed if isinstance(self.feed, Seekable) else None
-
-    @property
-    def active(self) -> str:
-        return self.watch_screen.active
 
     @property
     def enlarged(self) -> str | None:
@@ -233,54 +223,6 @@ class HangtopApp(App[None]):
         self.feed.close()
         self.exit()
 
-    def action_pane(self, id_: str) -> None:
-        if self.screen is self.watch_screen:
-            self.watch_screen.open_pane(id_)
-
-    def action_next_pane(self, by: int = 1) -> None:
-        self.watch_screen.next_pane(by)
-
-    def action_verdict(self) -> None:
-        if self.screen is self.watch_screen:
-            self.push_screen(VerdictScreen())
-
-    def action_detail(self) -> None:
-        """Of the chosen rank; without one, of the verdict."""
-        if self.screen is not self.watch_screen:
-            return
-        chosen = self.watch_screen.ranks_pane.chosen
-        self.push_screen(VerdictScreen() if chosen is None or self.active == "log" else RankScreen(chosen))
-
-    async def action_back(self) -> None:
-        """One step back: page, filter, choice, maximised pane, focus."""
-        watch = self.watch_screen
-        if self.screen is not watch:
-            self.pop_screen()
-        elif watch.log_pane.book.base.filtered:
-            watch.log_pane.look_for(Sought(file=watch.log_pane.book.base.file))
-        elif not watch.ranks_pane.unchoose():
-            watch.enlarged = False
-            watch.set_focus(None)
-        self.repaint()
-
-    def action_filter(self) -> None:
-        if isinstance(self.screen, WatchScreen | PageScreen):
-            self.screen.ask_filter(opened=True)
-
-    def action_search(self, direction: int) -> None:
-        self.watch_screen.log_pane.find(direction)
-
-    def action_errors(self) -> None:
-        log = self.watch_screen.log_pane
-        base = log.book.base
-        log.look_for(Sought(base.pattern, base.regex, not base.notable, base.file))
-
-    def action_follow(self) -> None:
-        self.watch_screen.log_pane.follow()
-
-    def action_file(self, by: int) -> None:
-        self.watch_screen.log_pane.choose_file(by)
-
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
@@ -302,28 +244,6 @@ class HangtopApp(App[None]):
     def action_seek(self, by_s: int) -> None:
         if self.replay is not None:
             self.replay.seek(self.now() + by_s)
-
-    def choose_rank(self, rank: int) -> None:
-        self.watch_screen.ranks_pane.chosen = rank
-
-    def show_rank(self, rank: int) -> None:
-        """The page of this rank, in place of the one that asks."""
-        self.pop_screen()
-        self.choose_rank(rank)
-        self.push_screen(RankScreen(rank))
-
-    def show_process(self, key: ProcessKey) -> None:
-        self.push_screen(ProcessScreen(key))
-
-    def show_actor(self, key: str) -> None:
-        """The page of this actor, by its key in the Ray pane."""
-        self.push_screen(ActorScreen(key))
-
-    def show_line(self, file: int, offset: int) -> None:
-        """Close the page and show this line of the log."""
-        self.pop_screen()
-        self.watch_screen.active = "log"
-        self.watch_screen.log_pane.jump((file, offset))
 
 
 def _title_of(spec: WatchSpec) -> str:

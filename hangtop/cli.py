@@ -12,7 +12,8 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
-from hangtop.cli_ray import ray, recover
+from hangtop.cli_actions import clean, recover, restart, stop
+from hangtop.cli_ray import ray
 from hangtop.config import config_dir
 from hangtop.options import (
     LOOK,
@@ -92,29 +93,6 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
 
 
 @hangtop.command()
-@options(WATCH)
-@click.option("--rank", type=int, metavar="N", help="Only this rank and what it started.")
-@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.pass_context
-def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, **given: Any) -> None:
-    """Stop the run, or one rank: TERM, wait, KILL, children first, and prove it.
-
-    Signals only processes of this run that are yours, each checked again by its start time. Exit code 1: something survived.
-    """
-    from hangtop.commands import stop as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH or --pid PID")
-    context.exit(command.run(ProbeFeed(spec), rank, yes=yes and not dry_run, out=sys.stdout))
-
-
-@hangtop.command()
 @options(WATCH, LOOK)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
 @click.pass_context
@@ -138,53 +116,8 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
     context.exit(code)
 
 
-@hangtop.command()
-@options(WATCH)
-@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.option("--preset", "chosen", multiple=True, metavar="NAME", help="More debugging in the new run: nccl, recorder, …")
-@click.pass_context
-def restart(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
-    """Stop the run and start it again: same command, folder and environment.
-
-    Exit code 1: something survived, or did not start.
-    """
-    from hangtop.commands import run as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH or --pid PID")
-    context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
-
-
-@hangtop.command()
-@options(WATCH)
-@click.option("--older", type=click.FloatRange(min=0), default=10.0, metavar="MINUTES", help="Only what is older.  [default: 10]")
-@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.pass_context
-def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **given: Any) -> None:
-    """Leftovers of dead runs: processes without a parent, shared memory, Ray sessions, dataset locks.
-
-    Only what is yours, not in use and older than --older. Never a cache of models or compiled code. Exit code 1: something
-    stayed.
-    """
-    from hangtop.commands import clean as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be removed")
-    spec = command.narrowed(watch_spec(given, config))
-    context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes and not dry_run, out=sys.stdout))
-
-
-hangtop.add_command(recover)
-hangtop.add_command(ray)
+for _command in (stop, restart, recover, clean, ray):
+    hangtop.add_command(_command)
 
 
 @hangtop.command()

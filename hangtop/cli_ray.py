@@ -1,4 +1,4 @@
-"""The commands around Ray and the full recovery. Each is one thin function, as in `hangtop.cli`."""
+"""The commands around Ray. Each is one thin function, as in `hangtop.cli`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,6 @@ from typing import Any, NoReturn
 import click
 
 from hangtop.options import WATCH, options, read_config, watch_spec
-
-
-@click.command()
-@options(WATCH)
-@click.option("--dry-run", is_flag=True, help="Show the plan (also without this option).")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.option("--preset", "chosen", multiple=True, metavar="NAME", help="More debugging in the new run: nccl, recorder, …")
-@click.pass_context
-def recover(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
-    """Stacks, bundle, stop the run and its Ray session, clean, start Ray and the run, watch it pass where it hung.
-
-    Exit code 1: something survived, did not start, or has not passed that place in time.
-    """
-    from hangtop.commands import recover as command
-    from hangtop.feeds import ProbeFeed
-
-    config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs:
-        raise click.UsageError("which run? give --log PATH")
-    context.exit(command.run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
 
 
 @click.group()

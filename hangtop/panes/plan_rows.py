@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hangtop import text
+from hangtop.actions.presets import Preset
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
 from hangtop.panes.stack_rows import BLANK, Row, Span
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
@@ -170,6 +171,19 @@ def _proof(plan: Plan) -> Iterator[str]:
         yield "names what was left in place and why"
     if plan.ray:
         yield "looks whether its port answers, the GCS is healthy, and nodes and resources are as before"
+
+
+def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int) -> list[Row]:
+    """A digit, a name and what it does, all of it. `chosen`: their ids."""
+    found: list[Row] = [BLANK] if presets else []
+    column = max((len(preset.title) for preset in presets), default=0)
+    for number, preset in enumerate(presets, 1):
+        sign, role = ("✓", "accent bold") if preset.id in chosen else ("·", "ink")
+        head: tuple[Span, ...] = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
+        for line in textwrap.wrap(preset.does, max(20, width - column - 6)):
+            found.append((*head, (line, "muted")))
+            head = ((" " * (column + 6), ""),)
+    return found
 
 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:

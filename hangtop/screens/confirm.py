@@ -18,9 +18,10 @@ from hangtop.actions.perform import perform
 from hangtop.actions.presets import Preset, with_argv, with_presets
 from hangtop.actions.ray import with_command
 from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
-from hangtop.panes.plan_rows import rows, step_rows
+from hangtop.panes.plan_rows import preset_rows, rows, step_rows
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.screens.action_foot import at_work, buttons, key_words
 from hangtop.screens.deed import Deed
 from hangtop.screens.line_edit import LineEdit
 
@@ -166,20 +167,22 @@ class ActionScreen(ModalScreen[None]):
             what = "How Ray is started:" if self.plan.ray else "The command:"
             return [title, ((what, "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking":
-            return [title, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
+            return [title, *rows(self.plan, width, self._culprits), *preset_rows(self.presets, self.chosen, width)]
         return [title, *step_rows(self.steps, width)]
 
     def foot(self) -> tuple[Row, Row]:
         """(buttons, keys)."""
         if self.edit is not None:
-            return BLANK, _keys((("Enter", "take it"), ("Esc", "leave it as it was")))
+            return BLANK, key_words((("Enter", "take it"), ("Esc", "leave it as it was")))
         match self.phase:
             case "asking":
-                return self._buttons()
+                edits = "" if not self._command else "edit how Ray starts" if self.plan and self.plan.ray else "edit"
+                word = self.plan.word if self.plan else ""
+                return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edits=edits)
             case "running" if self.deed is not None:
-                return self._at_work(self.deed)
+                return at_work(self.deed)
             case _:
-                return BLANK, (("↑↓ ", "accent bold"), ("scroll   ", "muted"), ("Esc ", "accent bold"), ("close", "muted"))
+                return BLANK, key_words((("↑↓", "scroll"), ("Esc", "close")))
 
     def on_key(self, event: events.Key) -> None:
         """Every key of this screen; nothing else of the program listens while it is open."""
@@ -277,18 +280,6 @@ class ActionScreen(ModalScreen[None]):
         if self._as_made is not None:
             self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
 
-    def _preset_rows(self, width: int) -> list[Row]:
-        """A key, a name and what it does, all of it."""
-        found: list[Row] = [BLANK] if self.presets else []
-        column = max((len(preset.title) for preset in self.presets), default=0)
-        for number, preset in enumerate(self.presets, 1):
-            sign, role = ("✓", "accent bold") if preset.id in self.chosen else ("·", "ink")
-            head: Row = ((f"{number} ", "accent bold"), (f"{sign} {preset.title:<{column}}  ", role))
-            for line in textwrap.wrap(preset.does, max(20, width - column - 6)):
-                found.append((*head, (line, "muted")))
-                head = ((" " * (column + 6), ""),)
-        return found
-
     def _enter(self) -> None:
         if self.phase == "running":
             return
@@ -309,36 +300,6 @@ class ActionScreen(ModalScreen[None]):
         if self._act:
             app.under_way[self._act] = deed
         app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)
-
-    def _at_work(self, deed: Deed) -> tuple[Row, Row]:
-        back: Row = (("Esc ", "accent bold"), ("back, it goes on", "muted"))
-        if deed.breaking_off:
-            return (("breaking off …", "warn"),), back
-        if not deed.can_break_off:
-            return (("at work …", "muted"),), back
-        return (("at work …", "muted"),), (("x ", "accent bold"), ("break off   ", "muted"), *back)
-
-    def _buttons(self) -> tuple[Row, Row]:
-        word = self.plan.word if self.plan else ""
-        act, short = self._verb, self._verb.split()[0].lower()
-        edits = (("^E", "edit how Ray starts" if self.plan and self.plan.ray else "edit"),) if self._command else ()
-        if word:
-            typed: Row = ((f"type {word} ", "bad bold"), (f"{self.typed}_", "ink bold reverse" if self.armed else "ink bold"))
-            enter = ("Enter", short if self.armed else "–" if self.typed else "cancel")
-            return typed, _keys((*edits, enter, ("Esc", "cancel")))
-        cancel, do = ("muted", "bad bold reverse") if self.armed else ("accent reverse", "bad bold")
-        buttons: Row = ((" Cancel ", cancel), ("   ", ""), (f" {act} ", do))
-        if self.armed:
-            return buttons, _keys((*edits, ("Enter", short), ("←", "back"), ("Esc", "cancel")))
-        return buttons, _keys((*edits, ("Enter", "cancel"), ("→ Enter", short), ("Esc", "cancel")))
-
-
-def _keys(pairs: tuple[tuple[str, str], ...]) -> Row:
-    """Three spans each."""
-    row: list[tuple[str, str]] = []
-    for key, what in pairs:
-        row += [("   " if row else "", ""), (f"{key} ", "accent bold"), (what, "muted")]
-    return tuple(row)
 
 
 def _told(app: HangtopApp) -> None:
