@@ -13,10 +13,12 @@ from msgspec.structs import replace
 
 from hangtop import __version__
 from hangtop.cli_actions import clean, recover, restart, stop
+from hangtop.cli_profiles import profiles
 from hangtop.cli_ray import ray
 from hangtop.config import config_dir
 from hangtop.options import (
     LOOK,
+    RECORD,
     WATCH,
     bad_data_said,
     options,
@@ -41,11 +43,11 @@ class RunGroup(click.Group):
 @click.group(
     cls=RunGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@options(WATCH, LOOK)
+@options(WATCH, LOOK, RECORD)
 @click.version_option(__version__, prog_name="hangtop")
 @click.pass_context
 def hangtop(context: click.Context, /, **given: Any) -> None:
-    """Is the training run hung, where, which rank, and what now?
+    """Watch a training run: is it hung, in which stage, which rank is behind, and what to do now.
 
     \b
     hangtop --log train.log      watch a run
@@ -73,13 +75,16 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
 
 @hangtop.command()
 @options(WATCH)
-@click.option("--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch this long before the verdict.")
-@click.option("--json", "as_json", is_flag=True, help="The whole answer as JSON, schema 1.")
+@click.option(
+    "--wait", type=click.FloatRange(min=0), metavar="SECONDS", help="Watch at least this long, unless the run has plainly ended."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON, schema 1.")
 @click.pass_context
 def check(context: click.Context, /, wait: float | None, as_json: bool, **given: Any) -> None:
-    """One verdict, then exit.
+    """Print one verdict, and exit.
 
-    Exit code 0 running, slow or finished, 1 stalled, hung or waiting, 2 wrong usage, 3 crashed, 4 blind.
+    Exit code 0: running, slow or finished; 1: stalled, hung or waiting; 2: wrong usage; 3: crashed; 4: blind, for the log
+    cannot be read.
     """
     from hangtop.commands import check as command
     from hangtop.commands.watch import keep_stdin
@@ -93,13 +98,13 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
 
 
 @hangtop.command()
-@options(WATCH, LOOK)
+@options(WATCH, LOOK, RECORD)
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND …")
 @click.pass_context
 def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None:
-    """Start a run, its output in the log, and watch it. It goes on when hangtop ends.
+    """Start a run, its output going to --log FILE, and watch it. It goes on when hangtop ends.
 
-    It has a terminal and a session of its own, and no input. Key r starts it again.
+    It has a terminal and a session of its own, and no input. Key r starts it again, key k stops it.
     """
     from hangtop.commands import run as command
     from hangtop.commands import watch
@@ -116,19 +121,21 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
     context.exit(code)
 
 
-for _command in (stop, restart, recover, clean, ray):
+for _command in (stop, restart, recover, clean, ray, profiles):
     hangtop.add_command(_command)
 
 
 @hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="Times as fast as it was.")
+@click.option(
+    "--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="So many times as fast as it was.  [default: 1]"
+)
 @options(LOOK)
 @click.pass_context
 def replay(context: click.Context, /, recording: Path, speed: float, **given: Any) -> None:
-    """Show a recorded session again, on the same screens.
+    """Show a session again that --record wrote, on the same screens.
 
-    Keys: p pause, < and > 30 s back and on.
+    Keys: p pauses, < and > go 30 s back and on.
     """
     from hangtop.commands import replay as command
 
@@ -138,12 +145,15 @@ def replay(context: click.Context, /, recording: Path, speed: float, **given: An
 
 @hangtop.command()
 @click.argument("scenario", required=False)
-@click.option("--list", "listing", is_flag=True, help="The scenarios there are.")
+@click.option("--list", "listing", is_flag=True, help="List the scenarios.")
 @click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Stall limit instead of the demo's short one.")
-@options(LOOK)
+@options(LOOK, RECORD)
 @click.pass_context
 def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: float | None, **given: Any) -> None:
-    """A real little run of several processes that really hangs, watched."""
+    """Start a little run that really hangs, and watch it.
+
+    SCENARIO is one of those that --list shows. All its processes end with hangtop.
+    """
     from hangtop.commands import demo as command
 
     if listing:
@@ -156,10 +166,15 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 
 @hangtop.command()
 @options(WATCH)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.tar.gz", help="Where to write it.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE.tar.gz", help="The archive to write."
+)
 @click.pass_context
 def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
-    """Evidence for a bug report in one archive, with a ready issue text. Secrets are taken out, and told."""
+    """Pack the evidence for a bug report, with a ready issue text.
+
+    Secrets are taken out of it; what was taken out is told.
+    """
     from hangtop.commands import bundle as command
     from hangtop.feeds import ProbeFeed
 
@@ -170,14 +185,14 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
 
 
 @hangtop.command()
-@click.option("--json", "as_json", is_flag=True, help="The checks as JSON.")
-@click.option("--log", type=click.Path(path_type=Path), help="A log of an earlier run: tells the framework.")
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Log of an earlier run, which tells the framework.")
 @click.argument("command_words", nargs=-1, metavar="[-- COMMAND …]")
 @click.pass_context
 def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_words: tuple[str, ...]) -> None:
-    """Pre-flight: is this machine fit to start this run?
+    """Check before a run whether this machine is fit for it.
 
-    With the run's command after -- its interpreter, its environment and its files are checked too. Exit code 1: something fails.
+    With the command of the run after -- also its interpreter, environment and files. Exit code 1: a check failed.
     """
     from hangtop.commands import doctor as command
 
@@ -187,12 +202,15 @@ def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_w
 
 @hangtop.command()
 @click.argument("query", required=False)
-@click.option("--list", "listing", is_flag=True, help="All signatures, a line each.")
-@click.option("--framework", metavar="NAME", help="Fixes for this framework only.")
+@click.option("--list", "listing", is_flag=True, help="List all known messages, a line each.")
+@click.option("--framework", metavar="NAME", help="Only the fixes for this framework.")
 @click.option("--lang", type=click.Choice(["en", "zh"]), help="Language of cause and fixes.  [default: from LANG]")
 @click.pass_context
 def explain(context: click.Context, /, query: str | None, listing: bool, framework: str | None, lang: str | None) -> None:
-    """What a message means and how to fix it: an ID, the text itself, or - for stdin."""
+    """Tell what an error message means and how to fix it.
+
+    QUERY is the text of the message, the ID of a known one (--list), or - for stdin.
+    """
     from hangtop.commands import explain as command
 
     chosen = lang or read_config(None).lang or system_language()
@@ -200,55 +218,22 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
         context.exit(command.run(query, listing=listing, lang=chosen, framework=framework, out=sys.stdout, user_dir=config_dir()))
 
 
-@hangtop.group()
-def profiles() -> None:
-    """The frameworks hangtop knows, yours included."""
-
-
-@profiles.command("list")
-def profiles_list() -> None:
-    """All profiles, a line each."""
-    from hangtop.commands import profiles as command
-
-    with bad_data_said():
-        sys.exit(command.list_profiles(sys.stdout, config_dir()))
-
-
-@profiles.command("show")
-@click.argument("name")
-def profiles_show(name: str) -> None:
-    """Stages, markers and limits of one profile."""
-    from hangtop.commands import profiles as command
-
-    with bad_data_said():
-        sys.exit(command.show(name, sys.stdout, config_dir()))
-
-
-@profiles.command("test")
-@click.argument("name", required=False)
-@click.option("--log", type=click.Path(path_type=Path), metavar="FILE", help="Show what matches where in this log.")
-@click.option("--profile", "extra", type=click.Path(path_type=Path), metavar="FILE", help="A profile that is not installed yet.")
-def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> None:
-    """Check every example, negative, literal and regex; with --log, what matches where."""
-    from hangtop.commands import profiles as command
-
-    with bad_data_said():
-        sys.exit(command.prove(name, sys.stdout, config_dir(), log, extra))
-
-
 @hangtop.command()
 @options(WATCH)
-@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Only these ranks.")
-@click.option("--thread", metavar="TEXT", help="Only threads whose name holds this.")
-@click.option("--function", metavar="TEXT", help="Only stacks in which a function is named so.")
-@click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what the rank does.")
+@click.option("--rank", "ranks", multiple=True, type=int, metavar="N", help="Only this rank; again for more.")
+@click.option("--thread", metavar="TEXT", help="Only threads with this in their name.")
+@click.option("--function", metavar="TEXT", help="Only stacks with this function.")
+@click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
 @click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
-@click.option("--native", is_flag=True, help="C frames too; stops each process for about 0.1 s.")
+@click.option("--native", is_flag=True, help="Frames of C code too; stops each process for about 0.1 s.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, schema 1.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
 @click.pass_context
 def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
-    """All ranks' stacks, folded into classes, the odd ones first. The run is not stopped."""
+    """Print the Python stacks of all ranks, alike ones together.
+
+    The odd ones first. The run is not stopped; --native stops each process for about 0.1 s.
+    """
     from hangtop.commands import stacks as command
     from hangtop.feeds import ProbeFeed
 

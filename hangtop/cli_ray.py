@@ -12,7 +12,7 @@ from hangtop.options import WATCH, options, read_config, watch_spec
 
 @click.group()
 def ray() -> None:
-    """One Ray session of this machine: stop it, or start it again with the same options.
+    """Stop a Ray session of this machine, or start it again.
 
     Only this session's processes, never by name as `ray stop` does. The run's with --log, the only one, or --session NAME.
     """
@@ -21,7 +21,7 @@ def ray() -> None:
 RAY = (
     click.option("--session", default="", metavar="NAME", help="Which, when there are several: its name or GCS address."),
     click.option("--keep-logs", is_flag=True, help="Leave the session's folder, which holds Ray's logs."),
-    click.option("--dry-run", is_flag=True, help="Show the plan (also without this option)."),
+    click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes."),
     click.option("--yes", is_flag=True, help="Carry the plan out."),
 )
 
@@ -31,7 +31,10 @@ RAY = (
 @click.option("--plain", is_flag=True, help="Refuse, naming each, while the plain `ray stop` would end anything else.")
 @click.pass_context
 def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
-    """Stop one Ray session: driver, raylet, the rest, GCS last; then clean up after it. Exit code 1: something survived."""
+    """Stop one Ray session, and clean up after it.
+
+    Driver first, then raylet and the rest, GCS last. Prints its plan; only --yes carries it out. Exit code 1: something survived.
+    """
     _ray(context, "stop", given, plain=plain)
 
 
@@ -40,9 +43,10 @@ def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
 @click.option("--option", "changes", multiple=True, metavar="NAME=VALUE", help="Another option of ray start; NAME= takes it out.")
 @click.pass_context
 def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: Any) -> None:
-    """Stop one Ray session, clean up after it, and start it again with the same options.
+    """Stop one Ray session and start it again as it was.
 
-    Exit code 1: something survived, did not start, or is not as it was.
+    With the same options, after a clean-up. Prints its plan; only --yes carries it out. Exit code 1: something
+    survived, did not start, or is not as it was.
     """
     _ray(context, "restart", given, changes=changes)
 

@@ -18,27 +18,51 @@ from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 WATCH = (
-    click.option("--log", "logs", multiple=True, metavar="PATH", help="Log to watch: file, glob, directory, or - for stdin."),
     click.option(
-        "--pid", "pids", multiple=True, type=int, metavar="PID", help="A process of the run, where hangtop does not find it."
+        "--log",
+        "logs",
+        multiple=True,
+        metavar="PATH",
+        help="Log to watch: file, glob, directory, or - for stdin; again for more.",
     ),
-    click.option("--profile", metavar="NAME|FILE", help="Take this framework's stages instead of finding them from the log."),
-    click.option("--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that is too long.  [default: 120]"),
-    click.option("--sources", metavar="LIST", help="What to read: log,procs,gpu,ray,stacks,nccl,checkpoints."),
-    click.option("--ray", metavar="ADDRESS|auto|off", help="Ray cluster of the run.  [default: auto]"),
-    click.option("--ckpt", metavar="DIR", help="Directory in which checkpoints grow, where hangtop does not find it."),
     click.option(
-        "--config", "config", type=click.Path(path_type=Path), metavar="FILE", help="Config file instead of the usual one."
+        "--pid",
+        "pids",
+        multiple=True,
+        type=int,
+        metavar="PID",
+        help="A process of the run, if hangtop does not find it by itself.",
+    ),
+    click.option("--profile", metavar="NAME|FILE", help="The framework, if the log does not tell it: see hangtop profiles list."),
+    click.option(
+        "--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that counts as a stall.  [default: 120]"
+    ),
+    click.option("--sources", metavar="LIST", help="Read only these of log,procs,gpu,ray,stacks,nccl,checkpoints."),
+    click.option(
+        "--ray", metavar="ADDRESS|auto|off", help="Ray dashboard of the run, HOST:8265; auto finds it.  [default: auto]"
+    ),
+    click.option("--ckpt", metavar="DIR", help="Directory of the checkpoints, if hangtop does not find it by itself."),
+    click.option(
+        "--config",
+        "config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Config file instead of hangtop/config.toml in your config folder.",
     ),
 )
 LOOK = (
-    click.option("--theme", metavar="NAME", help="Colours: dark, light, safe, ansi or one of yours."),
-    click.option(
-        "--record", type=click.Path(path_type=Path), metavar="FILE", help="Write the session down, for `hangtop replay`."
-    ),
-    click.option("--read-only", is_flag=True, help="No key can change anything."),
+    click.option("--theme", metavar="NAME", help="Colours: dark, light, safe (colour-blind), ansi (the terminal's), or yours."),
+    click.option("--read-only", is_flag=True, help="Without the keys that stop, clean up or restart."),
     click.option("--calm", is_flag=True, help="Nothing flashes, no bell."),
-    click.option("--plain", is_flag=True, help="One line per change instead of the screen."),
+    click.option("--plain", is_flag=True, help="Print one line per change instead of drawing a screen."),
+)
+RECORD = (
+    click.option(
+        "--record",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Record the session; `hangtop replay FILE` shows it again.",
+    ),
 )
 
 
