@@ -10,12 +10,16 @@ from msgspec.structs import replace
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import active, leading
+from hangtop.logs.messages import TRACEBACK
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
 from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 _ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
+
+BESIDE_BYTES = 2_048
+"""As near as the lines of one exception stand to each other."""
 
 
 def join(
@@ -278,23 +282,34 @@ def _findings(
 
 
 def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
-    """The report of a death is a summary when the same rank had told before what it died of."""
+    """A summary, when the same rank tells better: the report of a death, before which it had told what it died of, and a
+    message that names only the kind of a fault, beside which it tells which one."""
     signature = catalog.signatures.get(finding.id)
-    if signature is None or not signature.obituary or finding.rank is None:
+    if signature is None or not (signature.general or (signature.obituary and finding.rank is not None)):
         return finding
-    told = any(
-        other.rank == finding.rank
-        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
-        and other.offset < finding.offset
+    told = (
+        other
         for other in others
         if other.id != finding.id
+        and other.rank == finding.rank
+        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
     )
-    return replace(finding, role="summary") if told else finding
+    if signature.general:
+        better = any(abs(each.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(each, catalog) for each in told)
+    else:
+        better = any(each.offset < finding.offset for each in told)
+    return replace(finding, role="summary") if better else finding
 
 
-def _finding_order(finding: Finding) -> tuple[int, bool, int, float, int, int]:
+def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
+    signature = catalog.signatures.get(finding.id)
+    return signature is not None and finding.id != TRACEBACK and signature.role == "cause" and not signature.general
+
+
+def _finding_order(finding: Finding) -> tuple[int, bool, int, bool, float, int, int]:
     at = finding.at if finding.at is not None else math.inf
-    return (-finding.attempt, finding.severity == "hint", _ROLE_ORDER[finding.role], at, finding.file, finding.offset)
+    behind = finding.id == TRACEBACK and finding.role == "summary"  # it says less than any page on one of its lines
+    return (-finding.attempt, finding.severity == "hint", _ROLE_ORDER[finding.role], behind, at, finding.file, finding.offset)
 
 
 def _together(one: Finding, other: Finding) -> Finding:

@@ -23,6 +23,7 @@ _KEPT_WRITERS = 4_096
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
+_NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
 _FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line \d')
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
 
@@ -50,7 +51,8 @@ class Said(Struct, frozen=True):
 
 class Tally(Struct):
     """One signature's sightings. `steps`: how many steps the run had made at the last one. `handled`: each of them says that the
-    run goes on. `frames`: whether a traceback had frames of files, or only those of code that came as a string."""
+    run goes on. `frames`: whether a traceback had frames of files, or only those of code that came as a string. `raised`: it was
+    the exception of a traceback that nothing handled."""
 
     signature: Signature
     first: Line
@@ -66,6 +68,7 @@ class Tally(Struct):
     frames: tuple[bool, bool] = (False, False)
     raised_by: Writer | None = None
     raised_offset: int = -1
+    raised: bool = False
     writers: dict[Writer, int] = field(default_factory=dict)
 
 
@@ -79,6 +82,7 @@ class Messages:
         self._roles = roles
         self._tracebacks: dict[Writer, tuple[Tally, int]] = {}
         self._pardoned: set[int] = set()
+        self._raised_at: set[int] = set()
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Whether this line is such a message; then it is counted."""
@@ -108,6 +112,7 @@ class Messages:
             tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
         elif line.offset == tally.first.offset:
             tally.first, tally.text, tally.handled = line, text, handled
+        tally.raised = tally.raised or line.offset in self._raised_at
         if len(tally.writers) < _KEPT_WRITERS:
             tally.writers.setdefault(line.writer, line.offset)
         return tally
@@ -120,6 +125,8 @@ class Messages:
 
     def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Whether the line says so, the line above a traceback does, or it is the last line of such a traceback."""
+        if line.offset in self._raised_at:
+            return False
         if line.offset in self._pardoned or is_handled(line.text):
             return True
         told = next(lines.above(span), None) if signature.id == TRACEBACK else None
@@ -151,14 +158,15 @@ class Messages:
                 tally.frames = (tally.frames[0] or frame["file"][:1] != "<", True)
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
-                if not self._raised(tally, line) and not unfinished:
+                if not self._raised(tally, line, _message_below(lines, after, line)) and not unfinished:
                     return
             span = after
         if left > 0:
             self._tracebacks[writer] = (tally, left)
 
-    def _raised(self, tally: Tally, line: Line) -> bool:
+    def _raised(self, tally: Tally, line: Line, below: str) -> bool:
         """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
+        `below`: what it says, where that begins on the next line.
 
         An exception that is no known message is a cause of its own, and speaks for all tracebacks.
         """
@@ -168,9 +176,11 @@ class Messages:
         tally.handled = tally.handled or tally.frames == (False, True)  # code that came as a string, a model's as a rule
         if tally.handled:
             self._pardoned.add(line.offset)
-        roles = self._roles(line.text)
+        else:
+            self._raised_at.add(line.offset)
+        roles = self._roles(line.text) or self._roles(below)
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
-            tally.text = clean_text(line.text)[:_SHOWN_CHARS]
+            tally.text = clean_text(f"{line.text} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {**tally.groups, "exception": found["exception"]}
             tally.unknown = not roles
             tally.raised_by, tally.raised_offset = line.writer, line.offset
@@ -195,7 +205,8 @@ class Messages:
             everything |= each.tallies
         tallies = sorted(everything.values(), key=lambda tally: tally.first.offset)
         survived = frozenset(tally.signature.id for tally in tallies if self._survived(tally, progress))
-        return tuple(_finding(tally, ranks, file) for tally in tallies), survived
+        is_over = TRACEBACK in everything and TRACEBACK not in survived
+        return tuple(_finding(tally, ranks, file, is_over) for tally in tallies), survived
 
     def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
@@ -211,17 +222,33 @@ class Messages:
         return newest < 0 or newest > tally.last_offset or newest == tally.first.offset
 
 
+def _message_below(lines: Lines, span: Span | None, line: Line) -> str:
+    """The first line of an exception's text that begins below its name (`RuntimeError:`, then an indented message); else ""."""
+    if not _NAME_ONLY.match(line.text):
+        return ""
+    for _ in range(3):
+        if span is None:
+            break
+        below = lines.parse(span)
+        if below.writer == line.writer and (text := below.text.strip()):
+            return text
+        span = lines.next(span)
+    return ""
+
+
 def _alike(name: bytes, other: bytes) -> bool:
     """Names of one writer: what follows them on the line may look like a part of the name (`rank2: Error: rank2_0.bin`)."""
     return name.startswith(other) or other.startswith(name)
 
 
-def _finding(tally: Tally, ranks: RankTable, file: int) -> Finding:
+def _finding(tally: Tally, ranks: RankTable, file: int, is_over: bool) -> Finding:
+    """`is_over`: the run ended with a traceback. A warning that was the exception of such a one was more than a warning."""
     signature = tally.signature
+    ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
     written = {ranks.rank_of(writer) for writer in tally.writers}
     return Finding(
         id=signature.id,
-        severity=signature.severity,
+        severity="fatal" if ended_it else signature.severity,
         role="cause" if tally.unknown and signature.role == "summary" else signature.role,
         offset=tally.first.offset,
         text=tally.text,

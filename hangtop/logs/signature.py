@@ -37,6 +37,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     """`literal`: every match of `regex` holds at least one of these, so the scan finds it. `regex` is searched in one message
     after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
     `obituary`: it only tells that a process ended; what that process said itself before it died is the cause.
+    `general`: it names only the kind of fault; a message of the same rank right beside it that says which one is the cause.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
@@ -54,6 +55,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     hang: str = ""
     negative: tuple[str, ...] = ()
     obituary: bool = False
+    general: bool = False
     folklore: str = ""
     evidence: str = ""
     cause_zh: str = ""
