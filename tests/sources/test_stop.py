@@ -52,7 +52,9 @@ def target(pid: int) -> Target:
     table = open_table()
     table.refresh((pid,))
     stat = table.stats[pid]
-    return Target(pid, stat.start_ticks, table.started_at(stat.start_ticks), " ".join(table.command(pid)), stat.state)
+    while not (command := table.command(pid)):  # for an instant after exec it has none
+        time.sleep(0.01)
+    return Target(pid, stat.start_ticks, table.started_at(stat.start_ticks), " ".join(command), stat.state)
 
 
 def stop(*targets: Target, grace_s: float = 0.5) -> list[Step]:
