@@ -3,8 +3,10 @@
 `first`: 51 logs; its misses were then mended by general rules, so its figures of today are tuned. `second`: 15 logs written after
 that, scored once, and no rule was changed for them; `third`: 12 logs of platforms and frameworks that hangtop has no profile for,
 whose three misses were mended. `strangers`: 62 logs by someone who had not yet seen signatures, profiles and corpus, and
-`strangers_second`: 20 more by the same hand after a look at them; their misses were mended too. `AT_FIRST` holds what each scored
-when it was first read.
+`strangers_second`: 20 more by the same hand after a look at them; their misses were mended too. `messages`: 40 of 225 short logs,
+each around one message that people met, drawn by lot, and 7 healthy logs that hold such words; `messages_second`: 30 of 80 rarer
+ones, written after the first were mended. Of these only the verdict and the explanation are asked. `AT_FIRST` holds what each
+scored when it was first read.
 """
 
 from __future__ import annotations
@@ -37,9 +39,11 @@ AT_FIRST = {
     "third": {"framework": 12, "stage": 9, "verdict": 11, "recall": 8, "first": 8, "forbidden": 11},
     "strangers": {"framework": 59, "stage": 57, "verdict": 62, "recall": 31, "first": 28, "forbidden": 56},
     "strangers_second": {"framework": 19, "stage": 20, "verdict": 20, "recall": 11, "first": 11, "forbidden": 20},
+    "messages": {"verdict": 34, "recall": 26, "first": 25, "forbidden": 7},
+    "messages_second": {"verdict": 22, "recall": 5, "first": 5},
 }
-"""Logs right of those asked: 51 (recall and first 28, forbidden 50), 15 (7), 12 (8), 62 (recall and first 37, forbidden 57) and
-20 (12)."""
+"""Logs right of those asked: 51 (recall and first 28, forbidden 50), 15 (7), 12 (8), 62 (recall and first 37, forbidden 57), 20
+(12); of the messages only verdict 34, recall and first 40, forbidden 7; and verdict 22, recall and first 30."""
 
 
 def read(data: bytes, silence_s: float) -> LogReading:
@@ -57,9 +61,9 @@ def marks(label: dict[str, Any], data: bytes) -> Iterator[tuple[str, bool, str]]
     stage = reading.stages[-1].id if reading.stages else "none"
     ids = [finding.id for finding in reading.findings]
     fatal = {finding.id for finding in reading.findings if finding.severity == "fatal"}
-    yield "framework", reading.framework in label["framework"], reading.framework
-    yield "stage", stage in label["stage"], stage
-    yield "verdict", word in label["verdict"], word
+    for question, answer in (("framework", reading.framework), ("stage", stage), ("verdict", word)):
+        if label[question]:
+            yield question, answer in label[question], answer
     if label["first"]:
         yield "recall", not set(label["first"]).isdisjoint(ids), str(ids)
         yield "first", bool(ids) and ids[0] in label["first"], str(ids[:3])
@@ -86,5 +90,9 @@ def test_logs_never_seen_before_are_read_well(score: tuple[str, dict[str, list[t
     answers = asked[question]
     right = sum(is_right for is_right, _ in answers)
     misses = [instead for is_right, instead in answers if not is_right]
-    print(f"\n{batch} {question}: {right} of {len(answers)}, when first read {AT_FIRST[batch][question]}", *misses, sep="\n  ")
-    assert right >= max(AT_FIRST[batch][question], 0.95 * len(answers)), misses
+    print(
+        f"\n{batch} {question}: {right} of {len(answers)}, when first read {AT_FIRST[batch].get(question, 0)}",
+        *misses,
+        sep="\n  ",
+    )
+    assert right >= max(AT_FIRST[batch].get(question, 0), 0.95 * len(answers)), misses

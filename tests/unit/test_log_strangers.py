@@ -56,3 +56,46 @@ def test_steps_are_read_in_other_words_too(line: str, step: int):
 @pytest.mark.parametrize("line", ["第1步，先计算 3 + 4 = 7\n", "第 3/20 题 答案: 7\n"])
 def test_a_numbered_thought_is_no_step(line: str):
     assert read(line).progress.step is None
+
+
+STEPS = "".join(f"iteration {step}/900 | loss 1.2\n" for step in range(40, 48))
+RAISED = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n    main()\n'
+TOO_MANY = "huggingface_hub.errors.HfHubHTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/api/x\n"
+
+
+def test_a_warning_that_was_the_exception_of_the_last_traceback_ended_the_run():
+    first = read(RAISED + TOO_MANY).findings[0]
+    assert (first.id, first.severity) == ("hub.rate_limit", "fatal")
+
+
+@pytest.mark.parametrize("text", [TOO_MANY, RAISED + TOO_MANY + STEPS])
+def test_a_warning_that_ended_nothing_stays_one(text: str):
+    assert {finding.severity for finding in read(text).findings} <= {"warning", "hint"}
+
+
+def test_an_exception_whose_words_begin_below_its_name_is_known_by_them():
+    found = read(RAISED + "RuntimeError: \n        CUDA Setup failed despite GPU being available. Please run\n").findings
+    assert found[0].id == "env.bitsandbytes"
+
+
+def test_an_exception_that_speaks_of_ignored_columns_was_not_ignored():
+    exception = (
+        "ValueError: No columns in the dataset match the model's forward method signature. The following have been ignored: x\n"
+    )
+    assert read(RAISED + exception).findings[0].id == "data.columns"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "known"),
+    [
+        (
+            "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+            "Duplicate GPU detected : rank 1 and rank 0",
+            "nccl.duplicate_gpu",
+        ),
+        ("ncclInternalError: Internal check failed.", "Bootstrap : no socket interface found", "nccl.no_interface"),
+    ],
+)
+def test_what_names_only_the_kind_of_a_fault_gives_way_to_what_names_it(kind: str, name: str, known: str):
+    assert read(f"{kind}\nLast error:\n{name}\n").findings[0].id == known
+    assert read(f"{kind}\n").findings[0].role == "cause"
