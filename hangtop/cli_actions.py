@@ -10,16 +10,26 @@ from typing import Any
 
 import click
 
-from hangtop.options import WATCH, options, read_config, watch_spec
+from hangtop.config import Config
+from hangtop.options import PLAN, WATCH, carries_out, options, read_config, watch_spec
+from hangtop.spec import WatchSpec
+
+PRESETS = (
+    click.option(
+        "--preset",
+        "chosen",
+        multiple=True,
+        metavar="NAME",
+        help="More debugging in the new run: nccl, recorder, …; an unknown NAME lists them.",
+    ),
+)
 
 
 @click.command()
-@options(WATCH)
+@options(WATCH, PLAN)
 @click.option("--rank", type=int, metavar="N", help="Only this rank and what it started.")
-@click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes.")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
 @click.pass_context
-def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, **given: Any) -> None:
+def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
     """Stop the run, or one rank of it, and prove that it is gone.
 
     Prints its plan; only --yes carries it out: TERM, wait, KILL, children first. Signals only processes of this run that are
@@ -29,27 +39,15 @@ def stop(context: click.Context, /, rank: int | None, dry_run: bool, yes: bool, 
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH or --pid PID")
-    context.exit(command.run(ProbeFeed(spec), rank, yes=yes and not dry_run, out=sys.stdout))
+    yes = carries_out(given, config)
+    spec = _of_a_run(given, config)
+    context.exit(command.run(ProbeFeed(spec), rank, yes=yes, out=sys.stdout))
 
 
 @click.command()
-@options(WATCH)
-@click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes.")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.option(
-    "--preset",
-    "chosen",
-    multiple=True,
-    metavar="NAME",
-    help="More debugging in the new run: nccl, recorder, …; an unknown NAME lists them.",
-)
+@options(WATCH, PRESETS, PLAN)
 @click.pass_context
-def restart(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
+def restart(context: click.Context, /, chosen: tuple[str, ...], **given: Any) -> None:
     """Stop the run and start it again as it was.
 
     With the same command, folder and environment. Prints its plan; only --yes carries it out.
@@ -59,27 +57,15 @@ def restart(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[s
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH or --pid PID")
-    context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
+    yes = carries_out(given, config)
+    spec = _of_a_run(given, config)
+    context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes, out=sys.stdout))
 
 
 @click.command()
-@options(WATCH)
-@click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes.")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
-@click.option(
-    "--preset",
-    "chosen",
-    multiple=True,
-    metavar="NAME",
-    help="More debugging in the new run: nccl, recorder, …; an unknown NAME lists them.",
-)
+@options(WATCH, PRESETS, PLAN)
 @click.pass_context
-def recover(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[str, ...], **given: Any) -> None:
+def recover(context: click.Context, /, chosen: tuple[str, ...], **given: Any) -> None:
     """Do all that a hung run needs, up to the new start.
 
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
@@ -89,23 +75,20 @@ def recover(context: click.Context, /, dry_run: bool, yes: bool, chosen: tuple[s
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
+    yes = carries_out(given, config)
     spec = watch_spec(given, config)
     if not spec.logs:
         raise click.UsageError("which run? give --log PATH")
-    context.exit(command.run(ProbeFeed(spec), spec, chosen, yes=yes and not dry_run, out=sys.stdout))
+    context.exit(command.run(ProbeFeed(spec), spec, chosen, yes=yes, out=sys.stdout))
 
 
 @click.command()
-@options(WATCH)
+@options(WATCH, PLAN)
 @click.option(
     "--older", type=click.FloatRange(min=0), default=10.0, metavar="MINUTES", help="Only what is older than this.  [default: 10]"
 )
-@click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes.")
-@click.option("--yes", is_flag=True, help="Carry the plan out.")
 @click.pass_context
-def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **given: Any) -> None:
+def clean(context: click.Context, /, older: float, **given: Any) -> None:
     """Remove what dead runs left behind on this machine.
 
     Processes without a parent, shared memory, Ray sessions, dataset locks. Prints its plan; only --yes carries it out. Only
@@ -116,7 +99,14 @@ def clean(context: click.Context, /, older: float, dry_run: bool, yes: bool, **g
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
-    if config.read_only and yes:
-        raise click.UsageError("read_only is set in the config: nothing may be removed")
+    yes = carries_out(given, config)
     spec = command.narrowed(watch_spec(given, config))
-    context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes and not dry_run, out=sys.stdout))
+    context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes, out=sys.stdout))
+
+
+def _of_a_run(given: dict[str, Any], config: Config) -> WatchSpec:
+    """What to watch: exit 2 when nothing says which run."""
+    spec = watch_spec(given, config)
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH or --pid PID")
+    return spec

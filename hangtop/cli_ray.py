@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from hangtop.options import WATCH, options, read_config, watch_spec
+from hangtop.options import PLAN, WATCH, carries_out, options, read_config, watch_spec
 
 
 @click.group()
@@ -21,13 +21,11 @@ def ray() -> None:
 RAY = (
     click.option("--session", default="", metavar="NAME", help="Which, when there are several: its name or GCS address."),
     click.option("--keep-logs", is_flag=True, help="Leave the session's folder, which holds Ray's logs."),
-    click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes."),
-    click.option("--yes", is_flag=True, help="Carry the plan out."),
 )
 
 
 @ray.command("stop")
-@options(WATCH, RAY)
+@options(WATCH, RAY, PLAN)
 @click.option("--plain", is_flag=True, help="Refuse, naming each, while the plain `ray stop` would end anything else.")
 @click.pass_context
 def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
@@ -39,7 +37,7 @@ def ray_stop(context: click.Context, /, plain: bool, **given: Any) -> None:
 
 
 @ray.command("restart")
-@options(WATCH, RAY)
+@options(WATCH, RAY, PLAN)
 @click.option("--option", "changes", multiple=True, metavar="NAME=VALUE", help="Another option of ray start; NAME= takes it out.")
 @click.pass_context
 def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: Any) -> None:
@@ -56,10 +54,8 @@ def _ray(context: click.Context, verb: Any, given: Any, *, changes: tuple[str, .
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
-    if config.read_only and given["yes"]:
-        raise click.UsageError("read_only is set in the config: nothing may be stopped")
+    yes = carries_out(given, config)
     feed = ProbeFeed(command.narrowed(watch_spec(given, config)))
-    yes, keep_logs = given["yes"] and not given["dry_run"], given["keep_logs"]
     context.exit(
-        command.run(feed, verb, given["session"], sys.stdout, options=changes, keep_logs=keep_logs, plain=plain, yes=yes)
+        command.run(feed, verb, given["session"], sys.stdout, options=changes, keep_logs=given["keep_logs"], plain=plain, yes=yes)
     )

@@ -66,6 +66,13 @@ RECORD = (
 )
 
 
+PLAN = (
+    click.option("--dry-run", is_flag=True, help="Only print the plan, as without --yes."),
+    click.option("--yes", is_flag=True, help="Carry the plan out."),
+)
+"""Of every command that changes something."""
+
+
 def options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
     """A decorator that gives a command these groups of options, in order."""
     wanted = [option for group in groups for option in group]
@@ -78,6 +85,13 @@ def read_config(path: Path | None) -> Config:
         return load_config(path)
     except ConfigError as error:
         raise click.UsageError(str(error)) from error
+
+
+def carries_out(given: dict[str, Any], config: Config) -> bool:
+    """Whether the plan is carried out, not only shown. Exit 2 where the config forbids it."""
+    if config.read_only and given["yes"]:
+        raise click.UsageError("read_only is set in the config: nothing may be stopped or removed")
+    return bool(given["yes"] and not given["dry_run"])
 
 
 def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:

@@ -48,6 +48,14 @@ def presets_for(frameworks: frozenset[str], argv: tuple[str, ...]) -> tuple[Pres
     return tuple(one for one in presets() if _fits(one, frameworks, argv))
 
 
+def named(names: Sequence[str]) -> tuple[Preset, ...]:
+    """Those with these ids. Raises `LookupError`, in one line, for a name that none has."""
+    known = {preset.id: preset for preset in presets()}
+    if unknown := [name for name in names if name not in known]:
+        raise LookupError(f"no preset is named {unknown[0]}; there are {', '.join(known)}")
+    return tuple(known[name] for name in names)
+
+
 def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
     """The plan, as it was made, with these. What a command line cannot take is said in its warnings."""
     start, warnings = plan.start, list(plan.warnings)

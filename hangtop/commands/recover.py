@@ -11,7 +11,7 @@ from typing import TextIO
 from hangtop import clock
 from hangtop.actions import ray, recover, restart
 from hangtop.actions.perform import myself
-from hangtop.actions.presets import presets, with_presets
+from hangtop.actions.presets import named, with_presets
 from hangtop.commands.stop import show
 from hangtop.diagnosis.ray import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
@@ -28,13 +28,14 @@ NUMBER = 1
 
 def run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
-    known = {preset.id: preset for preset in presets()}
-    if unknown := [name for name in chosen if name not in known]:
-        out.write(f"hangtop recover: no preset is named {unknown[0]}; there are {', '.join(known)}\n")
+    try:
+        wanted = named(chosen)
+    except LookupError as error:
+        out.write(f"hangtop recover: {error.args[0]}\n")
         return 2
     plan = asyncio.run(_plan(feed, spec))
     if isinstance(plan, Plan):
-        plan = with_presets(plan, (known[name] for name in chosen))
+        plan = with_presets(plan, wanted)
     return show(plan, "recover", yes=yes, out=out)
 
 

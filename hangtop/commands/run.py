@@ -11,7 +11,7 @@ from typing import TextIO
 from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import presets, with_presets
+from hangtop.actions.presets import named, with_presets
 from hangtop.commands.stop import show
 from hangtop.feeds import Feed
 from hangtop.records.launch import LaunchReading
@@ -47,13 +47,14 @@ def goes_on(logs: Sequence[str]) -> str:
 
 def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan."""
-    known = {preset.id: preset for preset in presets()}
-    if unknown := [name for name in chosen if name not in known]:
-        out.write(f"hangtop restart: no preset is named {unknown[0]}; there are {', '.join(known)}\n")
+    try:
+        wanted = named(chosen)
+    except LookupError as error:
+        out.write(f"hangtop restart: {error.args[0]}\n")
         return 2
     plan = asyncio.run(_plan(feed, spec))
     if isinstance(plan, Plan):
-        plan = with_presets(plan, (known[name] for name in chosen))
+        plan = with_presets(plan, wanted)
     return show(plan, "restart", yes=yes, out=out)
 
 

@@ -71,7 +71,21 @@ class RealRay:
             f"--temp-dir={self.folder / 'r'}", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats",
             "--node-ip-address=127.0.0.1", *options,
         ]  # fmt: skip
-        with (self.folder / "start.out").open("wb") as out:
+        self._carry_out(command)
+        raylet = self.pid_of("raylet")
+        words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
+        self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
+
+    def join(self, nodes: int = 1) -> None:
+        """More raylets on this machine, one after the other: each is a node of its own for Ray."""
+        for _ in range(nodes):
+            command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
+            command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
+            self._carry_out(command)
+
+    def _carry_out(self, command: list[str]) -> None:
+        """A `ray start`: its daemons keep its output open, so that goes to a file."""
+        with (self.folder / "start.out").open("ab") as out:
             done = subprocess.run(
                 command,
                 env=self.environ,
@@ -82,29 +96,7 @@ class RealRay:
                 start_new_session=True,
                 check=False,
             )
-        said = (self.folder / "start.out").read_text(errors="replace")
-        assert done.returncode == 0, said[-2000:]
-        raylet = self.pid_of("raylet")
-        words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
-        self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
-
-    def join(self, nodes: int = 1) -> None:
-        """More raylets on this machine, one after the other: each is a node of its own for Ray."""
-        for _ in range(nodes):
-            command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
-            command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
-            with (self.folder / "join.out").open("wb") as out:
-                done = subprocess.run(
-                    command,
-                    env=self.environ,
-                    cwd=self.folder,
-                    stdout=out,
-                    stderr=out,
-                    timeout=START_S,
-                    start_new_session=True,
-                    check=False,
-                )
-            assert done.returncode == 0, (self.folder / "join.out").read_text(errors="replace")[-2000:]
+        assert done.returncode == 0, (self.folder / "start.out").read_text(errors="replace")[-2000:]
 
     def run(self, program: str, *arguments: str, until: str, timeout_s: float = 90.0) -> subprocess.Popen[bytes]:
         """Start one of `ray_programs` and wait until it says `until`."""
