@@ -6,6 +6,7 @@ import math
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
+from hangtop.diagnosis.last_words import last_words
 from hangtop.diagnosis.presence import nobody_writes
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
@@ -44,7 +45,11 @@ def crashed(case: Case) -> Verdict | None:
         refute="the run writes further steps after this message",
         confidence="certain" if first.role == "cause" else "likely",
         culprits=_who_failed(case, first),
-        evidence=(_said_when(case, first, len(fatal)), *(_found(finding) for finding in _distinct([first, *fatal])[1:3])),
+        evidence=(
+            _said_when(case, first, len(fatal)),
+            *_raised_in(fatal, first),
+            *(_found(finding) for finding in _distinct([first, *fatal])[1:3]),
+        ),
         next=(("Enter", "cause and fixes"),),
         detail=first.cause,
     )
@@ -55,6 +60,15 @@ def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
     earliest = f", the earliest cause of {errors} errors," if errors > 1 and first.role == "cause" else ""
     at = "" if first.at is None else f" came {moment(first.at, case.now)}"
     return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
+
+
+def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
+    """The place in the code that a traceback of the same rank names: that of the run's own code if it has one."""
+    for finding in fatal:
+        place = finding.groups.get("own") or finding.groups.get("frame")
+        if place and (finding.rank == first.rank or first.rank is None):
+            return (Evidence("log", f"raised {'below' if 'own' in finding.groups else 'in'} {place}"),)
+    return ()
 
 
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
@@ -220,6 +234,9 @@ def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
         return f"Rank {ranks} stayed behind; no output since {since}."
     if behind:
         return f"Ranks {ranks} stayed behind; no output since {since}."
+    error = next((one for one in case.findings if (one.severity, one.role) == ("fatal", "cause")), None) or last_words(case)
+    if error is not None:
+        return f"No output since {since} {case.where}; before it: {_sentence(short(error.text))}"
     return f"No output since {since} {case.where}; the cause is not known yet."
 
 
@@ -241,7 +258,8 @@ def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
     silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
     found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
-    return (silence, *found[:2])
+    words = () if (error := last_words(case)) is None else (Evidence("log", f"it said: {short(error.text)}"),)
+    return (silence, *found[:2], *words)
 
 
 def slow(case: Case) -> Verdict | None:

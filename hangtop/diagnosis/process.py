@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.last_words import last_words
+from hangtop.diagnosis.log import short
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.text import clock
@@ -35,7 +37,7 @@ def writer_gone(case: Case) -> Verdict | None:
         confidence="likely" if last.exit_code is None else "certain",
         evidence=(
             Evidence("procs", f"pid {last.pid} {last.name} gone since {clock(last.gone_at)}, {_how(last)}"),
-            Evidence("log", case.last_output),
+            Evidence("log", case.last_output if (error := last_words(case)) is None else f"it said: {short(error.text)}"),
         ),
     )
 

@@ -24,7 +24,9 @@ _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
 _NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line \d')
+_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?')
+_NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
+"""Files of installed packages, of Python itself and of launchers: whoever reads a traceback looks for the others."""
 _BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
 
 _CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
@@ -47,6 +49,27 @@ class Said(Struct, frozen=True):
     rank: int | None = None
     local_rank: int | None = None
     pid: int | None = None
+
+
+class Trace(Struct):
+    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
+    `own`: the innermost one of the run's own code."""
+
+    tally: Tally
+    left: int
+    frame: str = ""
+    own: str = ""
+
+    def saw(self, frame: re.Match[str]) -> None:
+        """Takes in its next frame."""
+        self.tally.frames = (self.tally.frames[0] or frame["file"][:1] != "<", True)
+        self.frame = clean_text(f"{frame['file']}:{frame['line']}" + (f" in {frame['function']}" if frame["function"] else ""))
+        if not _NOT_OWN.search(frame["file"]):
+            self.own = self.frame
+
+    def place(self) -> dict[str, str]:
+        """Where it was raised, as groups of a finding: `own`, else `frame`."""
+        return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
 
 
 class Tally(Struct):
@@ -80,7 +103,7 @@ class Messages:
         self.tallies: dict[str, Tally] = {}
         self._steps = steps
         self._roles = roles
-        self._tracebacks: dict[Writer, tuple[Tally, int]] = {}
+        self._tracebacks: dict[Writer, Trace] = {}
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
 
@@ -94,7 +117,7 @@ class Messages:
         if tally.said is None:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
-            self._follow(tally, line.writer, _TRACEBACK_LINES, lines, lines.next(span))
+            self._follow(Trace(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
         return True
 
     def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
@@ -139,14 +162,14 @@ class Messages:
     def resume(self, lines: Lines, first: Span | None) -> None:
         """Goes on with the tracebacks that were open at the end of the block before."""
         waiting, self._tracebacks = self._tracebacks, {}
-        for writer, (tally, left) in waiting.items():
-            self._follow(tally, writer, left, lines, first)
+        for writer, trace in waiting.items():
+            self._follow(trace, writer, lines, first)
 
-    def _follow(self, tally: Tally, writer: Writer, left: int, lines: Lines, span: Span | None) -> None:
+    def _follow(self, trace: Trace, writer: Writer, lines: Lines, span: Span | None) -> None:
         """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
         name = None
-        while span is not None and left > 0:
-            left -= 1
+        while span is not None and trace.left > 0:
+            trace.left -= 1
             after = lines.next(span)
             if name is not None and not _alike(lines.name_of(span), name):
                 span = after
@@ -155,22 +178,22 @@ class Messages:
             if name is None and line.writer == writer:
                 name = lines.name_of(span)
             if line.writer == writer and (frame := _FRAME.match(line.text)):
-                tally.frames = (tally.frames[0] or frame["file"][:1] != "<", True)
+                trace.saw(frame)
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
-                if not self._raised(tally, line, _message_below(lines, after, line)) and not unfinished:
+                if not self._raised(trace, line, _message_below(lines, after, line)) and not unfinished:
                     return
             span = after
-        if left > 0:
-            self._tracebacks[writer] = (tally, left)
+        if trace.left > 0:
+            self._tracebacks[writer] = trace
 
-    def _raised(self, tally: Tally, line: Line, below: str) -> bool:
+    def _raised(self, trace: Trace, line: Line, below: str) -> bool:
         """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
         `below`: what it says, where that begins on the next line.
 
         An exception that is no known message is a cause of its own, and speaks for all tracebacks.
         """
-        found = _EXCEPTION.match(line.text)
+        found, tally = _EXCEPTION.match(line.text), trace.tally
         if found is None:
             return False
         tally.handled = tally.handled or tally.frames == (False, True)  # code that came as a string, a model's as a rule
@@ -181,7 +204,7 @@ class Messages:
         roles = self._roles(line.text) or self._roles(below)
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
             tally.text = clean_text(f"{line.text} {below}".strip())[:_SHOWN_CHARS]
-            tally.groups = {**tally.groups, "exception": found["exception"]}
+            tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown = not roles
             tally.raised_by, tally.raised_offset = line.writer, line.offset
         if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):

@@ -54,6 +54,8 @@ def finding_rows(
 ) -> list[Row]:
     """What stands below its head line. `remedy`: the one that `y` copies; `copied`: it was."""
     rows: list[Row] = [cut((("    ", ""), (text.first_line(finding.text), "ink")), width)]
+    if place := finding.groups.get("own") or finding.groups.get("frame"):
+        rows += wrapped(place, width, label="code")
     if finding.cause:
         rows += wrapped(finding.cause, width, label="cause")
     for number, one in enumerate(finding.remedies, 1):

@@ -50,13 +50,13 @@ def read(data: bytes, silence_s: float) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(data)
     files = [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data), modified_at=NOW - silence_s)]
-    return join([digest.facts()], files, INDEX.catalog, last_output_at=NOW - silence_s)
+    return join([digest.facts()], files, INDEX.catalog, last_output_at=NOW - silence_s, tail=digest.tail(200))
 
 
 def marks(label: dict[str, Any], data: bytes) -> Iterator[tuple[str, bool, str]]:
     """What is asked of a log, whether it is right, and what was read instead."""
     reading = read(data, label["silence_s"])
-    state = RunState(log=reading, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
+    state = RunState(log=reading, tail=reading.tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
     word = diagnose(state, WatchSpec(logs=("train.log",)), NOW).word
     stage = reading.stages[-1].id if reading.stages else "none"
     ids = [finding.id for finding in reading.findings]
