@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def folder() -> Path:
 
 def keep_environ(environ: Mapping[str, str]) -> str:
     """The path of a new file that holds this environment. Raises `OSError`."""
-    return str(_write(folder() / f"{secrets.token_hex(8)}.environ", msgspec.json.encode(dict(environ))))
+    return str(_write(folder() / f"{os.urandom(8).hex()}.environ", msgspec.json.encode(dict(environ))))
 
 
 def environ_of(path: str) -> dict[str, str]:
@@ -76,7 +75,7 @@ def _forget_old() -> None:
 
 def _write(path: Path, data: bytes) -> Path:
     """Whole or not at all."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(data)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ class Trash:
         folder = os.path.dirname(path)
         if folder not in self._open:
             parent = os.open(folder, FOLDER_FLAGS)
-            name = f"{TRASH}{os.getpid()}-{secrets.token_hex(4)}"
+            name = f"{TRASH}{os.getpid()}-{os.urandom(4).hex()}"
             os.mkdir(name, 0o700, dir_fd=parent)
             self._open[folder] = (parent, os.open(name, FOLDER_FLAGS, dir_fd=parent), os.path.join(folder, name))
         return self._open[folder]

@@ -14,6 +14,7 @@ from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.sources.beside import BesideLogs
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog
+from hangtop.sources.heap import give_back
 from hangtop.sources.logset import LogSet
 from hangtop.sources.profile_files import ProfileFiles
 from hangtop.sources.watched import watched
@@ -67,15 +68,12 @@ class RunLogs:
         self._look(now)
         self._poll(now)
         yield from self._told(now)
-        before, self._working = self._working, self._work()
-        worked = before or self._working
+        self._working = self._work()
         while self._working and time.monotonic() - began < WORK_S:
             at = now + time.monotonic() - began
             self._poll(at)
             yield from self._told(at)
             self._working = self._work()
-        if worked and not self._working:
-            self._profiles.index.rest()
 
     def close(self) -> None:
         self._changes.close()
@@ -91,6 +89,8 @@ class RunLogs:
                 self._set.learn(self._profiles.index)
                 self._beside.learn(self._profiles.index)
             self._news |= problem != self._profiles.problem
+            if self._profiles.index.rest():
+                give_back()
         self._news |= self._set.look(now, at_once=self._changes.seen())
         self._news |= self._beside.look(self._watched.workers)
         self._watched.files, self._watched.index = self._set.files, self._profiles.index

@@ -21,6 +21,8 @@ BURST_S = 0.01
 LEAD_S = 3.0
 QUIET = "waiting for the first step"
 DRAINED_S = 30.0
+SETTLED_S = 12.0
+"""What the catch-up needed is given back a few seconds after it."""
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -52,12 +54,13 @@ def _catching_up(folder: Path, size: int) -> Iterator[Row]:
     log, report = write_log(folder / "big.log", size), folder / "big.json"
     with PtyMeter(_metered(report, log)) as terminal:
         said = _when(terminal, report, lambda told: told["caught_up"], 600)
+        terminal.read(SETTLED_S)
         window = terminal.window(0.1)
     what = f"catching up {in_words(size)}"
     yield Row(f"{what}: wake-ups late, p99, own part", said["own_ms"]["p99"], "ms", 20)
     yield Row(f"{what}: wake-ups late, p99, machine's part too", said["late_ms"]["p99"], "ms")
-    yield Row(f"{what}: RSS of the screen at the end", window.ui.rss_mib, "MiB", 60)
-    yield Row(f"{what}: RSS of the probe at the end", window.probe.rss_mib, "MiB", 40)
+    yield Row(f"{what}: RSS of the screen, {SETTLED_S:.0f} s later", window.ui.rss_mib, "MiB", 60)
+    yield Row(f"{what}: RSS of the probe, {SETTLED_S:.0f} s later", window.probe.rss_mib, "MiB", 40)
 
 
 def _cost(what: str, window: Window, said: dict[str, Any], *, screen: float, probe: float) -> Iterator[Row]:
