@@ -6,7 +6,6 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable
-from dataclasses import replace as key_with
 from pathlib import Path
 from typing import ClassVar
 
@@ -110,7 +109,7 @@ class HangtopApp(Wayfinding):
         """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
         told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
-            key_with(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
             for key in self.keys
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hangtop.records.verdict import Verdict, VerdictWord
 
@@ -11,8 +11,7 @@ ALARMS: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 FLASH_S = 10.0
 
 
-@dataclass(frozen=True)
-class Alarm:
+class Alarm(Struct, frozen=True):
     """`since`: when the run turned to trouble; `None` while there is none. `rings`: how many alarms there have been."""
 
     since: float | None = None

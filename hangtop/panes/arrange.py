@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 WIDE_WIDTH, WIDE_HEIGHT = 100, 30
@@ -13,16 +14,14 @@ RIGHT_WIDTH = 56
 VERDICT_LINES = 6
 
 
-@dataclass(frozen=True)
-class Rect:
+class Rect(Struct, frozen=True):
     x: int
     y: int
     width: int
     height: int
 
 
-@dataclass(frozen=True)
-class Want:
+class Want(Struct, frozen=True):
     """What a pane would like: `lines` with its head; one line means that it has nothing to show. `wide`: the whole width."""
 
     lines: int

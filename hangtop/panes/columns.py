@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from hangtop.panes.line import Row, align, cut, pad, width_of
@@ -13,8 +14,7 @@ from hangtop.panes.line import Row, align, cut, pad, width_of
 Record = TypeVar("Record")
 
 
-@dataclass(frozen=True)
-class Column(Generic[Record]):
+class Column(Struct, Generic[Record], frozen=True):
     """`goes`: 0 never, else the lower the earlier it goes when narrow. `width` 0: the rest of the line, at least `least` cells.
 
     `snug`: no wider than its widest cell, `width` at most.

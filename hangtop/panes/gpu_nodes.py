@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
@@ -21,8 +23,7 @@ TREND = 16
 WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory": "with little memory", "hot": "hot"}
 
 
-@dataclass(frozen=True)
-class NodeRow:
+class NodeRow(Struct, frozen=True):
     """The GPUs of a node as one. `said`: all facts, `facts`: those by which a GPU stands out.
 
     `age_s`: of the youngest value, when none is of now.

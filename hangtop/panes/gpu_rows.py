@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
@@ -21,8 +23,7 @@ GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no 
 """Of these the reason is shown in place of the values."""
 
 
-@dataclass(frozen=True)
-class GpuRow:
+class GpuRow(Struct, frozen=True):
     """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty.
 
     `works`: of a rank for which the others wait. `held`: by what an ended run left behind.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
+
+from msgspec import Struct, field
 
 from hangtop import text
 from hangtop.kept import kept
@@ -26,8 +27,7 @@ LEGEND: tuple[tuple[str, str, str], ...] = (
 WORST = ("✗", "◆", "▸", "▲", "□", "■")
 
 
-@dataclass
-class Block:
+class Block(Struct):
     """The ranks of one node, or eight in a row when nodes are not known."""
 
     label: str

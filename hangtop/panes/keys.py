@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.binding import Binding, BindingType
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Struct, frozen=True):
     """`keys`: as Textual names them. `shown`: as a person reads it. `word`: in the footer (empty: not there), `role`: its colour.
 
     `dangerous`: gone in read-only mode. `live`: gone in a replay, whose run is not here. `bubbles`: what has the focus may

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hangtop.model import RunState
 from hangtop.panes.log_merge import Merge, Place, joined, place_of, told
@@ -20,8 +21,7 @@ FILES_AT_ONCE = 64
 Send = Callable[[PageAsk], None]
 
 
-@dataclass
-class LogBook:
+class LogBook(Struct):
     """`lines` are what can be scrolled through now; `top` is the first one on screen unless it follows the end.
 
     `sought` is what is on screen now, `base` what to come back to when following again.

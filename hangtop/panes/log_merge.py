@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hangtop.records.log import LogLine
 
@@ -55,8 +56,7 @@ def _follows(line: LogLine, after: LogLine) -> bool:
     return line.at is not None and after.at is not None and line.at < after.at
 
 
-@dataclass
-class Merge:
+class Merge(Struct):
     """One direction through several files. `held`: lines of each that cannot be shown yet; `ended`: files with no more to give;
     `reached`: how far each was read."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.diagnosis.gpu_join import memory_of
@@ -26,8 +27,7 @@ UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How a person wants to see them. `everything`: also what is not of this run any more, or never was."""
 
     order: Order = "tree"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.panes.columns import Column, fitting, table_row, title_row
@@ -19,8 +20,7 @@ BUSY_IO_B_S = 1_000_000.0
 ENDED = "–"
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(Struct, frozen=True):
     """How the nodes are to be painted. `role`: of what stands out. `single`: each line stands for one process alone.
 
     `stale`: the values are old. `hosts`: on how many machines the run is.
@@ -34,8 +34,7 @@ class Look:
     hosts: int = 1
 
 
-@dataclass(frozen=True)
-class ProcessRow:
+class ProcessRow(Struct, frozen=True):
     """A node and how it is to be painted."""
 
     node: Node

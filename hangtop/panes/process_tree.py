@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.ranks import RAY_TITLE, Rank
@@ -19,8 +20,7 @@ DEEPEST = 16
 """Cells of tree lines; a longer chain of shells would push what it starts out of sight."""
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Struct, frozen=True):
     """A process where it runs, with the rank that it is, if it is one. `gpu_bytes`: what it holds on the GPUs of its host."""
 
     host: str
@@ -38,8 +38,7 @@ class Member:
         return self.rank.rank if self.rank else self.process.rank if self.process.role == "rank" else None
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """One line: `members` are alike. `hidden`: what is folded away below them. `lines`: the tree's own, before the name.
 
     `path` stands for the same line after an update. `parent`: path of the line above in the tree. A `heading` has no members.
@@ -60,8 +59,7 @@ class Node:
         return self.members[0].process
 
 
-@dataclass(frozen=True)
-class Folds:
+class Folds(Struct, frozen=True):
     """What a person has unfolded (lines of alike processes) and folded (what is below a line)."""
 
     opened: frozenset[Path] = frozenset()

@@ -4,9 +4,9 @@ and memory."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.diagnosis.ray import troubles

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.diagnosis.ray import STALE_AFTER_S, odd_actors, stale_since
@@ -25,8 +26,7 @@ LEGEND: Row = (
 """What a cell says. An idle rank is one between two calls."""
 
 
-@dataclass(frozen=True)
-class NodeRow:
+class NodeRow(Struct, frozen=True):
     """A node and its living actors, ranks in order and then the others. `odd`: ids of those that stand out."""
 
     node: RayNode

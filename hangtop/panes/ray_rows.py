@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
@@ -38,8 +39,7 @@ Order = Literal["oddness", "rank", "age", "memory", "CPU"]
 ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike.
 
     `nodes`: the nodes instead, with a cell for each of their ranks.
@@ -64,8 +64,7 @@ def key_of(actor: RayActor) -> str:
     return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
 
 
-@dataclass(frozen=True)
-class ActorRow:
+class ActorRow(Struct, frozen=True):
     """Actors that are alike, as one row. `role`: `bad` for one that stands out, `warn` for one at work, else empty.
 
     `since`: of the first of them.

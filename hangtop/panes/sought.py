@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hangtop.records.log import LineKind, LogLine
 
 NOTABLE: tuple[LineKind, ...] = ("stage", "error")
 
 
-@dataclass(frozen=True)
-class Sought:
+class Sought(Struct, frozen=True):
     """What is shown or searched. A regex is only ever matched in the probe: a bad one may take for ever."""
 
     pattern: str | None = None

@@ -6,9 +6,9 @@ Pure, and without Textual: `hangtop stacks` prints the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 
 from hangtop import text
@@ -27,8 +27,7 @@ PLACE_CELLS = 28
 LOCALS_SHOWN = 8
 
 
-@dataclass(frozen=True)
-class StackView:
+class StackView(Struct, frozen=True):
     """What is painted. `culprits`: ranks that stand apart in the verdict, `role`: their colour.
 
     `unfolded`: places of classes shown with all their frames.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from hangtop import text
 from hangtop.panes.line import BLANK, LineView, Row, cut, width_of
@@ -20,8 +21,7 @@ NESTED_IN = {"engine_": "rollout_init"}
 """Stages whose id starts so are part of another one: no chip of their own once they are done."""
 
 
-@dataclass(frozen=True)
-class DoneStage:
+class DoneStage(Struct, frozen=True):
     title: str
     took_s: float | None
 

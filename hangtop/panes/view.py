@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from hangtop.diagnosis.history import Entry
 from hangtop.model import RunState
@@ -13,8 +14,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.spec import WatchSpec
 
 
-@dataclass(frozen=True)
-class View:
+class View(Struct, frozen=True, dict=True):
     """`verdict` is `None` before the first log reading. `title` names the run. `history`: what was said, oldest first."""
 
     state: RunState

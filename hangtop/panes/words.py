@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hangtop.records.verdict import Verdict, VerdictWord
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(Struct, frozen=True):
     """`fill`: the badge is reversed. `meaning`: the line on the help screen."""
 
     sign: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop import text
@@ -24,8 +24,7 @@ A_MINUTE = 60 / 1.7e9
 """As a part of unix time."""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One thing known of a rank. Numbers count as alike within `slack`, a part of the usual one, and `least`, a difference.
 
     `news`: told only where ranks differ in it.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
@@ -115,17 +114,17 @@ class TestStageBar:
         view = view_of("healthy")
         log = view.state.log
         again = tuple(
-            changed(event, id=id_, title=id_, at=view.now - 50 + i)
+            replace(event, id=id_, title=id_, at=view.now - 50 + i)
             for i, id_ in enumerate(("rollout", "train_loop") * 2)
             for event in log.stages[:1]
         )
-        titles = [stage.title for stage in done_stages(changed(log, stages=(*log.stages, *again)), "train_loop")]
+        titles = [stage.title for stage in done_stages(replace(log, stages=(*log.stages, *again)), "train_loop")]
         assert titles.count("rollout") == 2  # the engines' start-up and the rollouts of training: two stages, each once
 
     def test_nothing_is_to_come_once_it_trains(self):
         log = view_of("healthy").state.log
         assert stages_to_come(log, "train_loop") == ()
-        assert stages_to_come(changed(log, stages=log.stages[:1]), "config")[0] == "dataset"
+        assert stages_to_come(replace(log, stages=log.stages[:1]), "config")[0] == "dataset"
 
 
 class TestVerdictBand:
@@ -148,7 +147,7 @@ class TestVerdictBand:
 
     def test_evidence_gives_way_to_refutation_and_next(self):
         view = view_of("stalled")
-        many = changed(view.verdict, evidence=view.verdict.evidence * 9)
+        many = replace(view.verdict, evidence=view.verdict.evidence * 9)
         rows = [plain(row) for row in verdict_rows(replace(view, verdict=many), 118, 5)]
         assert len(rows) == 5
         assert "wrong if" in rows[3]
@@ -156,8 +155,8 @@ class TestVerdictBand:
     def test_a_loss_that_is_no_number_stands_out(self):
         view = view_of("healthy")
         log = view.state.log
-        progress = changed(log.progress, metrics={**log.progress.metrics, "loss": None})
-        row = verdict_rows(replace(view, state=changed(view.state, log=changed(log, progress=progress))), 118, 6)[1]
+        progress = replace(log.progress, metrics={**log.progress.metrics, "loss": None})
+        row = verdict_rows(replace(view, state=replace(view.state, log=replace(log, progress=progress))), 118, 6)[1]
         assert roles(row, "NaN") == "bad bold"
 
     def test_bars_without_a_total_show_the_stages(self):
@@ -197,8 +196,8 @@ class TestLog:
     def test_that_the_only_file_was_deleted_is_said_above_its_lines_also_where_the_pane_has_no_head(self):
         view = view_of("healthy")
         said = "/a/b/train.log: deleted or moved; waiting for it to come back"
-        files = (changed(view.state.log.files[0], path="/a/b/train.log", status="gone", problem=said),)
-        gone = replace(view, state=changed(view.state, log=changed(view.state.log, files=files)))
+        files = (replace(view.state.log.files[0], path="/a/b/train.log", status="gone", problem=said),)
+        gone = replace(view, state=replace(view.state, log=replace(view.state.log, files=files)))
         book = LogBook(lambda ask: None)
         book.take_tail(gone.state)
         top, *lines = log_rows(gone, book, 80, 10)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 
 from hangtop.model import RunState
 from hangtop.panes.heat import blocks_of, grid_rows, odd_rows
@@ -39,8 +37,8 @@ class TestRanks:
 
     def test_only_those_that_do_not_stand_out_wait(self):
         view = view_of("stalled")
-        ranks = {rank: changed(log, step=120) for rank, log in view.state.ranks.items()}
-        level = replace(view, state=changed(view.state, ranks=ranks))
+        ranks = {rank: replace(log, step=120) for rank, log in view.state.ranks.items()}
+        level = replace(view, state=replace(view.state, ranks=ranks))
         assert plain(summary(level, rank_rows(level))).startswith("1 odd · 7 wait in step 120")
 
     def test_ages_stand_still_for_seconds(self):
@@ -59,8 +57,8 @@ class TestRanks:
     @pytest.mark.parametrize("loss", [float("nan"), None])
     def test_a_loss_that_is_no_number_shows(self, loss):
         view = view_of("healthy")
-        ranks = {**view.state.ranks, 2: changed(view.state.ranks[2], metrics={"loss": loss})}
-        table = table_rows(rank_rows(replace(view, state=changed(view.state, ranks=ranks))), 118)
+        ranks = {**view.state.ranks, 2: replace(view.state.ranks[2], metrics={"loss": loss})}
+        table = table_rows(rank_rows(replace(view, state=replace(view.state, ranks=ranks))), 118)
         assert roles(table[3], "NaN") == "bad bold"
 
 
@@ -90,15 +88,15 @@ class TestHeat:
     def test_a_thousand_ranks_on_128_nodes(self):
         view = view_of("many")
         one = view.state.ranks[0]
-        ranks = {rank: changed(one, rank=rank, host=f"node-{rank // 8:03d}") for rank in range(1024)}
-        rows = grid_rows(blocks_of(rank_rows(replace(view, state=changed(view.state, ranks=ranks))), 1024), 98, 14)
+        ranks = {rank: replace(one, rank=rank, host=f"node-{rank // 8:03d}") for rank in range(1024)}
+        rows = grid_rows(blocks_of(rank_rows(replace(view, state=replace(view.state, ranks=ranks))), 1024), 98, 14)
         assert len(rows) <= 14
 
     @pytest.mark.parametrize("ranks", [64, 200])
     def test_no_rank_is_cut_off_of_a_node_with_more_of_them_than_a_line_has_cells(self, ranks):
         view = view_of("many")
         one = view.state.ranks[0]
-        table = {rank: changed(one, rank=rank, host="cpu-node") for rank in range(ranks)}
+        table = {rank: replace(one, rank=rank, host="cpu-node") for rank in range(ranks)}
         rows = grid_rows(blocks_of(rank_rows(replace(view, state=RunState(log=view.state.log, ranks=table))), ranks), 98, 14)
         assert sum(plain(row).count(sign) for row in rows for sign in "■▲◆✗□") == ranks
         assert sum("cpu-node" in plain(row) for row in rows) == 1
