@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
-import watchfiles
 from msgspec import Struct
 
 from hangtop.records.ask import Ask
@@ -135,10 +134,10 @@ class CheckpointSource:
 
     def _listen(self, directory: str) -> None:
         """Wakes the next look when a file of this machine changes; without it the slow look remains."""
+        from watchfiles import watch  # 2 MB that a run without checkpoints can do without
+
         try:
-            for _ in watchfiles.watch(
-                directory, stop_event=self._stop, debounce=1_000, rust_timeout=60_000, yield_on_timeout=False
-            ):
+            for _ in watch(directory, stop_event=self._stop, debounce=1_000, rust_timeout=60_000, yield_on_timeout=False):
                 self._stirred.set()
         except (OSError, RuntimeError):  # no more inotify watches, or the directory is gone
             return
