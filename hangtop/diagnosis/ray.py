@@ -19,6 +19,9 @@ from hangtop.records.ray import PlacementGroup, RayActor, RayCluster, RayNode, R
 from hangtop.text import clock, some
 
 STALE_AFTER_S = 15.0
+TABLES_STALE_S = 45.0
+"""The GCS's tables are read every 20 s where they stand for the dashboard."""
+ACTORS = "/logical/actors"
 LIVE = ("idle", "running", "constructing", "unknown")
 RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
 FEWEST_PEERS = 3
@@ -94,12 +97,16 @@ def _shares(cluster: RayCluster, pids: set[int], log_pids: set[int]) -> bool:
 def stale_since(cluster: RayCluster, now: float) -> float | None:
     """Since when (unix time) what the dashboard tells is old; `None` while it can be trusted, and where there is no dashboard."""
     api = cluster.api
+    if api.answer != "ok" and api.tables_at is not None:
+        return api.tables_at if now - api.tables_at > TABLES_STALE_S else None
     if api.answer == "none":
         return None
     if api.answer != "ok":
         return api.actors_at or api.since
-    if not api.gcs_ok:
+    if api.gcs_ok is False:
         return api.gcs_since
+    if ACTORS in api.late and now - (api.actors_at or 0.0) > STALE_AFTER_S:
+        return api.actors_at or api.since
     moved = [node.moved_at for node in cluster.nodes if node.alive and node.moved_at is not None]
     return max(moved) if moved and now - max(moved) > STALE_AFTER_S else None
 
@@ -177,6 +184,8 @@ def _serves(other: RayPart, part: RayPart) -> bool:
 
 
 TITLES_ONLY = "without it: titles and states of processes here only"
+BY_TABLES = "Ray's own Python reads actors, nodes and placement groups from the GCS instead, every 20 s"
+UPGRADE = "pip install -U hangtop"
 TOKEN_MEND = "export RAY_AUTH_TOKEN_PATH=FILE, or put the token into ~/.ray/auth_token (ray get-auth-token prints it)"
 API_WORDS = {
     "refused": ("dashboard", "the dashboard at {at} refuses connections", TITLES_ONLY),
@@ -184,7 +193,7 @@ API_WORDS = {
     "error": ("dashboard", "the dashboard at {at} fails: {problem}", ""),
     "needs_token": ("token", "the dashboard at {at} needs a token", TOKEN_MEND),
     "wrong_token": ("token", "the dashboard at {at} refuses the token that was found", TOKEN_MEND),
-    "strange": ("version", "Ray {version} answers in a shape that hangtop does not know", "pip install -U hangtop"),
+    "strange": ("version", "Ray {version} answers in a shape that hangtop does not know", UPGRADE),
 }
 """Answer → part, text, mend."""
 
@@ -195,19 +204,23 @@ def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
     found = []
     if api.answer in API_WORDS:
         part, text, mend = API_WORDS[api.answer]
+        mend = BY_TABLES if api.tables_at is not None else mend
         said = text.format(at=api.address, problem=api.problem, version=api.version or "of this version")
         if part != "dashboard":
             found.append(RayTrouble(part, said, mend))
         elif "dashboard" not in known:
             found.append(RayTrouble(part, f"{said} since {clock(api.since)}", mend))
-    elif api.answer == "ok" and not api.gcs_ok and "gcs_server" not in known:
+    elif api.answer == "ok" and api.gcs_ok is False and "gcs_server" not in known:
         mend = f"tail {cluster.folder}/logs/gcs_server.out" if cluster.folder else ""
         found.append(RayTrouble("gcs_server", f"the GCS does not answer since {clock(api.gcs_since)}", mend))
-    elif api.gcs_ok and api.late and "dashboard_part" not in known:
+    elif api.gcs_ok is not False and api.late and "dashboard_part" not in known:
         found.append(RayTrouble("dashboard_part", f"the dashboard does not answer {', '.join(api.late)}"))
     if api.strange and api.answer != "strange":
-        text = f"Ray {api.version} answers {', '.join(api.strange)} in a shape that hangtop does not know"
-        found.append(RayTrouble("version", text, "pip install -U hangtop"))
+        paths = ", ".join(path.partition("?")[0] for path in api.strange)
+        text = f"Ray {api.version or 'of this version'} answers {paths} in a shape that hangtop does not know"
+        found.append(RayTrouble("version", text, UPGRADE if api.tables_at is None else BY_TABLES))
+    if api.tables_problem and api.tables_at is None:
+        found.append(RayTrouble("version", f"Ray's own Python could not read the GCS in its place: {api.tables_problem}"))
     return found
 
 
@@ -221,7 +234,7 @@ def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:
     explained = {part.node for part in ours if part.gone_at is not None or part.state in "TtZ"}
     dead = [n for n in cluster.nodes if not n.alive and n.id not in explained and not n.death.lower().startswith(WANTED)]
     found = [RayTrouble("node", f"node {n.host} is dead for Ray{': ' + n.death if n.death else ''}") for n in dead[:MOST_NODES]]
-    if cluster.api.gcs_ok:
+    if cluster.api.gcs_ok is not False:
         silent = [node for node in silent_nodes(cluster, now) if node.id not in explained]
         why = "its raylet or agent hangs, or it is cut off"
         found += [

@@ -349,13 +349,21 @@ def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
     return dotted(part for part in parts if part)
 
 
+def _way(cluster: RayCluster, now: float) -> Row:
+    """Where it is from, when that is not the dashboard."""
+    api = cluster.api
+    if api.tables_at is not None:
+        return ((f"from the GCS {text.age(now - api.tables_at)} ago", "muted"),)
+    return (("processes only", "muted"),) if api.answer == "none" else ()
+
+
 def _age(cluster: RayCluster, now: float) -> Row:
     """Old values say how old they are; where processes alone are known that is said too."""
     if cluster.ended_at is not None:
         return (("ended", "muted"),)
     since = stale_since(cluster, now)
     if since is None:
-        return (("processes only", "muted"),) if cluster.api.answer == "none" else ()
+        return _way(cluster, now)
     old_s = now - since
     if old_s < LATE_S:
         return ()

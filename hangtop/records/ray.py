@@ -135,11 +135,10 @@ class PlacementGroup(Struct, frozen=True, omit_defaults=True):
 
 
 class Demand(Struct, frozen=True, omit_defaults=True):
-    """Resources that tasks, actors or placement groups wait for, and how many ask for the same."""
+    """Resources that tasks or actors wait for, and how many ask for the same."""
 
     resources: dict[str, float]
     count: int
-    group: bool = False
 
 
 class RayPart(Struct, frozen=True, omit_defaults=True):
@@ -159,7 +158,9 @@ class RayApi(Struct, frozen=True, omit_defaults=True):
     """How the cluster answers us. `since`: when the answer became what it is. `gcs_since`: the same for the GCS's health.
 
     `gcs_ok` is `None` when the dashboard did not let us ask. `actors_at`: when the actor list was last read. `late`: endpoints
-    that did not answer in time while others did. `problem`: the HTTP or system error in words.
+    that failed or did not answer in time while others did. `problem`: the HTTP or system error in words. `strange`: paths that
+    are not there, or answered in a shape that we cannot read. `tables_at`: when Ray's own Python last read from the GCS what the
+    dashboard does not tell, while that is needed; `tables_problem`: why it could not.
     """
 
     address: str | None = None
@@ -172,6 +173,8 @@ class RayApi(Struct, frozen=True, omit_defaults=True):
     problem: str = ""
     version: str = ""
     strange: tuple[str, ...] = ()
+    tables_at: float | None = None
+    tables_problem: str = ""
 
 
 class RayCluster(Struct, frozen=True, omit_defaults=True):

@@ -1,13 +1,16 @@
 """The source "ray": the clusters of this machine, and what their dashboards tell of all nodes. Ray itself is never imported.
 
-First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`.
-Nothing of this appears in the person's cluster.
+First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`; where
+that is not there or not understood, the GCS's tables by a child (`raycluster.tables`). Nothing of this appears in the person's
+cluster.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -29,6 +32,7 @@ from hangtop.sources.raycluster.options import python_of
 from hangtop.sources.raycluster.places import Access
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.processes import RayProcesses, RayTable
+from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.session import SessionLook
 from hangtop.sources.raycluster.token import Token, find_token
 from hangtop.sources.watched import watched
@@ -68,8 +72,7 @@ class RaySource:
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.look(now)
         reading = self._named(here, now) if self._spec.ray != "auto" else self._found(here, now)
-        self._far_workers.meet(self._access(reading))
-        self._watched.access = self._far_workers.access
+        self._watched.access = self._far_workers.access = self._access()
         self._watched.workers = rank_files(clusters_of_run(self.run_with(reading)), self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
@@ -115,7 +118,12 @@ class RaySource:
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
                 return RayReading((self._look(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
-        return RayReading((self._far(f"{host}:{DASHBOARD_PORT}" if int(port) == GCS_PORT else address).look((), (), now),))
+        if int(port) != GCS_PORT:
+            return RayReading((self._far(address).look((), (), now),))
+        cluster = self._far(f"{host}:{DASHBOARD_PORT}")
+        if find_spec("ray") is not None:
+            cluster.python = RayPython(sys.executable, address)
+        return RayReading((cluster.look((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
@@ -129,30 +137,33 @@ class RaySource:
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
             cluster.close()
             cluster.poll = Poll(Dashboard(address, lambda: self._token(session)))
+        cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
         return cluster.look(daemons, workers, now, here.pids)
 
-    def _access(self, reading: RayReading) -> dict[str, Access]:
-        """How the clusters with a dashboard are asked for what only some want to know."""
+    def _access(self) -> dict[str, Access]:
+        """How the clusters are asked for what only some want to know."""
         ways: dict[str, Access] = {}
-        for key, cluster in self._clusters.items():
-            if (poll := cluster.poll) is None:
-                continue
-            session = cluster.session or poll.view.session
-            raylet = next((d for d in self._here.daemons if d.kind == "raylet" and d.session == key and d.gone_at is None), None)
-            gcs = next((c.gcs_address for c in reading.clusters if c.session == session), None)
+        for cluster in self._clusters.values():
+            dashboard = cluster.poll.dashboard if cluster.poll else None
+            session = cluster.session or cluster.view.session
             ways[session] = Access(
                 session,
-                poll.dashboard.address,
-                poll.dashboard.find_token,
-                lambda poll=poll: poll.view,  # type: ignore[misc]
-                gcs,
-                python_of(raylet.argv) if raylet else None,
-                (lambda pid=raylet.pid: self._environ(pid)) if raylet else dict,  # type: ignore[misc]
-                raylet.uid if raylet else None,
+                dashboard.address if dashboard else None,
+                dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
+                lambda cluster=cluster: cluster.view,  # type: ignore[misc]
+                cluster.python,
             )
         return ways
+
+    def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
+        """Ray's own Python, where a raylet of the cluster lives here."""
+        raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
+        python = python_of(raylet.argv) if raylet else None
+        if raylet is None or python is None or raylet.gcs_address is None:
+            return None
+        return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
     def _token(self, session: str) -> Token | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
@@ -191,7 +202,7 @@ def _without_noise(reading: RayReading) -> RayReading:
         tuple(
             replace(
                 cluster,
-                api=replace(cluster.api, actors_at=None),
+                api=replace(cluster.api, actors_at=None, tables_at=None),
                 nodes=tuple(
                     replace(n, moved_at=None, cpu_percent=None, load_1m=None, memory_used_bytes=None) for n in cluster.nodes
                 ),

@@ -36,7 +36,7 @@ class RayWorkerSource:
 
     def __init__(self, spec: WatchSpec) -> None:
         self._watched = watched(spec)
-        self._logs: dict[str, NodeLogs] = {}
+        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
         """Fetches from those output files on other nodes that are due, the longest due first."""
@@ -49,7 +49,7 @@ class RayWorkerSource:
     def answer(self, ask: Ask, now: float) -> Iterator[Value]:
         if isinstance(ask, ActorLogAsk):
             access = self._watched.access.get(ask.session)
-            logs = None if access is None else self._logs.setdefault(access.dashboard, NodeLogs(access))
+            logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
             yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
         elif isinstance(ask, FarStacksAsk):
             yield from far_stacks(ask, self._watched.access.get(ask.session), now)

@@ -221,7 +221,7 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
     (said,) = workers.answer(ActorLogAsk(8, SESSION, "no such actor"), time.time())
     assert said.problem == "nobody tells on which node it runs"
     (said,) = workers.answer(ActorLogAsk(9, "another session", "x"), time.time())
-    assert said.problem.startswith("no dashboard of its cluster is known here")
+    assert said.problem.startswith("its cluster is not known here")
     ray.close()
     workers.close()
 

@@ -38,7 +38,7 @@ def actor_log(ask: ActorLogAsk, access: Access | None, logs: NodeLogs | None, no
         stem = ask.log.rpartition(".")[0]
         found = [_of_file(f"{stem}.{stream}", now) for stream in STREAMS]
     elif access is None or logs is None:
-        return (), "no dashboard of its cluster is known here: hangtop --ray HOST:8265"
+        return (), "its cluster is not known here: hangtop --ray HOST:8265"
     elif (place := place_by_id(ask.actor, access.view())) is None:
         return (), NOWHERE
     else:

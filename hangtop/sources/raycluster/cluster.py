@@ -15,6 +15,8 @@ from hangtop.sources.raycluster.join import Local, actors_of, cut_to
 from hangtop.sources.raycluster.memory import Memory
 from hangtop.sources.raycluster.poll import ApiView, NodeView, Poll
 from hangtop.sources.raycluster.processes import Worker
+from hangtop.sources.raycluster.raypython import RayPython
+from hangtop.sources.raycluster.tables import GcsTables
 
 MOST_ACTORS = 2_048
 MOST_GROUPS = 64
@@ -31,6 +33,11 @@ class Cluster:
     def __init__(self, session: str, poll: Poll | None = None) -> None:
         self.session = session
         self.poll = poll
+        self.view = ApiView(RayApi())
+        """All that was told of it last."""
+        self.python: RayPython | None = None
+        """How Ray's own Python is asked where the dashboard is not there or not understood."""
+        self._tables = GcsTables()
         self._memory = Memory()
         self._ended_at: float | None = None
 
@@ -39,7 +46,9 @@ class Cluster:
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
-        view = self.poll.look(now) if self.poll and (alive or workers or not daemons) else self._last_view()
+        if alive or workers or not daemons:
+            self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
+        view = self.view
         nodes = {d.pid: d.node for d in alive if d.kind == "raylet" and d.node and d.state != "Z"}
         actors = actors_of(Local(workers, nodes, pids), view, self._memory, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
@@ -66,11 +75,9 @@ class Cluster:
         )
 
     def close(self) -> None:
+        self._tables.close()
         if self.poll:
             self.poll.dashboard.close()
-
-    def _last_view(self) -> ApiView:
-        return self.poll.view if self.poll else ApiView(RayApi())
 
     def _is_orphan(self, worker: Worker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"

@@ -108,9 +108,9 @@ def without_secrets(word: str) -> str:
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:
-    """`--name=value` by name; Ray writes some names with `_`, some with `-`."""
+    """`--name=value` by name, a `--name` alone without a value; Ray writes some names with `_`, some with `-`."""
     pairs = (word.partition("=") for word in words[1:] if word.startswith("-"))
-    return {name.lstrip("-").replace("_", "-"): value for name, equals, value in pairs if equals}
+    return {name.lstrip("-").replace("_", "-"): value for name, _, value in pairs}
 
 
 def _kind(words: Sequence[str]) -> DaemonKind | None:
@@ -131,8 +131,9 @@ def _gcs(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
 
 
 def _dashboard(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
-    """A dashboard knows its own address; a raylet tells it to its workers."""
-    if kind == "dashboard":
+    """A dashboard knows its own address; a raylet tells it to its workers. Without its frontend (`--include-dashboard=false`) the
+    process only reports usage."""
+    if kind == "dashboard" and "disable-frontend" not in options:
         host = options.get("host", "127.0.0.1")
         return f"{'127.0.0.1' if host in ('0.0.0.0', '::', '') else host}:{options.get('port', '8265')}"
     match = re.search(r"--webui=(\S+:\d+)", options.get("python-worker-command", ""))

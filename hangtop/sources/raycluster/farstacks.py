@@ -3,18 +3,14 @@ on each node, when a person asked for that by its key."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pwd
 import select
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -25,8 +21,8 @@ from hangtop.records.stack import Stack, Thread
 from hangtop.sources import pyspy
 from hangtop.sources.raycluster import shapes
 from hangtop.sources.raycluster.dashboard import Answer, Dashboard
-from hangtop.sources.raycluster.options import environ_of_start
 from hangtop.sources.raycluster.places import Access
+from hangtop.sources.raycluster.raypython import RayPython, end, last_words
 from hangtop.sources.raycluster.spytext import threads_of
 
 AT_ONCE = 8
@@ -35,7 +31,7 @@ TRACEBACK_S = 8.0
 WHOLE_S = 30.0
 TASK_S = 60.0
 """A worker must be started on each node first, which takes seconds; a cluster that is sick never starts one."""
-SCRIPT = Path(__file__).parent / "spy" / "hangtop_stacks.py"
+PROGRAM = "hangtop_stacks.py"
 OFF = "the dashboard does not permit profiling, so it gives no stacks of workers on other nodes"
 OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head …"
 NO_PYTHON = "no raylet of this cluster runs on this machine, so no task can be sent: run hangtop on one of its nodes"
@@ -52,7 +48,7 @@ def far_stacks(ask: FarStacksAsk, access: Access | None, now: float) -> Iterator
 
     yield FarStacksReading(ask.ask, now, len(ask.workers), task=ask.task)
     if access is None:
-        parts = iter([_refused(ask.workers, "no dashboard of its cluster is known here", "hangtop --ray HOST:8265", at())])
+        parts = iter([_refused(ask.workers, "its cluster is not known here", "hangtop --ray HOST:8265", at())])
     else:
         parts = _by_task(ask, access, at) if ask.task else _by_dashboard(ask, access, at)
     for stacks in parts:
@@ -72,6 +68,9 @@ def _stack(
 
 
 def _by_dashboard(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+    if access.dashboard is None:
+        yield _refused(ask.workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
+        return
     dashboard = Dashboard(access.dashboard, access.find_token, TRACEBACK_S)
     until = time.monotonic() + WHOLE_S
     try:
@@ -110,14 +109,14 @@ def _told(worker: FarWorker, answer: Answer, at: float) -> Stack:
 
 def _by_task(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
     """One short task on each node. The program that sends them is a child: Ray may wait for ever, and is heavy."""
-    if access.python is None or access.gcs_address is None:
+    if access.python is None:
         yield _refused(ask.workers, NO_PYTHON, None, at())
         return
     nodes: dict[str, list[FarWorker]] = {}
     for worker in ask.workers:
         nodes.setdefault(worker.node, []).append(worker)
     why = f"the cluster did not run the task within {TASK_S:g} s"
-    for node, dumps, error in _run(access.python, access, {node: [one.pid for one in them] for node, them in nodes.items()}):
+    for node, dumps, error in _run(access.python, {node: [one.pid for one in them] for node, them in nodes.items()}):
         if not node:
             why = error
             continue
@@ -147,27 +146,14 @@ def _dumped(worker: FarWorker, dump: Sequence[Any] | None, error: str, at: float
     return _stack(worker, at, threads, problem=read.error)
 
 
-def _run(python: str, access: Access, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+def _run(python: RayPython, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
     """(node, dumps, error) as the nodes answer; no node: why the child failed. It is ended when it takes too long."""
-    environ = environ_of_start(access.environ()) or dict(os.environ)
-    owner = _owner(access.uid)
     complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, so that no pipe can fill while nobody reads
     try:
-        child = subprocess.Popen(
-            [python, str(SCRIPT), access.gcs_address or ""],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            env=environ,
-            cwd="/",
-            user=owner[0] if owner else None,
-            group=owner[1] if owner else None,
-            extra_groups=() if owner else None,
-            start_new_session=True,
-        )
+        child = python.start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
     except OSError as error:
         complaints.close()
-        yield "", {}, f"{python}: {error.strerror or error}"
+        yield "", {}, f"{python.python}: {error.strerror or error}"
         return
     try:
         assert child.stdin is not None
@@ -177,37 +163,16 @@ def _run(python: str, access: Access, wanted: Mapping[str, Sequence[int]]) -> It
             if (said := _answer(line)) is not None:
                 yield said
         if child.wait(1.0):
-            yield "", {}, _complaint(complaints)
+            yield "", {}, f"Ray's Python could not join the cluster: {last_words(complaints)}"
     except BrokenPipeError:  # it ended at once
-        yield "", {}, _complaint(complaints)
+        yield "", {}, f"Ray's Python could not join the cluster: {last_words(complaints)}"
     except subprocess.TimeoutExpired:  # the time is over
         return
     finally:
         complaints.close()
-        if child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)  # our own child, not waited for yet: its pid cannot have been reused
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(1.0)
+        end(child)
         if child.stdout is not None:
             child.stdout.close()
-
-
-def _owner(uid: int | None) -> tuple[int, int] | None:
-    """User and group of the cluster, as whom root joins it: what it leaves behind must not be root's."""
-    if not uid or os.geteuid() != 0:
-        return None
-    try:
-        return uid, pwd.getpwuid(uid).pw_gid
-    except KeyError:  # a user id without a name, as in containers
-        return uid, uid
-
-
-def _complaint(file: IO[bytes]) -> str:
-    """The last line that the child said before it failed: the error of a traceback."""
-    file.seek(0)
-    lines = [clean_text(line).strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return f"Ray's Python could not join the cluster: {lines[-1][:GIVE_BACK] if lines else 'it said nothing'}"
 
 
 def _lines(child: subprocess.Popen[bytes], until: float) -> Iterator[bytes]:

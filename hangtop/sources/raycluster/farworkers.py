@@ -18,17 +18,10 @@ class FarWorkers:
 
     def __init__(self) -> None:
         self.access: Mapping[str, Access] = {}
-        self._logs: dict[str, NodeLogs] = {}
+        """The clusters that are seen now."""
+        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
         self._files: dict[tuple[str, str], tuple[FarLog, ...]] = {}
         self._actors: dict[str, tuple[tuple[shapes.Actor, ...], dict[str, shapes.Actor]]] = {}
-
-    def meet(self, found: Mapping[str, Access]) -> None:
-        """The clusters that are seen now. The way to one that was there before stays as it was."""
-        known = {session: self.access.get(session) for session in found}
-        self.access = {
-            session: kept if (kept := known[session]) is not None and kept.dashboard == one.dashboard else one
-            for session, one in found.items()
-        }
 
     def logs_of(self, session: str, actor: RayActor) -> Sequence[FarLog]:
         """The two output files of an actor's worker; none while nobody knows where it is."""
@@ -41,7 +34,7 @@ class FarWorkers:
             return ()
         key = (place.node, place.worker)
         if key not in self._files:
-            logs = self._logs.setdefault(access.dashboard, NodeLogs(access))
+            logs = self._logs.setdefault((session, access.dashboard), NodeLogs(access))
             self._files[key] = tuple(FarLog(place, stream, logs) for stream in STREAMS)
         return self._files[key]
 

@@ -80,7 +80,7 @@ def actors_of(local: Local, view: ApiView, memory: Memory, now: float) -> tuple[
     """All actors: those Ray knows, and while it cannot be trusted also workers it did not name."""
     witnesses = _witnesses(local, view)
     actors = [_known(actor, witnesses, memory, now) for actor in view.actors]
-    if view.api.answer != "ok" or not view.api.gcs_ok or not view.actors:
+    if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
         joined = {actor.pid for actor in actors if actor.pid is not None}
         actors += [_unknown(w, local.nodes, memory, now) for w in local.workers if w.title is not None and w.pid not in joined]
     return tuple(actors)

@@ -22,6 +22,7 @@ LONGEST_LINES_BYTES = 256 << 10
 """What the dashboard may send for `MOST_LINES` lines before it is cut off."""
 AGENT_AGAIN_S = 60.0
 """An agent that could not be reached is tried again after this."""
+NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
 _RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
 
 
@@ -44,17 +45,17 @@ class NodeLogs:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._dashboard = Dashboard(access.dashboard, access.find_token)
+        self._dashboard = Dashboard(access.dashboard, access.find_token) if access.dashboard else None
         self._agents: dict[str, Dashboard] = {}
         self._shut: dict[str, float] = {}
 
     @property
     def requests(self) -> int:
-        return self._dashboard.requests + sum(agent.requests for agent in list(self._agents.values()))
+        return sum(one.requests for one in self._asked)
 
     @property
     def received_bytes(self) -> int:
-        return self._dashboard.received_bytes + sum(agent.received_bytes for agent in list(self._agents.values()))
+        return sum(one.received_bytes for one in self._asked)
 
     def read(self, place: Place, name: str, after: int | None = None) -> Part:
         """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
@@ -71,10 +72,16 @@ class NodeLogs:
         return self._lines(place, name)
 
     def close(self) -> None:
-        for dashboard in (self._dashboard, *self._agents.values()):
-            dashboard.close()
+        for one in self._asked:
+            one.close()
+
+    @property
+    def _asked(self) -> tuple[Dashboard, ...]:
+        return (*((self._dashboard,) if self._dashboard else ()), *self._agents.values())
 
     def _lines(self, place: Place, name: str) -> Part:
+        if self._dashboard is None:
+            return Part(problem=NOBODY)
         path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=1"
         answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
         if answer.cut:

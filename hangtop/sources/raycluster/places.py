@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from hangtop.sources.raycluster import shapes
 from hangtop.sources.raycluster.poll import ApiView
+from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.token import Token
 
 NOBODY = "f" * 56
 
 
 class Access(Struct, frozen=True):
-    """How a cluster is asked. `python`: the interpreter that its workers run in, where a raylet of it is on this machine; then
-    also `environ`, with which a program that joins the cluster must be started (a token, say), and `uid`, as whom. `view`: what
-    its dashboard told last."""
+    """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
+    last."""
 
     session: str
-    dashboard: str
+    dashboard: str | None
     find_token: Callable[[], Token | None]
     view: Callable[[], ApiView]
-    gcs_address: str | None = None
-    python: str | None = None
-    environ: Callable[[], Mapping[str, str]] = dict
-    uid: int | None = None
+    python: RayPython | None = None
 
 
 class Place(Struct, frozen=True):

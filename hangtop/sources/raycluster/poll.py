@@ -7,7 +7,7 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -20,7 +20,10 @@ from hangtop.sources.raycluster.dashboard import Answer, Dashboard
 Data = TypeVar("Data")
 
 HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
+PAGE = "/nodes/<id>"
 GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=1&limit=1000", "/api/cluster_status"
+ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
+"""A version of Ray may have removed a path."""
 STATE_LIMIT = 2_000
 """With more actors than this, no list of the state API is asked for."""
 _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
@@ -28,7 +31,8 @@ TASKS = f"/api/v0/tasks?detail=1&timeout=1&limit={STATE_LIMIT}&{_RUNNING}"
 DETAILS = f"/api/v0/actors?detail=1&timeout=1&limit={STATE_LIMIT}"
 MOST_PAGES = 128
 """Node pages in one look; of more nodes the rest is read at the next."""
-SELDOM_S = 10.0
+SELDOM_S, WAITING_S = 10.0, 4.0
+"""So often what waits for resources is asked for; the second while anything does."""
 VERSION_S = 30.0
 LOOK_S = 2.0
 S_PER_MB = 1.0
@@ -66,48 +70,45 @@ class Poll:
         self._due: dict[str, float] = {}
         self._envs_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
+        self._strange: set[str] = set()
+        """Paths that were answered last in a shape that we do not know."""
+        self._late: set[str] = set()
         self._actors_body = b""
 
     def look(self, now: float) -> ApiView:
         """Ask what is due at unix time `now`. Takes at most two deadlines."""
-        asked = [path for path in (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS) if self._is_due(path, now)]
+        asked = [path for path in (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS) if now >= self._due.get(path, 0.0)]
         answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))
-        strange: set[str] = set()
-        self._read_actors(answers.get(ACTORS), now, strange)
-        moved = self._read_nodes(answers.get(NODES), now, strange)
-        self._read_rest(answers, now, strange)
-        api = self._judge(answers, now, strange)
+        self._read_actors(answers.get(ACTORS), now)
+        moved = self._read_nodes(answers.get(NODES), now)
+        self._read_rest(answers, now)
+        api = self._judge(answers, now)
         if api.answer == "ok":
-            api = self._second_round(moved, api, strange)
-        self.view = msgspec.structs.replace(self.view, api=api)
+            self._second_round(moved, api)
+        self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(api, strange=tuple(sorted(self._strange))))
         return self.view
-
-    def _is_due(self, path: str, now: float) -> bool:
-        if path == STATUS and not self._waiting():
-            return False
-        return now >= self._due.get(path, 0.0)
 
     def _waiting(self) -> bool:
         """Whether anything waits for resources."""
         pending = any(actor.state in ("PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING") for actor in self.view.actors)
         return pending or any(group.state in ("PENDING", "RESCHEDULING") for group in self.view.groups)
 
-    def _read_actors(self, answer: Answer | None, now: float, strange: set[str]) -> None:
+    def _read_actors(self, answer: Answer | None, now: float) -> None:
         if answer is None or not answer.ok:
             return
         pause_s = max(S_PER_MB * len(answer.body) / 1e6, 20 * answer.took_s)
         self._due[ACTORS] = now + pause_s if pause_s > LOOK_S else 0.0
         if answer.body != self._actors_body:
-            data = _decoded(answer, shapes.Actors, ACTORS, strange)
+            data = self._decoded(answer, shapes.Actors, ACTORS)
             if data is None:
                 return
             self._actors_body = answer.body
             self.view = msgspec.structs.replace(self.view, actors=tuple(data.actors.values()))
         self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(self.view.api, actors_at=now))
 
-    def _read_nodes(self, answer: Answer | None, now: float, strange: set[str]) -> list[str]:
+    def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
         """The nodes whose report moved."""
-        if answer is None or (data := _decoded(answer, shapes.Summary, NODES, strange)) is None:
+        if answer is None or (data := self._decoded(answer, shapes.Summary, NODES)) is None:
             return []
         nodes, moved = {}, []
         for summary in data.summary:
@@ -120,23 +121,20 @@ class Poll:
         self.view = msgspec.structs.replace(self.view, nodes=nodes, logical=data.node_logical_resources)
         return moved
 
-    def _read_rest(self, answers: dict[str, Answer], now: float, strange: set[str]) -> None:
-        for path, pause_s in ((VERSION, VERSION_S), (GROUPS, SELDOM_S), (STATUS, SELDOM_S)):
-            if path in answers and answers[path].ok:
-                self._due[path] = now + pause_s
+    def _read_rest(self, answers: dict[str, Answer], now: float) -> None:
+        if VERSION in answers and answers[VERSION].ok:
+            self._due[VERSION] = now + VERSION_S
+        for path in {GROUPS, STATUS} & answers.keys():
+            self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
         if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
             api = msgspec.structs.replace(self.view.api, version=said.ray_version)
             self.view = msgspec.structs.replace(self.view, session=said.session_name, api=api)
-        if (answer := answers.get(GROUPS)) is not None:
-            if (rows := _rows(answer, shapes.Group, GROUPS, strange)) is not None:
-                self.view = msgspec.structs.replace(self.view, groups=rows)
-            self._due[GROUPS] = now + (4.0 if self._waiting() else SELDOM_S)
-        if (answer := answers.get(STATUS)) and (status := _decoded(answer, shapes.Status, STATUS, strange)) is not None:
+        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, shapes.Group, GROUPS)) is not None:
+            self.view = msgspec.structs.replace(self.view, groups=rows)
+        if (answer := answers.get(STATUS)) and (status := self._decoded(answer, shapes.Status, STATUS)) is not None:
             self.view = msgspec.structs.replace(self.view, demand=_demand(status))
-        elif not self._waiting():
-            self.view = msgspec.structs.replace(self.view, demand=())
 
-    def _second_round(self, moved: list[str], api: RayApi, strange: set[str]) -> RayApi:
+    def _second_round(self, moved: list[str], api: RayApi) -> None:
         """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
         environments."""
         self._unread = set(moved[MOST_PAGES:])
@@ -151,15 +149,14 @@ class Poll:
         nodes = dict(self.view.nodes)
         self._unread |= {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
         for node, answer in zip(moved, answers, strict=False):
-            if (data := _decoded(answer, shapes.Detail, "/nodes/<id>", strange)) is not None:
+            if (data := self._decoded(answer, shapes.Detail, PAGE)) is not None:
                 nodes[node] = msgspec.structs.replace(nodes[node], detail=data.detail)
         self.view = msgspec.structs.replace(self.view, nodes=nodes)
         for path, answer in zip(more, answers[len(pages) :], strict=True):
-            self._read_once(path, answer, alive, strange)
-        return msgspec.structs.replace(api, strange=tuple(sorted(strange)))
+            self._read_once(path, answer, alive)
 
-    def _read_once(self, path: str, answer: Answer, alive: frozenset[str], strange: set[str]) -> None:
-        rows = _rows(answer, shapes.StateRow, path.partition("?")[0], strange)
+    def _read_once(self, path: str, answer: Answer, alive: frozenset[str]) -> None:
+        rows = self._rows(answer, shapes.StateRow, path)
         if rows is None:
             return
         if path == TASKS:
@@ -173,27 +170,46 @@ class Poll:
             envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
             self.view = msgspec.structs.replace(self.view, runtime_envs=envs)
 
-    def _judge(self, answers: dict[str, Answer], now: float, strange: set[str]) -> RayApi:
+    def _judge(self, answers: dict[str, Answer], now: float) -> RayApi:
         """How it answers, as one word, and since when."""
         before = self.view.api
         asked = [answer for path, answer in answers.items() if path != HEALTH]
         word = _word(asked, self.dashboard.has_token)
-        if word == "ok" and strange >= {ACTORS}:
-            word = "strange"
+        if word == "ok":
+            self._strange |= {path for path in ESSENTIAL if path in answers and answers[path].status in NOT_THERE}
+            word = "strange" if ACTORS in self._strange else "ok"
         health = answers[HEALTH]
         gcs_ok = health.ok if health.status in (200, 503) else (False if health.late and word == "ok" else None)
         failed = next((answer for answer in asked if not answer.ok), None) if word != "ok" else None
-        late = tuple(sorted(path.partition("?")[0] for path, answer in answers.items() if answer.late)) if word == "ok" else ()
+        failing = {path for path, answer in answers.items() if answer.late or (answer.status >= 500 and path != HEALTH)}
+        self._late = self._late - answers.keys() | failing if word == "ok" else set()
         return msgspec.structs.replace(
             before,
             answer=word,
             since=before.since if word == before.answer and before.since else now,
             gcs_ok=gcs_ok,
             gcs_since=before.gcs_since if gcs_ok == before.gcs_ok and before.gcs_since else now,
-            late=late,
+            late=tuple(sorted(map(plain, self._late))),
             problem=failed.in_words if failed else "",
-            strange=tuple(sorted(strange)),
         )
+
+    def _decoded(self, answer: Answer, shape: type[Data], what: str) -> Data | None:
+        return self._known(answer, lambda: shapes.data_of(answer.body, shape), what)
+
+    def _rows(self, answer: Answer, shape: type[Data], what: str) -> tuple[Data, ...] | None:
+        return self._known(answer, lambda: shapes.rows_of(answer.body, shape), what)
+
+    def _known(self, answer: Answer, read: Callable[[], Data], what: str) -> Data | None:
+        """What `read` makes of it; nothing where it is no answer, or in a shape that we do not know, which is remembered."""
+        if not answer.ok:
+            return None
+        try:
+            data = read()
+        except msgspec.DecodeError:
+            self._strange.add(what)
+            return None
+        self._strange.discard(what)
+        return data
 
 
 def _word(answers: Iterable[Answer], has_token: bool) -> ApiAnswer:
@@ -209,24 +225,9 @@ def _word(answers: Iterable[Answer], has_token: bool) -> ApiAnswer:
     return "refused" if any(answer.error == "connection refused" for answer in answers) else "error"
 
 
-def _decoded(answer: Answer, shape: type[Data], what: str, strange: set[str]) -> Data | None:
-    if not answer.ok:
-        return None
-    try:
-        return shapes.data_of(answer.body, shape)
-    except msgspec.DecodeError:
-        strange.add(what)
-        return None
-
-
-def _rows(answer: Answer, shape: type[Data], what: str, strange: set[str]) -> tuple[Data, ...] | None:
-    if not answer.ok:
-        return None
-    try:
-        return shapes.rows_of(answer.body, shape)
-    except msgspec.DecodeError:
-        strange.add(what)
-        return None
+def plain(path: str) -> str:
+    """A path without what is asked of it."""
+    return path.partition("?")[0]
 
 
 def _version(body: bytes) -> shapes.Version | None:

@@ -1,0 +1,176 @@
+"""Run by the cluster's own Python, not by hangtop's: the tables of the GCS, once, as one line of JSON on stdout.
+
+Usage: hangtop_tables.py GCS_ADDRESS SECONDS. It only reads: no `ray.init`, so that no job, driver or actor of it appears in the
+cluster (`GlobalStateAccessor` is what `ray status` and `ray.nodes()` read with). It ends itself after so many seconds, because
+Ray's own code waits 15 to 40 s for a GCS that is silent. For Python 3.8 and later; names of fields are those of the dashboard.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import Any
+
+MOST_DEAD = 1_000
+OF_RANK = ("RANK", "WORLD_SIZE")
+HEAD = "node:__internal_head__"
+
+
+def main() -> None:
+    signal.alarm(int(sys.argv[2]))
+    import ray  # type: ignore[import-not-found,unused-ignore]
+    from ray.core.generated import gcs_pb2 as messages  # type: ignore[import-not-found,unused-ignore]
+
+    table = accessor(sys.argv[1])
+    actors = [messages.ActorTableData.FromString(row) for row in actor_rows(table)]
+    dead = sorted((one for one in actors if state_of(one) == "DEAD"), key=lambda one: -int(one.end_time))
+    kept = [one for one in actors if state_of(one) != "DEAD"] + dead[:MOST_DEAD]
+    jobs = [messages.JobTableData.FromString(row) for row in table.get_job_table()]
+    free = {one.node_id.hex(): dict(one.resources_available) for one in available(table, messages)}
+    nodes = table.get_node_table()
+    said = {
+        "version": ray.__version__,
+        "actors": {one.actor_id.hex(): actor(one) for one in kept},
+        "nodes": [node(one, kept, jobs) for one in nodes],
+        "logical": {one["NodeID"]: logical(one.get("Resources") or {}, free.get(one["NodeID"], {})) for one in nodes},
+        "groups": [group(messages.PlacementGroupTableData.FromString(row)) for row in table.get_placement_group_table()],
+        "runtimeEnvs": {one.actor_id.hex(): ranks for one in kept if state_of(one) == "ALIVE" and (ranks := of_rank(one))},
+    }
+    sys.stdout.write("hangtop " + json.dumps(said) + "\n")
+
+
+def accessor(address: str) -> Any:
+    """A connection to the GCS. How its options are made changed with Ray 2.10."""
+    from ray._raylet import GcsClientOptions, GlobalStateAccessor  # type: ignore[import-not-found,unused-ignore]
+
+    if hasattr(GcsClientOptions, "create"):
+        options = GcsClientOptions.create(address, None, allow_cluster_id_nil=True, fetch_cluster_id_if_nil=False)
+    else:
+        options = GcsClientOptions.from_gcs_address(address)
+    found = GlobalStateAccessor(options)
+    if not found.connect():
+        raise SystemExit(f"the GCS at {address} does not let us in")
+    return found
+
+
+def actor_rows(table: Any) -> Any:
+    """Old versions know no filters."""
+    try:
+        return table.get_actor_table(None, None)
+    except TypeError:
+        return table.get_actor_table()
+
+
+def available(table: Any, messages: Any) -> Any:
+    return [messages.AvailableResources.FromString(row) for row in table.get_all_available_resources()]
+
+
+def state_of(message: Any) -> str:
+    """The name of the value of its field `state`."""
+    return str(message.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[message.state].name)
+
+
+def actor(one: Any) -> dict[str, Any]:
+    return {
+        "actorId": one.actor_id.hex(),
+        "jobId": one.job_id.hex(),
+        "state": state_of(one),
+        "name": one.name,
+        "className": one.class_name,
+        "pid": one.pid,
+        "numRestarts": one.num_restarts,
+        "startTime": one.start_time,
+        "endTime": one.end_time,
+        "exitDetail": death(one),
+        "requiredResources": dict(one.required_resources),
+        "address": {
+            "nodeId": home(one.address),
+            "ipAddress": one.address.ip_address,
+            "workerId": one.address.worker_id.hex(),
+        },
+    }
+
+
+def home(address: Any) -> str:
+    """The id of a node. Before Ray 2.36 the field was called otherwise."""
+    return str((address.node_id if hasattr(address, "node_id") else address.raylet_id).hex())
+
+
+def death(one: Any) -> str:
+    """What the dashboard calls the exit detail."""
+    which = one.death_cause.WhichOneof("context")
+    context = getattr(one.death_cause, which) if which else None
+    return getattr(context, "error_message", "") or getattr(context, "formatted_exception_string", "") or "-"
+
+
+def of_rank(one: Any) -> str:
+    """Only what tells its rank: other variables may be secrets."""
+    try:
+        variables = json.loads(one.serialized_runtime_env or "{}").get("env_vars") or {}
+    except ValueError:
+        return ""
+    kept = {name: variables[name] for name in OF_RANK if name in variables}
+    return json.dumps({"env_vars": kept}) if kept else ""
+
+
+def node(one: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
+    """A node with its actors and drivers, of which nobody tells here what they do."""
+    here, alive = one["NodeID"], bool(one.get("Alive", one.get("alive")))
+    drivers = [job for job in jobs if not job.is_dead and driver_home(job, one) and alive]
+    return {
+        "hostname": one.get("NodeManagerHostname", ""),
+        "ip": one.get("NodeManagerAddress", ""),
+        "raylet": {
+            "nodeId": here,
+            "state": "ALIVE" if alive else "DEAD",
+            "stateMessage": one.get("DeathReasonMessage") or "",
+            "isHeadNode": HEAD in (one.get("Resources") or {}),
+            "sessionDir": one.get("RayletSocketName", "").rpartition("/sockets/")[0],
+            "dashboardAgentListenPort": one.get("DashboardAgentListenPort"),
+        },
+        "workers": [
+            *(worker(one.pid, one.job_id, "WORKER", one.actor_id.hex()) for one in actors if alive and lives_on(one, here)),
+            *(worker(job.driver_pid, job.job_id, "DRIVER", "", job.entrypoint) for job in drivers),
+        ],
+    }
+
+
+def lives_on(one: Any, node_id: str) -> bool:
+    return state_of(one) == "ALIVE" and home(one.address) == node_id
+
+
+def driver_home(job: Any, one: dict[str, Any]) -> bool:
+    """Whether this job's driver runs on this node: by its id, in old versions by its address alone."""
+    if hasattr(job, "driver_address") and home(job.driver_address):
+        return bool(home(job.driver_address) == one["NodeID"])
+    return bool(job.driver_ip_address == one.get("NodeManagerAddress"))
+
+
+def worker(pid: int, job: bytes, kind: str, actor_id: str, command: str = "") -> dict[str, Any]:
+    core = {"actorId": actor_id, "workerType": kind}
+    return {"pid": pid, "jobId": job.hex(), "cmdline": command.split(" "), "coreWorkerStats": [core]}
+
+
+def logical(total: dict[str, float], free: dict[str, float]) -> str:
+    """As the dashboard writes it: `0.5/4.0 CPU`, a line each."""
+    return "\n".join(f"{max(0.0, amount - free.get(name, 0.0)):.4f}/{amount:.4f} {name}" for name, amount in total.items())
+
+
+def group(one: Any) -> dict[str, Any]:
+    stats = one.stats
+    states = stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
+    return {
+        "placement_group_id": one.placement_group_id.hex(),
+        "name": one.name,
+        "state": state_of(one),
+        "bundles": [{"unit_resources": dict(bundle.unit_resources)} for bundle in one.bundles],
+        "stats": {
+            "scheduling_state": states[stats.scheduling_state].name,
+            "creation_request_received_ns": stats.creation_request_received_ns,
+        },
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Real clusters whose dashboard is not there, or has lost a path: their own Python tells all the same, and leaves no trace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hangtop.diagnosis.far import far_ask
+from hangtop.diagnosis.ray import stale_since, troubles, wishes
+from hangtop.model import RunState, fold
+from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.reading import Reading
+from hangtop.sources import Source, open_source
+from hangtop.sources.processes import open_table
+from hangtop.sources.ray import RaySource
+from hangtop.sources.raycluster import poll
+from hangtop.sources.rayworkers import RayWorkerSource
+from hangtop.spec import WatchSpec
+from tests.fakes.ray_cluster import OnlyHead, RealRay, missing, real_ray, wait_for
+
+pytestmark = [
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+    pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
+    pytest.mark.timeout(300),
+]
+
+RANKS, STUCK = 4, 3
+STATES = {
+    "idle": "idle",
+    "locked": "running",
+    "asks_too_much": "resources",
+    "needs_argument": "argument",
+    "slow_init": "constructing",
+    "restarting": "restarting",
+    "crashed": "dead",
+    "bad_init": "dead",
+}
+JOBS = """
+import sys
+from ray._private.state import state
+from ray._raylet import GcsClientOptions
+options = GcsClientOptions.create(sys.argv[1], None, allow_cluster_id_nil=True, fetch_cluster_id_if_nil=False)
+state._initialize_global_state(options)
+print(len(state.job_table()))
+"""
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[RealRay]:
+    """Two nodes, no dashboard."""
+    with real_ray("--include-dashboard=false") as ray:
+        ray.join(1)
+        yield ray
+
+
+def until(source: RaySource, ray: RealRay, holds: Callable[[RayCluster], object], timeout_s: float = 60.0) -> RayCluster:
+    found: list[RayCluster] = []
+
+    def seen() -> bool:
+        for value in source.read(time.time()):
+            if isinstance(value, RayReading):
+                found.extend(one for one in value.clusters if one.gcs_address == ray.gcs_address)
+        return bool(found) and bool(holds(found[-1]))
+
+    wait_for(seen, timeout_s)
+    return found[-1]
+
+
+def jobs(ray: RealRay) -> int:
+    """As many as the GCS knows, those that ended too."""
+    command = [sys.executable, "-c", JOBS, ray.gcs_address]
+    done = subprocess.run(command, env=ray.environ, capture_output=True, text=True, timeout=60, check=True)
+    return int(done.stdout)
+
+
+def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
+    zoo = bare.run("zoo.py", str(bare.folder / "flag"), until="ZOO READY")
+    before = jobs(bare)
+    source = RaySource(WatchSpec())
+    found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == STATES and c.drivers)
+    source.close()
+    assert found.api.answer == "none"
+    assert troubles(found, time.time()) == ()
+    assert [driver.pid for driver in found.drivers] == [zoo.pid]
+    dead = {actor.name: actor.death for actor in found.actors if actor.death}
+    assert dead["bad_init"].traceback[-1] == "RuntimeError: model path not found"
+    assert {wish.who for wish in wishes(found)} == {"AsksTooMuch", "placement group infeasible_group"}
+    assert sorted(node.head for node in found.nodes) == [False, True]
+    assert jobs(bare) == before
+    zoo.kill()
+    zoo.wait(10)
+
+
+def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by_a_task(bare):
+    log = bare.folder / "spread.log"
+    driver = bare.run("spread.py", str(RANKS), str(STUCK), str(log), until="SPREAD HANGS")
+    spec = WatchSpec(logs=(str(log),))
+    sources: dict[str, Source] = {
+        "ray": RaySource(spec, OnlyHead(open_table())),
+        "rayworkers": RayWorkerSource(spec),
+        "log": open_source("log", spec),
+    }
+    procs = open_source("procs", spec)
+    state = RunState()
+
+    def told() -> bool:
+        nonlocal state
+        for name, source in {"procs": procs, **sources}.items():
+            for value in source.read(time.time()):
+                state = fold(state, Reading(name, "here", time.time(), value))
+        return {number: rank.step for number, rank in state.ranks.items()} == {0: 9, 1: 9, 2: 9, STUCK: 2}
+
+    wait_for(told, 90)
+    ask = far_ask(state, 1, task=True)
+    assert sorted(worker.rank for worker in ask.workers) in ([0, 2], [1, 3]), "those of the other node"
+    for part in sources["rayworkers"].answer(ask, time.time()):
+        state = fold(state, Reading("rayworkers", "here", time.time(), part))
+    assert [stack.problem for stack in state.far_stacks.stacks] == [None, None]
+    for source in sources.values():
+        source.close()
+    driver.kill()
+    driver.wait(10)
+
+
+def test_where_the_dashboard_has_lost_a_path_the_tables_tell_what_was_there(monkeypatch):
+    monkeypatch.setattr(poll, "ACTORS", "/logical/of/the/future")
+    monkeypatch.setattr(poll, "ESSENTIAL", ("/logical/of/the/future",))
+    monkeypatch.setattr("hangtop.sources.raycluster.tables.ACTORS", "/logical/of/the/future")
+    with real_ray() as ray:
+        ray.run("fleet.py", "3", "1", until="FLEET HANGS")
+        source = RaySource(WatchSpec())
+        found = until(source, ray, lambda c: {actor.rank for actor in c.actors if actor.id} == {0, 1, 2})
+        source.close()
+    assert found.api.answer == "strange"
+    assert stale_since(found, time.time()) is None
+    (trouble,) = troubles(found, time.time())
+    assert trouble.text == f"Ray {found.api.version} answers in a shape that hangtop does not know"
+    assert trouble.mend.startswith("Ray's own Python reads actors")
