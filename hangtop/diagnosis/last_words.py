@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 
 from hangtop.diagnosis.case import Case
-from hangtop.logs.foreign import is_handled
 from hangtop.records.log import LogLine
 
 LAST_LINES = 40
@@ -37,4 +36,6 @@ def last_words(case: Case) -> LogLine | None:
 
 
 def _tells(text: str) -> bool:
+    from hangtop.logs.foreign import is_handled  # only now: the log's grammar would be a tenth of the screen's start
+
     return _TELLS.search(text) is not None and _COUNT.search(text) is None and not is_handled(text)

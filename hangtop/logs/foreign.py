@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from hangtop.logs.lines import Lines, Span
+if TYPE_CHECKING:
+    from hangtop.logs.lines import Lines, Span
 
 # `> …` and `# …` quote whatever follows, and `E   …` is how pytest tells what failed. `| …` quotes too, unless it is the frame
 # that Python draws around an exception group.
