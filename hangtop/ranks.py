@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -14,9 +15,11 @@ from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
 from hangtop.kept import kept
+from hangtop.mesh import by_arguments, by_title, places
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
 from hangtop.records.log import RankLog
+from hangtop.records.mesh import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
@@ -34,7 +37,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
     `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
     included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
-    `by_order`: nothing says its number but the order in which the processes started.
+    `by_order`: nothing says its number but the order in which the processes started. `place`: in the run's parallel groups.
     """
 
     rank: int
@@ -61,6 +64,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     why: str | None = None
     process: Process | None = None
     by_order: bool = False
+    place: Place = ()
 
     def silence_s(self, now: float) -> float | None:
         """Seconds since this rank's own last line; `None` when its lines carry no clock."""
@@ -79,6 +83,7 @@ class Known(Struct, frozen=True):
     held: dict[tuple[str, int], dict[int, int]]
     furthest: int | None
     ordered: frozenset[int] = frozenset()
+    places: Mapping[int, Place] = MappingProxyType({})
 
 
 @kept
@@ -109,7 +114,17 @@ def _known(state: RunState) -> Known:
         held=_held(state, readings),
         furthest=max(steps, default=None),
         ordered=frozenset(order),
+        places=_places(state, process),
     )
+
+
+def _places(state: RunState, process: Mapping[int, Process]) -> dict[int, Place]:
+    """As the log says, else the ranks' own arguments, else their titles."""
+    worlds = [log.world for log in state.ranks.values()] + [one.world for one in process.values()]
+    world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
+    said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
+    said = said or places(by_arguments(one.command for one in process.values()), world)
+    return said or places(Mesh(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world)
 
 
 def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
@@ -217,6 +232,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
         process=process,
         by_order=process is not None and process.pid in known.ordered,
+        place=known.places.get(log.rank, ()),
     )
 
 

@@ -25,7 +25,7 @@ class ProgressReport(Struct, frozen=True):
 
 
 class RankReport(Struct, frozen=True):
-    """One rank. `state` is the process state letter."""
+    """One rank. `state`: the process state letter; `place`: in the run's parallel groups (`{"pp": 1, "tp": 2}`)."""
 
     rank: int
     world: int | None
@@ -38,6 +38,7 @@ class RankReport(Struct, frozen=True):
     silence_s: float | None
     state: str | None
     why: str | None
+    place: dict[str, int] | None
 
 
 class FindingReport(Struct, frozen=True):
@@ -144,6 +145,7 @@ def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
         silence_s=_rounded(rank.silence_s(now)),
         state=rank.state,
         why=why,
+        place=dict(rank.place) or None,
     )
 
 

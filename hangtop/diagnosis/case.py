@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hangtop.diagnosis.crowd import with_crowd
+from hangtop.diagnosis.groups import by_groups, stage_of
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.standing import Standing, standings
 from hangtop.model import RunState
@@ -98,7 +99,10 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
     members = standings(state, ranks, patient=silence_s is None or silence_s <= patience_s)
     world = max((rank.world or 0 for rank in ranks), default=0)
-    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, with_crowd(members, world))
+    members = by_groups(members)
+    if not any(stage_of(one.place) for one in members):  # stages stand at different places, and the most are no crowd
+        members = with_crowd(members, world)
+    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members)
 
 
 def _quiet_s(spec: WatchSpec, log: LogReading, plan: StagePlan | None, limit: Limit) -> float:

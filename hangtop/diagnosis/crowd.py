@@ -31,17 +31,17 @@ def with_crowd(members: tuple[Standing, ...], world: int = 0) -> tuple[Standing,
         return members
     here = [one for one in members if one.how != "gone"]
     is_short = world > len(here)
-    chosen = _like(here, _most(here, _functions))
+    chosen = _like(here, _most(here, place_of))
     if len(chosen) == len(here) and not is_short:
         chosen = _like(here, _most(here, _lines))
     if not chosen or (len(chosen) == len(here) and not is_short):
         return members
-    return tuple(_waiting(one) if one in chosen else one for one in members)
+    return tuple(as_waiting(one) if one in chosen else one for one in members)
 
 
 def _most(members: Sequence[Standing], key: Callable[[Doing], Hashable]) -> list[Standing]:
     """Those of the largest class of waiting members: half of all at least, and more than any other."""
-    keys = [key(one.doing) if one.doing is not None and _waits_for_others(one) else None for one in members]
+    keys = [key(one.doing) if one.doing is not None and waits_for_others(one) else None for one in members]
     sizes = Counter(one for one in keys if one is not None).most_common(2)
     if not sizes or sizes[0][1] < AT_LEAST or 2 * sizes[0][1] < len(members) or (len(sizes) > 1 and sizes[1][1] == sizes[0][1]):
         return []
@@ -50,12 +50,13 @@ def _most(members: Sequence[Standing], key: Callable[[Doing], Hashable]) -> list
 
 def _like(members: Sequence[Standing], chosen: Sequence[Standing]) -> list[Standing]:
     """The chosen, and who waits in the same call a line away, as a root that gathers does, if somebody is left then."""
-    calls = {_call(one.doing) for one in chosen if one.doing is not None}
-    alike = [one for one in members if one in chosen or (_waits_for_others(one) and one.doing and _call(one.doing) in calls)]
+    calls = {leaf_call(one.doing) for one in chosen if one.doing is not None}
+    alike = [one for one in members if one in chosen or (waits_for_others(one) and one.doing and leaf_call(one.doing) in calls)]
     return alike if len(alike) < len(members) else list(chosen)
 
 
-def _waits_for_others(one: Standing) -> bool:
+def waits_for_others(one: Standing) -> bool:
+    """Whether it stands still in a wait that a peer may end, whatever it is called."""
     if one.how != "waits" or one.moved is not False or one.doing is None:
         return False
     recent = one.process.recent if one.process is not None else None
@@ -65,25 +66,30 @@ def _waits_for_others(one: Standing) -> bool:
     return one.doing.kind in FOR_OTHERS or polls
 
 
-def _functions(known: Doing) -> Hashable:
+def place_of(known: Doing) -> Hashable:
+    """The way through the user's own functions to where it stands."""
     return functions(known) or _lines(known)
 
 
 def _lines(known: Doing) -> Hashable:
     frames = known.thread.frames
-    return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), _call(known)
+    return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), leaf_call(known)
 
 
-def _call(known: Doing) -> Hashable:
+def leaf_call(known: Doing) -> Hashable:
+    """What it stands in at last, in whatever library."""
     leaf = known.thread.frames[0]
     return known.kind, leaf.function, leaf.file
 
 
-def _waiting(one: Standing) -> Standing:
-    """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own."""
+def as_waiting(one: Standing, elsewhere: frozenset[str] = frozenset()) -> Standing:
+    """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own.
+
+    `elsewhere`: functions in which members wait at other places too, whose names tell little.
+    """
     frames = one.doing.thread.frames if one.doing is not None else ()
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
     named = [frame.name for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
-    name = next(iter(named), "one call")
+    name = next((name for name in named if name not in elsewhere), next(iter(named), "one call"))
     return replace(one, how="collective", call=name, text=f"in {name}")

@@ -9,8 +9,10 @@ from hangtop.diagnosis import nccl_rules
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.frames import Phase
 from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.groups import group_of
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing
+from hangtop.mesh import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import duration, rank_ranges, some
 
@@ -52,6 +54,9 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
     why += nccl_rules.reasons(case, one.rank)
     why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
+    if group := group_of(one, case.standings):
+        ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
+        why.insert(0, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
     if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in case.ranks):
         why.append("numbered by the order of start: nothing names its rank")
     return Culprit(one.rank, one.pid, one.host, sure, tuple(why))
@@ -102,7 +107,7 @@ def names(members: list[Standing]) -> str:
     """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
     ranks = [one.rank for one in members if one.rank is not None]
     if ranks:
-        return rank_names(ranks)
+        return rank_names(ranks) + (f" ({place_words(members[0].place)})" if len(members) == 1 and members[0].place else "")
     return f"Process {members[0].pid}" if len(members) == 1 else f"{len(members)} processes"
 
 

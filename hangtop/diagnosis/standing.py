@@ -19,6 +19,7 @@ from hangtop.diagnosis.loops import Looks, Sources, by_turns, may_loop, may_trad
 from hangtop.diagnosis.together import takes_part, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
+from hangtop.records.mesh import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
 
@@ -35,7 +36,7 @@ IO_BYTES_S = 1_000_000.0
 class Standing(Struct, frozen=True):
     """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks.
 
-    `doubted`: it works, or loops for ever; nothing tells.
+    `doubted`: it works, or loops for ever; nothing tells. `place`: in the run's parallel groups, where these are known.
     """
 
     how: How
@@ -48,6 +49,7 @@ class Standing(Struct, frozen=True):
     process: Process | None = None
     moved: bool | None = None
     doubted: bool = False
+    place: Place = ()
 
     @property
     def waits_for_peers(self) -> bool:
@@ -154,6 +156,7 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         process=process,
         moved=_moved(stacks),
         doubted=doubted or unseen,
+        place=rank.place,
     )
 
 

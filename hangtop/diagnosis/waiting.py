@@ -14,6 +14,7 @@ from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.dataloader import dead_workers
+from hangtop.diagnosis.groups import PAIRWISE, group_of, odd_in_groups, stage_of
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.member_verdicts import (
     count,
@@ -36,8 +37,6 @@ from hangtop.text import rate
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
-PAIRWISE = frozenset({"send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list"})
-"""Calls between two ranks: where as many wait in these as in a collective of all, these were left alone."""
 
 
 def alive(case: Case) -> Verdict | None:
@@ -75,16 +74,25 @@ def desync(case: Case) -> Verdict | None:
     calls = Counter(one.call for one in waiting)
     if len(calls) < 2:
         return None
-    common, _ = calls.most_common(1)[0]
-    odd = [one for one in waiting if one.call != common]
-    if 2 * len(odd) == len(waiting) and (pairwise := [one for one in waiting if one.call in PAIRWISE]):
-        odd = pairwise
-    culprits = tuple(culprit_of(case, one) for one in odd) if 2 * len(odd) < len(waiting) or odd[0].call in PAIRWISE else ()
+    in_groups = odd_in_groups(waiting)
+    if in_groups is not None and not in_groups and any(stage_of(one.place) for one in waiting):
+        return None  # every group stands together: stages wait at different places
+    odd = in_groups or _other_than_most(waiting, calls)
     groups = " but ".join(
         f"{names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
     )
+    culprits = tuple(culprit_of(case, one) for one in odd)
     evidence = (Evidence("stacks", groups), silence(case))
     return hung(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
+
+
+def _other_than_most(waiting: list[Standing], calls: Counter[str | None]) -> list[Standing]:
+    """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
+    common, _ = calls.most_common(1)[0]
+    odd = [one for one in waiting if one.call != common]
+    if 2 * len(odd) == len(waiting):
+        return [one for one in waiting if one.call in PAIRWISE]
+    return odd if 2 * len(odd) < len(waiting) else []
 
 
 def straggler(case: Case) -> Verdict | None:
@@ -98,9 +106,9 @@ def straggler(case: Case) -> Verdict | None:
     on_disk = all(one.doing is not None and one.doing.kind == "io" for one in odd)
     kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
     culprits = tuple(culprit_of(case, one) for one in odd)
-    headline = (
-        f"{names(odd)} never entered {peers[0].call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
-    )
+    group = group_of(odd[0], case.standings) if len(odd) == 1 else None
+    call = f"{peers[0].call}" if group is None else f"{group.call} with its {group.name}"
+    headline = f"{names(odd)} never entered {call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
     apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
     ended = tuple(Evidence("procs", f"{one.name}: its child {dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
     mount = blocked_on(case.procs, {one.pid for one in odd})
@@ -121,7 +129,7 @@ def all_wait(case: Case) -> Verdict | None:
         return None
     missing = missing_ranks(case)
     behind = laggards(case)
-    call = case.standings[0].call
+    call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "their groups"
     if missing:
         headline = (
             f"All {len(case.standings)} ranks here wait in {call}; {rank_names(missing).lower()} run elsewhere, or not at all."

@@ -20,6 +20,7 @@ from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
 from hangtop.logs.index import Index, Reader, Wants
 from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
+from hangtop.logs.mesh import MeshTable
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pace import PaceMeter
@@ -77,10 +78,11 @@ class Digest:
         self._free = FreeTexts()
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
-        self._messages = Messages(self._steps, self._index.roles)
+        self._messages = Messages(self._steps, self._index.roles, self._index.kinds)
         self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
         self._ranks = RankTable(rank)
+        self._mesh = MeshTable()
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
         self._totals: dict[Kind, float] = {}
         self._writers: dict[Writer, _Writer] = {}
@@ -132,6 +134,7 @@ class Digest:
             totals=dict(self._totals),
             ranks=self._ranks.all(),
             world=self._ranks.world,
+            meshes=self._mesh.all(),
             workers=self._notices.workers,
             announced_until=self._notices.announced_until(),
             undated_wait_s=self._notices.undated_wait_s(self.bytes),
@@ -227,7 +230,7 @@ class Digest:
         if not self._free.is_unsure(line.writer):
             self._asides.pop(line.writer, None)
         elif wants.signatures:
-            aside = self._asides.setdefault(line.writer, Messages(self._steps, self._index.roles))
+            aside = self._asides.setdefault(line.writer, Messages(self._steps, self._index.roles, self._index.kinds))
             for signature in wants.signatures:
                 aside.try_on(signature, line, lines, span)
 
@@ -248,6 +251,8 @@ class Digest:
             self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
         for signature in wants.signatures:
             self._messages.try_on(signature, line, lines, span)
+        for groups in wants.groups:
+            self._mesh.learn(groups.profile.name, groups.line, line)
         if wants.notice:
             self._notices.read(line)
 

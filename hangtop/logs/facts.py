@@ -11,6 +11,7 @@ from hangtop.logs.progress import Sighting
 from hangtop.logs.ranks import RankFacts
 from hangtop.logs.stages import Mark
 from hangtop.records.log import Finding, Pace
+from hangtop.records.mesh import Mesh
 
 Kind = tuple[str, str]
 """Profile and id of a progress line."""
@@ -52,6 +53,7 @@ class FileFacts(Struct, frozen=True):
     totals: Mapping[Kind, float] = {}
     ranks: tuple[RankFacts, ...] = ()
     world: int | None = None
+    meshes: Mapping[str, Mesh] = {}
     workers: tuple[int, int] | None = None
     announced_until: float | None = None
     undated_wait_s: float | None = None

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.logs import notices, ranks
 from hangtop.logs.catalog import Catalog
-from hangtop.logs.profile import Detect, FreeText, Marker, Profile, ProgressLine, Stage
+from hangtop.logs.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
 from hangtop.logs.scan import Hit, Scanner
 from hangtop.logs.signature import Signature, compiled
 from hangtop.records.log import Role
@@ -38,6 +38,13 @@ class Total(Struct, frozen=True):
     reader: Reader
 
 
+class Groups(Struct, frozen=True):
+    """A line that names the parallel groups, with its profile."""
+
+    profile: Profile
+    line: MeshLine
+
+
 class Wants(Struct, frozen=True):
     """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
 
@@ -47,6 +54,7 @@ class Wants(Struct, frozen=True):
     signatures: tuple[Signature, ...] = ()
     detects: tuple[tuple[Profile, Detect], ...] = ()
     free_text: tuple[tuple[Profile, FreeText], ...] = ()
+    groups: tuple[Groups, ...] = ()
     ends_free_text: bool = False
     rank: bool = False
     notice: bool = False
@@ -125,6 +133,8 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
                 yield marker.literal, StageMarker(profile, stage, marker)
             for marker in stage.done:
                 yield marker.literal, StageMarker(profile, stage, marker, done=True)
+        for mesh in profile.mesh:
+            yield mesh.literal, Groups(profile, mesh)
         for detect in profile.detect:
             yield (detect.literal,), (profile, detect)
         for text in profile.free_text:
@@ -165,6 +175,7 @@ def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
         signatures=tuple(owner for owner in found if isinstance(owner, Signature)),
         detects=tuple(pair for pair in pairs if isinstance(pair[1], Detect)),
         free_text=tuple(pair for pair in pairs if isinstance(pair[1], FreeText)),
+        groups=tuple(owner for owner in found if isinstance(owner, Groups)),
         ends_free_text=_END in found,
         rank=_RANK in found,
         notice=_NOTICE in found,

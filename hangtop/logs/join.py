@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.logs import mesh
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import active, leading
@@ -66,6 +67,7 @@ def join(
         profiles=tuple(each.name for each in profiles),
         attempt=len(course.restarts) + 1,
         world=max((each.world for each in facts if each.world), default=None),
+        mesh=mesh.chosen((each.meshes for each in facts), profiles, catalog),
         workers=next((each.workers for each in facts if each.workers), None),
         stages=course.events,
         plan=plan_of(profiles, course.events),

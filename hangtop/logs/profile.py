@@ -102,6 +102,20 @@ class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
     unsure: bool = False
 
 
+class MeshLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A line that names the run's parallel groups. Named groups of `regex`, which is searched as often as it occurs in the line:
+
+    a dimension's short name (pp, dp, cp, tp): its size. `pairs`: sizes as `dp=2, tp=4`; `names` and `sizes`: two lists; both hold
+    all dimensions, slowest first. With `rank` beside them these are the place of that rank. `dimension` and `groups`: lists of
+    ranks, `[[0, 1], [2, 3]]`. `order`: dimensions, slowest first, where it is not pp dp cp tp.
+    """
+
+    literal: tuple[str, ...]
+    regex: str
+    example: str
+    order: tuple[str, ...] = ()
+
+
 class Detect(Struct, frozen=True, forbid_unknown_fields=True):
     """Text that speaks for this framework, and how loudly. Distinct texts add up; 3 is proof enough, the highest sum leads.
     The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
@@ -127,6 +141,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     stage: tuple[Stage, ...] = ()
     progress: tuple[ProgressLine, ...] = ()
     free_text: tuple[FreeText, ...] = ()
+    mesh: tuple[MeshLine, ...] = ()
     detect: tuple[Detect, ...] = ()
     contains: tuple[str, ...] = ()
     nests_in: str | None = None

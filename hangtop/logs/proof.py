@@ -30,7 +30,14 @@ def profile_flaws(profile: Profile, known: frozenset[str]) -> list[Flaw]:
 
 
 def _signature_flaws(signature: Signature) -> Iterator[Flaw]:
-    yield from _pattern_flaws("regex", signature.regex, signature.literal, signature.example)
+    if not signature.kind:
+        yield from _pattern_flaws("regex", signature.regex, signature.literal, signature.example)
+    elif problem := _broken(signature.regex):
+        yield Flaw("regex", f"does not compile: {problem}")
+    elif signature.literal:
+        yield Flaw("literal", "a kind of exception is not scanned for: it has no literals")
+    elif not re.search(signature.regex, signature.example):
+        yield Flaw("example", f"{signature.example!r} is not matched")
     for text in signature.negative:
         if not _broken(signature.regex) and re.search(signature.regex, text):
             yield Flaw("negative", f"{text!r} matches the regex, but must not")
@@ -53,6 +60,8 @@ def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
                 yield from _marker_flaws(f"stage[{n}].{key}[{m}]", marker)
     for n, line in enumerate(profile.progress):
         yield from _progress_flaws(f"progress[{n}]", line)
+    for n, mesh in enumerate(profile.mesh):
+        yield from _pattern_flaws(f"mesh[{n}].regex", mesh.regex, mesh.literal, mesh.example)
     for n, block in enumerate(profile.free_text):
         yield from _marker_flaws(f"free_text[{n}].begin", block.begin)
         for key, ends in (("until", block.until), ("last", block.last)):

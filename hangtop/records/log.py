@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.records.mesh import Mesh
+
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
 FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "directory", "failed"]
 """`closed`: a pipe whose writer closed it, so that nothing more will come. `binary`: it holds no text."""
@@ -182,6 +184,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     profiles: tuple[str, ...] = ()
     attempt: int = 1
     world: int | None = None
+    mesh: Mesh | None = None
     workers: tuple[int, int] | None = None
     stages: tuple[StageEvent, ...] = ()
     plan: tuple[StagePlan, ...] = ()

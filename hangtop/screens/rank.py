@@ -9,6 +9,7 @@ from itertools import zip_longest
 from msgspec.structs import replace
 
 from hangtop import text
+from hangtop.mesh import place_words
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, cut, dotted, pad
 from hangtop.panes.log_rows import line_row
@@ -44,6 +45,7 @@ class RankScreen(PageScreen):
         known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
         if rank is not None:
             told = (
+                place_words(rank.place),
                 rank.host,
                 rank.pid and f"pid {rank.pid}",
                 None if rank.gpu is None else f"GPU {rank.gpu}",
