@@ -75,6 +75,13 @@ class RealRay:
         raylet = self.pid_of("raylet")
         words = Path(f"/proc/{raylet}/cmdline").read_bytes().split(b"\0")
         self.gcs_address = next(word.partition(b"=")[2].decode() for word in words if word.startswith(b"--gcs-address="))
+        if "--include-dashboard=false" not in options:
+            wait_for(self._dashboard_listens, START_S)
+
+    def _dashboard_listens(self) -> bool:
+        """Before Ray 2.50 `ray start` did not wait for that."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.dashboard_port)) == 0
 
     def join(self, nodes: int = 1) -> None:
         """More raylets on this machine, one after the other: each is a node of its own for Ray."""
