@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hangtop.logs import floods, pick, split
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.facts import FileFacts
 from hangtop.logs.index import Index
+from hangtop.logs.lines import Lines
+from hangtop.logs.split import Block
+from hangtop.logs.stamps import LogClock
 
 INDEX = Index(load())
 ERROR = b"[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"
@@ -56,6 +61,34 @@ def test_however_a_launcher_numbers_its_members_each_keeps_its_newest_step(who: 
     lines = [b"2026-03-01 10:00:00 INFO " + who % (n % 8) + b" step %d/9000 loss=0.5\n" % (n // 8) for n in range(4_000)]
     told = {writer.writer: each.step for writer in facts(b"".join(lines)).writers for each in writer.sightings}
     assert list(told.values()) == [499] * 8
+
+
+ROWS = st.sampled_from(
+    [
+        b"[rank0]: step 7/9",
+        b"[rank11]: step 7/9",
+        b"[rank1]: step 8/9 after step 7",
+        b"[rank1]: loading",
+        b"2026-03-01 10:00:00,1 INFO rank 3 step 4/9",
+        b"2026-03-01T10:00:09 rank 3 step 5/9",
+        b"n1:41:99 [0] step 1",
+        b"",
+    ]
+)
+
+
+@given(rows=st.lists(ROWS, max_size=60), window=st.integers(1, 400))
+def test_whole_rows_are_searched_as_pieces_are(rows: list[bytes], window: int) -> None:
+    lines = Lines(Block(b"\n".join(rows), 0), LogClock())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(floods, "WINDOW", window)
+        assert set(floods._newest_rows(lines, b"step ")) == set(floods._newest_pieces(lines, b"step "))
+
+
+@pytest.mark.parametrize("stamp", [b"2026-03-01T10:00:%02d ", b"[2026-03-01 10:00:%02d,123] "])
+def test_the_time_at_the_start_of_a_line_names_nobody(stamp: bytes) -> None:
+    lines = Lines(Block(b"".join(stamp % n + b"step 1/9\n" for n in range(60)), 0), LogClock())
+    assert len(list(floods._newest_rows(lines, b"step "))) == 1
 
 
 def test_what_comes_seldom_after_a_flood_is_read_to_the_last_line() -> None:
