@@ -6,15 +6,15 @@ import asyncio
 import locale
 import os
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 from textual.binding import BindingType
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
 from hangtop import clock
-from hangtop.actions.restart import may_live
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import judge
@@ -31,13 +31,8 @@ from hangtop.records.health import ProbeState
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Verdict
-from hangtop.screens.acts import ACTS
-from hangtop.screens.confirm import ActionScreen
-from hangtop.screens.deed import Deed
 from hangtop.screens.driver import driver_class
-from hangtop.screens.help import HelpScreen
-from hangtop.screens.leave import LeaveScreen
-from hangtop.screens.page import PageScreen
+from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.screens.wayfinding import Wayfinding
 from hangtop.session import REGULAR, Curiosity
@@ -45,9 +40,14 @@ from hangtop.spec import WatchSpec
 from hangtop.text import ascii_only, printable, speaks_utf8
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 
+if TYPE_CHECKING:
+    from hangtop.screens.deed import Deed
+
 TICK_S = 1.0
 PAINT_S = 0.25
 """Readings may come ten times a second; the screen follows at most four times."""
+LOAD_S = 1.0
+"""So long after the start, when all is painted, the rest of the program is loaded."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
@@ -61,7 +61,6 @@ class HangtopApp(Wayfinding):
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bound_keys((pane.key, pane.id_, pane.title) for pane in PANES)
-    CSS = "Screen { background: $background; color: $foreground; }"
 
     def __init__(
         self,
@@ -92,6 +91,7 @@ class HangtopApp(Wayfinding):
         self.state = RunState()
         calm = calm or self.animation_level == "none"
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
+        self._disable_tooltips = self._disable_notifications = True  # for which each screen would mount two widgets
         self.watch_screen = WatchScreen()
         self.under_way: dict[str, Deed] = {}
         self._due = False
@@ -122,10 +122,21 @@ class HangtopApp(Wayfinding):
         """Id of the pane that has the whole screen."""
         return self.watch_screen.active if self.watch_screen.enlarged else None
 
+    def get_default_screen(self) -> Screen[None]:
+        """The watch screen itself: an empty one below it would be made and laid out for nothing."""
+        return self.watch_screen
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Before there is a screen the theme's colours are enough: Textual would parse every rule once more."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def on_mount(self) -> None:
         self._to_terminal(SAVE_TITLE)
-        self.push_screen(self.watch_screen)
         self.set_interval(TICK_S, self.tick)
+        self.set_timer(LOAD_S, _load_what_opens)
         self.run_worker(self._follow(), name="follow", exclusive=True)
 
     def on_unmount(self) -> None:
@@ -161,7 +172,7 @@ class HangtopApp(Wayfinding):
     def repaint(self) -> None:
         """Let the screen in front paint the present view."""
         front = self.screen_stack[-1] if self.screen_stack else None  # none any more while it closes
-        if isinstance(front, WatchScreen | PageScreen):
+        if isinstance(front, LiveScreen):
             front.show(self.view)
 
     async def _follow(self) -> None:
@@ -206,16 +217,22 @@ class HangtopApp(Wayfinding):
 
     def action_act(self, name: str) -> None:
         """Open the plan, or the screen, of an action; of one that was left under way its progress."""
+        from hangtop.screens.over import ACTS, ActionScreen
+
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
         else:
             ACTS[name](self)
 
     async def action_quit(self) -> None:
-        if self.started and may_live(self.state):
-            self.push_screen(LeaveScreen())
-        else:
-            self.action_leave()
+        if self.started:
+            from hangtop.actions.restart import may_live
+            from hangtop.screens.over import LeaveScreen
+
+            if may_live(self.state):
+                self.push_screen(LeaveScreen())
+                return
+        self.action_leave()
 
     def action_leave(self) -> None:
         """End at once, whatever the feed is doing."""
@@ -223,6 +240,8 @@ class HangtopApp(Wayfinding):
         self.exit()
 
     def action_help(self) -> None:
+        from hangtop.screens.over import HelpScreen
+
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
@@ -243,6 +262,11 @@ class HangtopApp(Wayfinding):
     def action_seek(self, by_s: int) -> None:
         if self.replay is not None:
             self.replay.seek(self.now() + by_s)
+
+
+def _load_what_opens() -> None:
+    """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
+    import_module("hangtop.screens.over")
 
 
 def _title_of(spec: WatchSpec) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import MouseScrollDown, MouseScrollUp
-from textual.screen import Screen
 
 from hangtop.panes.footer import footer_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView, Row, between, cut
 from hangtop.panes.status import badge
 from hangtop.panes.view import View
-from hangtop.screens.spans import SpanCompositor
-
-if TYPE_CHECKING:
-    from hangtop.app import HangtopApp
+from hangtop.screens.live import LiveScreen
 
 PAGE_KEYS = (
     Key("escape", "Esc", "back", "back", "back"),
@@ -85,20 +81,12 @@ class PageFoot(LineView):
         self.paint((footer_row(view, self.size.width, cast("PageScreen", self.screen).keys, brief=True),))
 
 
-class PageScreen(Screen[None]):
+class PageScreen(LiveScreen):
     """Subclasses give `head` and `rows`; `move` and `open` when arrows and Enter mean more than scrolling."""
 
     CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
     AUTO_FOCUS = "#page"
     keys: tuple[Key, ...] = PAGE_KEYS
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._compositor = SpanCompositor()
-
-    @property
-    def hangtop(self) -> HangtopApp:
-        return cast("HangtopApp", self.app)
 
     @property
     def body(self) -> PageBody:
@@ -121,9 +109,6 @@ class PageScreen(Screen[None]):
 
     def open(self) -> None:
         """What Enter does."""
-
-    def ask_filter(self, *, opened: bool) -> None:
-        """Show or hide the line where a filter is typed, on a page that has one."""
 
     def show(self, view: View) -> None:
         if self.is_mounted:

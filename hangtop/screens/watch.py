@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
-from textual.screen import Screen
 from textual.widget import Widget
 
 from hangtop.panes import PANES
@@ -25,10 +24,7 @@ from hangtop.panes.status import StatusLine
 from hangtop.panes.tabs import Tabs
 from hangtop.panes.verdict import VerdictBand, verdict_rows
 from hangtop.panes.view import View
-from hangtop.screens.spans import SpanCompositor
-
-if TYPE_CHECKING:
-    from hangtop.app import HangtopApp
+from hangtop.screens.live import LiveScreen
 
 
 class PlacedLayout(Layout):
@@ -61,11 +57,11 @@ class TooSmall(LineView):
         )
 
 
-class WatchScreen(Screen[None]):
+class WatchScreen(LiveScreen):
     """`active`: id of the pane with the focus, which is the open tab on a small terminal."""
 
     AUTO_FOCUS = ""
-    CSS = "WatchScreen { background: $background; overflow: hidden; } StatusLine, Footer { background: $panel; }"
+    DEFAULT_CSS = "WatchScreen { background: $background; overflow: hidden; StatusLine, Footer { background: $panel; } }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("tab", "app.next_pane", "next pane"),
         ("shift+tab", "app.next_pane(-1)", "pane before"),
@@ -75,17 +71,12 @@ class WatchScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = SpanCompositor()
         self._placed = PlacedLayout()
         self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
         self.active = "ranks"
         self.enlarged = False
         self._asking = False
         self._filtered: LogPane | ProcessesPane | RayPane | None = None
-
-    @property
-    def hangtop(self) -> HangtopApp:
-        return cast("HangtopApp", self.app)
 
     @property
     def layout(self) -> Layout:

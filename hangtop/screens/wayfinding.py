@@ -8,11 +8,7 @@ from textual.app import App
 
 from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.sought import Sought
-from hangtop.screens.actor import ActorScreen
-from hangtop.screens.page import PageScreen
-from hangtop.screens.process import ProcessScreen
-from hangtop.screens.rank import RankScreen
-from hangtop.screens.verdict import VerdictScreen
+from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 
 
@@ -38,11 +34,15 @@ class Wayfinding(App[None]):
         self.watch_screen.next_pane(by)
 
     def action_verdict(self) -> None:
+        from hangtop.screens.over import VerdictScreen
+
         if self.screen is self.watch_screen:
             self.push_screen(VerdictScreen())
 
     def action_detail(self) -> None:
         """Of the chosen rank; without one, of the verdict."""
+        from hangtop.screens.over import RankScreen, VerdictScreen
+
         if self.screen is not self.watch_screen:
             return
         chosen = self.watch_screen.ranks_pane.chosen
@@ -61,7 +61,7 @@ class Wayfinding(App[None]):
         self.repaint()
 
     def action_filter(self) -> None:
-        if isinstance(self.screen, WatchScreen | PageScreen):
+        if isinstance(self.screen, LiveScreen):
             self.screen.ask_filter(opened=True)
 
     def action_search(self, direction: int) -> None:
@@ -83,15 +83,21 @@ class Wayfinding(App[None]):
 
     def show_rank(self, rank: int) -> None:
         """The page of this rank, in place of the one that asks."""
+        from hangtop.screens.over import RankScreen
+
         self.pop_screen()
         self.choose_rank(rank)
         self.push_screen(RankScreen(rank))
 
     def show_process(self, key: ProcessKey) -> None:
+        from hangtop.screens.over import ProcessScreen
+
         self.push_screen(ProcessScreen(key))
 
     def show_actor(self, key: str) -> None:
         """The page of this actor, by its key in the Ray pane."""
+        from hangtop.screens.over import ActorScreen
+
         self.push_screen(ActorScreen(key))
 
     def show_line(self, file: int, offset: int) -> None:
