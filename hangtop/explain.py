@@ -20,7 +20,7 @@ SHORTEST_PART = 8
 """Characters; a shorter part of a message fits too many."""
 
 _WORD = re.compile(r"[a-z0-9]+")
-_ROLE_ORDER: tuple[Role, ...] = ("cause", "victim", "consequence", "summary", "evidence", "noise")
+_ROLE_ORDER: tuple[Role, ...] = ("cause", "victim", "evidence", "consequence", "summary", "noise")
 
 _WORDS = {
     "en": {
@@ -134,13 +134,18 @@ def listing(catalog: Catalog) -> Iterator[str]:
 
 
 def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]:
-    """The known messages among these (without their prefixes): causes first, then victims, consequences, summaries; of one role
-    the one that explains most of the text."""
+    """The known messages among these (without their prefixes): causes first, then victims, evidence, consequences, summaries; of
+    one role the one that explains most of the text. Where none is known, the kind of the last exception."""
     found: dict[str, int] = {}
+    kinds = [each for each in catalog.signatures.values() if each.kind]
+    of_kind: Signature | None = None
     for message in messages:
+        of_kind = next((each for each in kinds if compiled(each.regex).search(message)), of_kind)
         for signature in catalog.signatures.values():
             if any(literal in message for literal in signature.literal) and (match := compiled(signature.regex).search(message)):
                 found[signature.id] = max(found.get(signature.id, 0), len(match[0]))
+    if of_kind is not None and not found.keys() - {"py.traceback"}:
+        return (of_kind,)
     known = (catalog.signatures[name] for name in found)
     return tuple(sorted(known, key=lambda each: (each.severity == "hint", _ROLE_ORDER.index(each.role), -found[each.id])))
 

@@ -234,7 +234,8 @@ def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
         return f"Rank {ranks} stayed behind; no output since {since}."
     if behind:
         return f"Ranks {ranks} stayed behind; no output since {since}."
-    error = next((one for one in case.findings if (one.severity, one.role) == ("fatal", "cause")), None) or last_words(case)
+    causes = [one for one in case.findings if one.role == "cause" and one.severity != "hint"]
+    error = min(causes, key=lambda one: one.severity != "fatal", default=None) or last_words(case)
     if error is not None:
         return f"No output since {since} {case.where}; before it: {_sentence(short(error.text))}"
     return f"No output since {since} {case.where}; the cause is not known yet."

@@ -17,7 +17,7 @@ from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
 from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
-_ROLE_ORDER = {"cause": 0, "victim": 1, "consequence": 2, "summary": 3, "evidence": 4, "noise": 5}
+_ROLE_ORDER = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
 
 BESIDE_BYTES = 2_048
 """As near as the lines of one exception stand to each other."""
@@ -323,7 +323,7 @@ def _together(one: Finding, other: Finding) -> Finding:
 
 def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) -> Finding:
     """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and where that is known."""
-    signature = catalog.signatures.get(finding.id)
+    signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
     if signature is None:
         return finding
     names = {name for profile in profiles for name in (profile.name, profile.framework)}

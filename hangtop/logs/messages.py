@@ -75,7 +75,8 @@ class Trace(Struct):
 class Tally(Struct):
     """One signature's sightings. `steps`: how many steps the run had made at the last one. `handled`: each of them says that the
     run goes on. `frames`: whether a traceback had frames of files, or only those of code that came as a string. `raised`: it was
-    the exception of a traceback that nothing handled."""
+    the exception of a traceback that nothing handled. `unknown`: that of this traceback is no known message; `kind`: but one of a
+    known kind."""
 
     signature: Signature
     first: Line
@@ -87,6 +88,7 @@ class Tally(Struct):
     said: Said | None = None
     count: int = 1
     unknown: bool = False
+    kind: Signature | None = None
     handled: bool = False
     frames: tuple[bool, bool] = (False, False)
     raised_by: Writer | None = None
@@ -97,12 +99,13 @@ class Tally(Struct):
 
 class Messages:
     """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `roles(text)`
-    which roles of known messages a text has."""
+    which roles of known messages a text has, `kinds` the signatures of exceptions that nothing else knows."""
 
-    def __init__(self, steps: Callable[[], int], roles: Callable[[str], set[Role]]) -> None:
+    def __init__(self, steps: Callable[[], int], roles: Callable[[str], set[Role]], kinds: Sequence[Signature] = ()) -> None:
         self.tallies: dict[str, Tally] = {}
         self._steps = steps
         self._roles = roles
+        self._kinds = kinds
         self._tracebacks: dict[Writer, Trace] = {}
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
@@ -182,6 +185,7 @@ class Messages:
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
                 if not self._raised(trace, line, _message_below(lines, after, line)) and not unfinished:
+                    self._tell_kind(trace.tally, line)
                     return
             span = after
         if trace.left > 0:
@@ -205,11 +209,16 @@ class Messages:
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
             tally.text = clean_text(f"{line.text} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
-            tally.unknown = not roles
+            tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset
         if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
             tally.said = Said(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
         return "summary" in roles
+
+    def _tell_kind(self, tally: Tally, line: Line) -> None:
+        """An exception that no signature knows may still be of a known kind, by its words."""
+        if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
+            tally.kind = next((each for each in self._kinds if compiled(each.regex).search(tally.text)), None)
 
     def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
         """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
@@ -282,9 +291,9 @@ def _finding(tally: Tally, ranks: RankTable, file: int, is_over: bool) -> Findin
         last_at=tally.last_at,
         count=tally.count,
         ranks=tuple(sorted(rank for rank in written if rank is not None)),
-        groups=tally.groups,
+        groups=tally.groups if tally.kind is None else {**tally.groups, "kind": tally.kind.id},
         hang=signature.hang,
-        cause=signature.cause,
+        cause=(tally.kind or signature).cause,
     )
 
 

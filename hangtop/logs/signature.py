@@ -38,17 +38,19 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
     `obituary`: it only tells that a process ended; what that process said itself before it died is the cause.
     `general`: it names only the kind of fault; a message of the same rank right beside it that says which one is the cause.
+    `kind`: of no message but of a kind of exception, told by common words: it is tried only on the exception of a traceback that
+    nothing handled and no other signature knows, and needs no literal.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
     severity: Severity
     role: Role
-    literal: tuple[str, ...]
     regex: str
     cause: str
     fix: tuple[Fix, ...]
     example: str
     cite: tuple[str, ...]
+    literal: tuple[str, ...] = ()
     category: str = ""
     stage: tuple[str, ...] = ()
     frameworks: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     negative: tuple[str, ...] = ()
     obituary: bool = False
     general: bool = False
+    kind: bool = False
     folklore: str = ""
     evidence: str = ""
     cause_zh: str = ""
