@@ -19,12 +19,21 @@ def index() -> Index:
     return Index(load())
 
 
+def at_rest(index: Index) -> None:
+    """With no fast scan held, whatever tests before have used."""
+    index.rest()
+    index.rest()
+
+
 def test_a_large_block_is_searched_as_a_small_one_is(index: Index) -> None:
     left_out = frozenset(list(index.only_detects)[:5])
-    assert index.finder(left_out, len(DATA))(DATA) == index.finder(left_out, 0)(DATA)
+    at_rest(index)
+    small = index.finder(left_out, 0)(DATA)
+    assert index.finder(left_out, len(DATA))(DATA) == small
+    assert index.finder(left_out, 0)(DATA) == small
 
 
-def test_only_a_few_large_scans_are_held_and_none_at_rest(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_large_scans_are_held_and_only_while_they_are_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[frozenset[int]] = []
     without = index.scanner.without
 
@@ -33,11 +42,17 @@ def test_only_a_few_large_scans_are_held_and_none_at_rest(index: Index, monkeypa
         return without(numbers)
 
     monkeypatch.setattr(index.scanner, "without", counting)
-    index.rest()
+    at_rest(index)
     wanted = [frozenset({number}) for number in range(MOST_FINDERS + 1)]
     for left_out in (*wanted, *wanted[1:]):
         index.finder(left_out, MUCH)
     assert made == wanted
-    index.rest()
+    assert not index.rest()
+    index.finder(wanted[-1], MUCH)
+    assert made == wanted
+    assert index.rest()
+    index.finder(wanted[-1], MUCH)
+    assert made == wanted
+    assert [index.rest(), index.rest()] == [False, True]
     index.finder(wanted[-1], MUCH)
     assert made == [*wanted, wanted[-1]]
