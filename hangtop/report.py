@@ -112,7 +112,7 @@ def report(case: Case, verdict: Verdict) -> Report:
             progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
         ),
         ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
-        culprits=verdict.culprits,
+        culprits=_culprits(case, verdict),
         evidence=verdict.evidence,
         findings=tuple(_finding(finding) for finding in ordered(case.findings)),
         sources={name: _source(health, log, case.now) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
@@ -124,6 +124,12 @@ def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     roles = ("cause", "victim", "consequence", "summary", "evidence")
     told = [one for one in findings if one.role != "noise"]
     return tuple(sorted(told, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
+
+
+def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:
+    """A run that is one process, without a number anywhere, is rank 0 of one."""
+    alone = not case.ranks and sum(one.doing is None or one.doing.kind != "idle" for one in case.standings) == 1
+    return tuple(replace(one, rank=0) if alone and one.rank is None else one for one in verdict.culprits)
 
 
 def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:

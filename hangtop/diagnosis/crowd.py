@@ -57,7 +57,10 @@ def _like(members: Sequence[Standing], chosen: Sequence[Standing]) -> list[Stand
 
 def waits_for_others(one: Standing) -> bool:
     """Whether it stands still in a wait that a peer may end, whatever it is called."""
-    if one.how != "waits" or one.moved is not False or one.doing is None:
+    if one.doing is None or one.moved is not False:
+        return False
+    asks = one.how == "works" and one.doubted and one.doing.kind == "sleep"  # it may as well ask its peers, with a limit
+    if one.how != "waits" and not asks:
         return False
     recent = one.process.recent if one.process is not None else None
     if one.doing.kind == "idle" and not functions(one.doing):

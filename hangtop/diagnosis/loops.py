@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import NO_FILE, own, owner
-from hangtop.records.process import Process
-from hangtop.records.stack import Excerpt, Loop, Stack
+from hangtop.diagnosis.frames import NO_FILE, DoingKind, own, owner
+from hangtop.diagnosis.together import started
+from hangtop.records.process import Process, Recent
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack
 
 LOOKS = 2
 LINES = 2
@@ -20,7 +21,10 @@ WAKES_S = 0.4
 IO_BYTES_S = 1_000_000.0
 TURNS_CPU_PERCENT = 2.5
 TURNS_CPU_S = 0.001
-"""Processor time of one turn: who looks whether something has come needs 0.02 to 0.1 ms, a step of a simulator some ms."""
+"""Processor time of one turn: who looks whether something has come needs 0.04 to 0.2 ms, 0.5 ms who tries to connect (measured
+on a crowded machine); a step of a simulator some ms."""
+ASKED: tuple[DoingKind, ...] = ("network", "remote")
+FED: tuple[DoingKind, ...] = ("pipe", "queue")
 
 Looks = Sequence[tuple[float, Stack]]
 Sources = Sequence[Excerpt]
@@ -56,31 +60,54 @@ def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
 
 
 def trades(known: Doing | None) -> bool:
-    """Whether it waits for what comes over a network."""
-    return known is not None and known.kind in ("network", "remote")
+    """Whether it waits for what comes over a network, through a pipe or a queue."""
+    return known is not None and known.kind in (*ASKED, *FED)
 
 
 def may_trade(process: Process, known: Doing) -> bool:
-    """Waits for the network, and wakes up: answers come slowly, or it asks in vain again and again.
+    """Waits for what comes, and wakes up: answers come slowly, or it asks in vain again and again.
 
-    Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not).
+    Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not). From
+    a pipe or a queue bytes must come as well: who asks an empty one with a limit wakes up too.
     """
     recent = process.recent
-    if not trades(known) or recent is None or recent.seconds < SPAN_S:
+    if recent is None or not _wakes(recent):
         return False
-    return (recent.switches_s or 0.0) >= WAKES_S
+    return known.kind in ASKED or (known.kind in FED and (recent.passed_b_s or 0.0) > 0)
 
 
 def by_turns(process: Process) -> bool:
     """Waits, wakes and computes a little, again and again: a game that is stepped, a server that is asked.
 
-    Who only asks whether something has come uses next to nothing each time.
+    Who only asks whether something has come uses next to nothing each time. Steps of 10 ms are too coarse to tell that, so that
+    without the main thread's own time it must be more.
     """
     recent = process.recent
-    if recent is None or recent.seconds < SPAN_S or (recent.switches_s or 0.0) < WAKES_S:
+    if recent is None or not _wakes(recent):
         return False
-    percent = recent.cpu_percent or 0.0
-    return percent >= TURNS_CPU_PERCENT and percent / 100 / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
+    coarse = (recent.cpu_percent or 0.0) / 100 if (recent.cpu_percent or 0.0) >= TURNS_CPU_PERCENT else 0.0
+    used = coarse if recent.main_cpu_part is None else recent.main_cpu_part
+    return used / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
+
+
+def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
+    """Sleeps for moments in a loop that ends by itself, or where no loop of its own asks: a library calls it again and again.
+
+    A `while` around the sleep asks whether something has come, and so may a library that sleeps on its own.
+    """
+    recent = process.recent
+    if known.kind != "sleep" or recent is None or not _wakes(recent):
+        return False
+    frames = known.thread.frames
+    places = [place for place in own(frames) if place < started(frames)]
+    if not places or any(owner(frame.file) in ("python", "plumbing", "framework", "package") for frame in frames[: places[0]]):
+        return False
+    loops = [_around(frames[place], sources) for place in places if owner(frames[place].file) == "user"]
+    return next((loop for loop in loops if loop != "none"), "none" if loops else None) in ("ends", "none")
+
+
+def _wakes(recent: Recent) -> bool:
+    return recent.seconds >= SPAN_S and (recent.switches_s or 0.0) >= WAKES_S
 
 
 def _far_apart(stacks: Looks) -> bool:
@@ -93,6 +120,10 @@ def _does_more(process: Process) -> bool:
     own_percent = process.cpu_percent or 0.0
     busy_children = process.subtree_size > 1 and (process.subtree_cpu_percent or 0.0) > own_percent + WORTH_A_CORE
     return busy_children or own_percent > MORE_THAN_A_CORE or (recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S)
+
+
+def _around(place: Frame, sources: Sources) -> Loop | None:
+    return next((one.loop for one in sources if (one.file, one.at) == (place.file, place.line)), None)
 
 
 def _is_read(known: Doing, sources: Sources) -> bool:
@@ -109,5 +140,5 @@ def _loop(known: Doing, sources: Sources) -> Loop | None:
     if inner is None or any(owner(frame.file) != "python" and frame.file != NO_FILE for frame in frames[:inner]):
         return None
     place = frames[inner]
-    loop = next((one.loop for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    loop = _around(place, sources)
     return None if loop == "endless" and inner > 0 else loop

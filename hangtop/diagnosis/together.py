@@ -12,6 +12,8 @@ from hangtop.records.stack import Frame, Stack
 
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 """The last frame of theirs calls the function that the program gave to its child."""
+SERVERS = ("multiprocessing/managers.py",)
+"""Who began here keeps books for the others, whatever else they began with."""
 FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits", "idle"})
 """Waits that a peer may end, in an event loop too. Who sleeps, or waits for a child, a thread or a file, waits for no peer."""
 IN_STEP = FOR_OTHERS | {"sleep"}
@@ -24,14 +26,15 @@ WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|ma
 def entry(stack: Stack) -> Hashable | None:
     """Name and file of the function that multiprocessing started this process with; `None` where it did not, or for a pool's."""
     frames = stack.main.frames if stack.main is not None else ()
-    started = _started(frames)
-    if not 0 < started < len(frames):
+    begins = started(frames)
+    if not 0 < begins < len(frames):
         return None
-    inner = frames[started - 1]  # a pool's worker is the library's own, and so is no entry
-    return (inner.function, inner.file) if owner(inner.file) == "user" else None
+    inner = frames[begins - 1]  # a pool's worker is the library's own, and so is no entry
+    serves = inner.file.endswith(SERVERS)
+    return (inner.function, inner.file) if serves or owner(inner.file) == "user" else None
 
 
-def _started(frames: tuple[Frame, ...]) -> int:
+def started(frames: tuple[Frame, ...]) -> int:
     """Place of the innermost frame that started this process: what is further out its parent did. Their number where none did."""
     return next((place for place, frame in enumerate(frames) if _starts(frame)), len(frames))
 
@@ -58,11 +61,14 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     """Whether a parent is a launcher, and no member itself: it waits for its children, or looks now and then whether they live.
 
     Who sleeps where its children were forked, or in a function that is named so, looks; elsewhere it is a member that sleeps.
+    Children that are a pool without work make none: what their parent waits for was lost.
     """
-    known = doing(parent)
+    known, seen = doing(parent), [one for child in children if (one := doing(child)) is not None]
+    if seen and all(one.kind == "idle" for one in seen):
+        return False
     if known is None or known.kind in ("child", "join"):
         return True
-    ways = {name for child in children if (seen := doing(child)) is not None for name, _ in functions(seen)}
+    ways = {name for one in seen for name, _ in functions(one)}
     inner = next(iter(functions(known)), ("", ""))[0]
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
@@ -93,6 +99,6 @@ def _place(seen: Doing) -> Hashable | None:
 def functions(seen: Doing) -> tuple[tuple[str, str], ...]:
     """The way through the user's own functions, innermost first, each with its file. A generator or lambda is no way of its own:
     a root that sums over what it receives waits where its leaves do. What a parent did before it forked does not count."""
-    frames = [seen.thread.frames[place] for place in own(seen.thread.frames) if place < _started(seen.thread.frames)]
+    frames = [seen.thread.frames[place] for place in own(seen.thread.frames) if place < started(seen.thread.frames)]
     ours = [frame for frame in frames if owner(frame.file) == "user" and frame.file != NO_FILE and frame.name not in NAMELESS]
     return tuple((frame.function, frame.file) for frame in ours)

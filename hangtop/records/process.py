@@ -35,7 +35,8 @@ class Recent(Struct, frozen=True, omit_defaults=True):
     `running_part` and `blocked_part`: share of looks in state R and D. `wchan`: where it was in every look in state D, `None`
     when that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and sockets
     included. `switches_s`: voluntary switches of the main thread alone, for those of the process are no sign of life: the
-    threads of a hung gloo group go on (measured). `delay_part`: time that the main thread waited for a core.
+    threads of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: time that the main thread ran, and that it waited
+    for a core; both to the nanosecond, where CPU times come in steps of 10 ms.
     """
 
     seconds: float
@@ -47,6 +48,7 @@ class Recent(Struct, frozen=True, omit_defaults=True):
     io_b_s: float | None = None
     passed_b_s: float | None = None
     switches_s: float | None = None
+    main_cpu_part: float | None = None
     delay_part: float | None = None
 
 

@@ -8,8 +8,9 @@ from msgspec import Struct
 
 Wait = Literal["lock", "sleep", "poll", "socket", "pipe", "child", "file", "stopped"]
 """The kernel call a thread waits in. `file` is any wait for a file system or block device."""
-Loop = Literal["waits", "endless"]
-"""A `while` that does nothing until something changes, and one that nothing leaves."""
+Loop = Literal["waits", "endless", "asks", "ends", "none"]
+"""A `while` that does nothing until something changes, one that nothing leaves, any other one; a loop that ends by itself, as a
+`for` does or who looks at a clock; no loop."""
 
 
 class Frame(Struct, frozen=True, omit_defaults=True, array_like=True):

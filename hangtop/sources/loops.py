@@ -1,49 +1,78 @@
-"""Whether a line of Python can be left at all: by the loop around it, read from its source. Pure.
+"""What the loop around a line of Python is, read from its source: can it be left at all, and by what? Pure.
 
-A stack cannot tell work from an endless loop. The source can, in two cases: a loop that does nothing until something changes, and
-one that computes without a way out.
+A stack cannot tell work from an endless loop, nor steps from questions. The source often can: a loop that does nothing until
+something changes, one that computes without a way out, one that ends by itself.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from hangtop.records.stack import Loop
 
 MAX_SOURCE = 400_000
 """Characters; to parse more takes too long for one look."""
-EXITS = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await, ast.Call)
-"""What may leave a loop that always goes on; a call may raise, and may be work."""
+EXITS = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
+"""What may leave a loop that always goes on. So may a call, which may raise, and may be work: all but those of `PURE`."""
+PURE = frozenset("abs bool divmod float hash int len list max min pow range round set sorted str sum tuple zip".split())
 CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "perf_counter_ns", "now"})
 NOTHING = (ast.Pass, ast.Continue)
 
 
 def loop_at(source: str, line: int) -> Loop | None:
-    """The innermost `while` around this line: `waits` when its body does nothing, `endless` when nothing leaves it.
-
-    `None`: no such loop, or one that may end. A condition that reads a clock ends by itself.
-    """
-    around = [loop for loop in _loops(source) if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
-    innermost = max(around, key=lambda loop: loop.lineno, default=None)
-    if not isinstance(innermost, ast.While):
+    """The loop around this line; `None` when the source cannot be read."""
+    loops = _loops(source)
+    if loops is None:
         return None
-    if all(isinstance(one, NOTHING) for one in innermost.body) and not any(
-        _reads_clock(node) for node in ast.walk(innermost.test)
-    ):
-        return "waits"
-    always = isinstance(innermost.test, ast.Constant) and bool(innermost.test.value)
-    computes = always and not any(isinstance(node, EXITS) for one in innermost.body for node in ast.walk(one))
-    return "endless" if computes else None
+    around = [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or loop.lineno)]
+    innermost = max(around, key=lambda loop: loop.lineno, default=None)
+    if innermost is None:
+        return "none"
+    if any(isinstance(loop, ast.While) and _is_endless(loop) for loop in around):
+        return "waits" if _does_nothing(innermost) else "endless"
+    if not isinstance(innermost, ast.While) or any(_reads_clock(node) for node in ast.walk(innermost.test)):
+        return "ends"
+    return "waits" if _does_nothing(innermost) else "asks"
+
+
+def _does_nothing(loop: ast.While | ast.For) -> bool:
+    return isinstance(loop, ast.While) and all(isinstance(one, NOTHING) for one in loop.body)
+
+
+def _is_endless(loop: ast.While) -> bool:
+    """Its condition is always true, and nothing in it leaves it; or the condition rests on what the loop never changes."""
+    body = [node for one in loop.body for node in ast.walk(one)]
+    if any(isinstance(node, EXITS) or (isinstance(node, ast.Call) and not _is_pure(node)) for node in body):
+        return False
+    if isinstance(loop.test, ast.Constant):
+        return bool(loop.test.value)
+    asked = list(ast.walk(loop.test))
+    return not any(isinstance(node, ast.Call) for node in asked) and _names(asked).isdisjoint(_names(body, changed=True))
+
+
+def _is_pure(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in PURE
+
+
+def _names(nodes: Iterable[ast.AST], *, changed: bool = False) -> set[str]:
+    """Names, and names of attributes; those that are assigned, or whose elements may be, with `changed`."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Name | ast.Attribute) and (not changed or not isinstance(node.ctx, ast.Load)):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+        if changed and isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            found |= _names(ast.walk(node.value))
+    return found
 
 
 @lru_cache(maxsize=32)
-def _loops(source: str) -> tuple[ast.While | ast.For, ...]:
+def _loops(source: str) -> tuple[ast.While | ast.For, ...] | None:
     try:
-        return tuple(_all_loops(ast.parse(source))) if len(source) <= MAX_SOURCE else ()
+        return tuple(_all_loops(ast.parse(source))) if len(source) <= MAX_SOURCE else None
     except (SyntaxError, ValueError, RecursionError):  # not this Python's source: nothing is known then
-        return ()
+        return None
 
 
 def _all_loops(tree: ast.Module) -> Iterator[ast.While | ast.For]:

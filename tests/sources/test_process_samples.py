@@ -46,14 +46,15 @@ def test_a_wait_channel_that_changes_is_none() -> None:
     assert recent.wchan is None
 
 
-def test_switches_and_delay_are_of_the_main_thread_a_second() -> None:
+def test_switches_own_time_and_delay_are_of_the_main_thread_a_second() -> None:
     first, last = (
-        Details(switches=10, run_delay_ns=0, passed_bytes=5),
-        Details(switches=110, run_delay_ns=5 * 10**8, passed_bytes=1_005),
+        Details(switches=10, main_cpu_ns=0, run_delay_ns=0, passed_bytes=5),
+        Details(switches=110, main_cpu_ns=10**7, run_delay_ns=5 * 10**8, passed_bytes=1_005),
     )
     recent = history(Sample(0.0, stat(), first), Sample(0.5, stat()), Sample(1.0, stat(), last)).recent()
     assert recent is not None
-    assert (recent.switches_s, recent.delay_part, recent.passed_b_s) == (100.0, 0.5, 1_000.0)
+    assert (recent.switches_s, recent.passed_b_s) == (100.0, 1_000.0)
+    assert (recent.main_cpu_part, recent.delay_part) == (0.01, 0.5)
 
 
 def test_counters_that_may_not_be_read_stay_unknown() -> None:

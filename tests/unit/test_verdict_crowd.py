@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.process import BlockedOn, Recent
-from hangtop.records.stack import Frame, Thread
-from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, USER, four, process, run, thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Thread
+from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
 
 CONNECTION = "/usr/lib/python3.11/multiprocessing/connection.py"
 TENSOR = "/venv/lib/python3.11/site-packages/torch/_tensor.py"
@@ -96,6 +96,41 @@ def test_who_computes_between_its_sleeps_is_at_work_until_it_was_silent_for_long
 def test_who_only_looks_whether_something_came_is_not() -> None:
     assert diagnose(stepping(2.0, 900.0), SPEC, NOW).word == "hung"
     assert diagnose(stepping(0.1, 2.0), SPEC, NOW).word == "hung"
+
+
+def test_the_time_of_the_main_thread_tells_small_steps_from_mere_looks() -> None:
+    """4 ms a turn, twice a second, are below what steps of 10 ms can show; 0.1 ms are a look."""
+
+    def used(part: float) -> RunState:
+        recent = replace(IDLE, cpu_percent=1.0, switches_s=2.0, main_cpu_part=part)
+        return four(thread(Frame("wait_for_frame", USER, 50), wait="sleep"), process(2, recent), silence_s=130)
+
+    assert diagnose(used(0.008), SPEC, NOW).word == "slow"
+    assert diagnose(used(0.0002), SPEC, NOW).word == "hung"
+
+
+@pytest.mark.parametrize(
+    ("loop", "word"),
+    [
+        pytest.param("ends", "slow", id="a for loop"),
+        pytest.param("none", "slow", id="a library calls it again and again"),
+        pytest.param("asks", "hung", id="it asks whether something has come"),
+        pytest.param(None, "hung", id="its source cannot be read"),
+    ],
+)
+def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(loop: Loop | None, word: str) -> None:
+    state = stepping(0.1, 2.0)
+    place, outer = Frame("wait_for_frame", USER, 50), STEP
+    sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (outer, "none")))
+    looks = tuple(replace(one, excerpts=sources) for one in state.looks)
+    assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
+
+
+@pytest.mark.parametrize(("passed_b_s", "word"), [(300.0, "slow"), (0.0, "hung")])
+def test_who_waits_for_a_pipe_is_fed_where_bytes_come(passed_b_s: float, word: str) -> None:
+    recent = replace(IDLE, switches_s=5.0, passed_b_s=passed_b_s)
+    fed = four(thread(Frame("next_sample", USER, 50), wait="pipe"), process(2, recent), silence_s=130)
+    assert diagnose(fed, SPEC, NOW).word == word
 
 
 def test_one_look_at_who_computes_is_no_proof_that_it_works() -> None:

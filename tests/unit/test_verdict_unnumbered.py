@@ -12,7 +12,7 @@ from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Frame, Stack, Thread
-from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, USER, process, run, thread
+from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
 
 MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"
 PARENT = 4
@@ -49,6 +49,24 @@ def test_children_that_wait_for_each_other_are_ranks_by_the_order_of_their_start
     said = diagnose(family({0: HUB, 1: WAITS, 2: STUCK, 3: WAITS, PARENT: JOINS}), SPEC, NOW)
     assert (said.word, [one.rank for one in said.culprits]) == ("hung", [2])
     assert said.culprits[0].why[-1] == "numbered by the order of start: nothing names its rank"
+
+
+def test_a_manager_that_keeps_books_for_the_ranks_is_none_of_them() -> None:
+    managers = "/usr/lib/python3.11/multiprocessing/managers.py"
+    books = started(Frame("accept", managers, 170), Frame("serve_forever", managers, 178), main="unused", wait="socket")
+    books = replace(books, frames=(*books.frames[:2], Frame("_run_server", managers, 600), *books.frames[3:]))
+    said = diagnose(family({0: books, 1: WAITS, 2: WAITS, 3: STUCK, PARENT: JOINS}), SPEC, NOW)
+    assert [one.rank for one in said.culprits] == [2]
+
+
+def test_who_waits_for_a_pool_that_has_nothing_to_do_is_to_blame_for_the_lost_task() -> None:
+    pool = "/usr/lib/python3.11/multiprocessing/pool.py"
+    asks = Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 365)
+    idle = thread(asks, Frame("worker", pool, 114), Frame("run", MULTIPROCESSING, 108), Frame("_bootstrap", MULTIPROCESSING, 314))
+    lost = thread(Frame("wait", THREADING, 320), Frame("get", pool, 767), Frame("map", pool, 367))
+    said = diagnose(family({0: idle, 1: idle, PARENT: lost}), SPEC, NOW)
+    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
+    assert "waits for a child process" in said.headline
 
 
 def test_a_parent_that_works_is_no_launcher_and_its_children_that_wait_are_no_hang() -> None:

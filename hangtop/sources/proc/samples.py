@@ -91,6 +91,7 @@ class History:
         states = [sample.stat.state for sample in self._samples]
         blocked = {sample.details.wchan for sample in self._samples if sample.stat.state == "D" and sample.details is not None}
         delay = self._mean(lambda details: details.run_delay_ns)
+        ran = self._mean(lambda details: details.main_cpu_ns)
         return Recent(
             seconds=round(self._samples[-1].at - self._samples[0].at, 1),
             samples=len(states),
@@ -101,6 +102,7 @@ class History:
             io_b_s=self._mean(stored),
             passed_b_s=self._mean(lambda details: details.passed_bytes),
             switches_s=self._mean(lambda details: details.switches),
+            main_cpu_part=None if ran is None else round(ran / 1e9, 5),
             delay_part=None if delay is None else round(delay / 1e9, 3),
         )
 

@@ -54,7 +54,7 @@ class Details(Struct, frozen=True):
     """What costs more than a line of the table, and may wait or be refused. `None` each: not known.
 
     Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
-    voluntary switches of the main thread, nanoseconds that the main thread waited for a core.
+    voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core.
     """
 
     uid: int | None = None
@@ -64,6 +64,7 @@ class Details(Struct, frozen=True):
     write_bytes: int | None = None
     passed_bytes: int | None = None
     switches: int | None = None
+    main_cpu_ns: int | None = None
     run_delay_ns: int | None = None
     denied: bool = False
 
@@ -76,7 +77,8 @@ class ProcessTable(Protocol):
 
     @property
     def stats(self) -> Mapping[int, Stat]:
-        """The present table by pid; only `refresh` changes it."""
+        """The present table by pid; only `refresh` changes it. It is another mapping whenever a process came, went, or has
+        another parent, group or session: what follows from these alone is worked out once for each."""
         ...
 
     def refresh(self, watched: Collection[int]) -> None:
