@@ -170,7 +170,7 @@ def _wait_for_silence(log: Path, *, trains: bool) -> None:
     """Until the log is `STALL_S` old; or, of a run that goes on, until it trains."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends:
-        files = sorted(log.glob("*")) if log.is_dir() else [log] if log.exists() else []
+        files = [one for one in log.rglob("*") if one.is_file()] if log.is_dir() else [log] if log.exists() else []
         written = [file.stat() for file in files]
         if any(one.st_size for one in written) and time.time() - max(one.st_mtime for one in written) > STALL_S + 0.2:
             return

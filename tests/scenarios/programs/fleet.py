@@ -2,7 +2,7 @@
 
     fleet.py FAULT [--world N] [--rank R] [--step S] [--at STAGE] [--seconds T] [--steps K] [--step-s D]
 
-FAULT is a function of this file's `FAULTS`: those of `hang_*` never come back, those of `slow_*` work for T seconds and come back.
+FAULT is one of `faults.py`, or one that needs the group: `broadcasts`, `barrier`, `announces`. Work comes back after T seconds.
 It happens in rank R at STAGE (dataset, init, model, train, save), in training at step S. Nothing of hangtop is imported.
 Every process ends by itself after LIFE_S, so that nothing is left whatever happens to the suite.
 """
@@ -10,27 +10,23 @@ Every process ends by itself after LIFE_S, so that nothing is left whatever happ
 from __future__ import annotations
 
 import argparse
-import ctypes
-import fcntl
-import hashlib
-import multiprocessing
 import os
-import queue
 import random
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import zlib
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-LIFE_S = 240
+import busy  # noqa: F401  its faults enter the table
+import stuck  # noqa: F401
+from faults import FAULTS, LIFE_S, Job
+
 NUMBER = struct.Struct("!cd")
 
 
@@ -93,7 +89,10 @@ class Run:
     def maybe(self, stage: str, step: int = 0) -> None:
         args = self.args
         if args.at == stage and self.rank in args.rank and (stage != "train" or step == args.step):
-            FAULTS[args.fault](self)
+            if args.fault in OF_GROUP:
+                OF_GROUP[args.fault](self)
+            else:
+                FAULTS[args.fault](Job(self.rank, self.folder, args.seconds))
 
     def train(self) -> None:
         self.say("loading dataset from /data/toy")
@@ -136,332 +135,21 @@ class Run:
             self.say(f"checkpoint saved to {self.folder}/ckpt/step_{self.args.step}")
 
 
-FAULTS: dict[str, Callable[[Run], None]] = {}
-
-
-def fault(function: Callable[[Run], None]) -> Callable[[Run], None]:
-    FAULTS[function.__name__] = function
-    return function
-
-
-@fault
-def healthy(run: Run) -> None:
-    """Nothing happens."""
-
-
-# ---- never come back -----------------------------------------------------------------------------------------------------------
-
-
-@fault
-def hang_lock(run: Run) -> None:
-    def tokenizer_wait(lock: threading.Lock) -> None:
-        lock.acquire()
-
-    lock = threading.Lock()
-    lock.acquire()
-    tokenizer_wait(lock)
-
-
-@fault
-def hang_sleep(run: Run) -> None:
-    time.sleep(3600)
-
-
-@fault
-def hang_spin(run: Run) -> None:
-    number = 0
-    while True:
-        number += 1
-
-
-@fault
-def hang_mismatch(run: Run) -> None:
+def broadcasts(run: Run) -> None:
+    """Where the others are in an all_reduce."""
     run.group.broadcast(1.0)
 
 
-@fault
-def hang_barrier(run: Run) -> None:
+def barrier(run: Run) -> None:
     run.group.barrier()
 
 
-@fault
-def hang_uninterruptible(run: Run) -> None:
-    """A parent waits in the kernel until the child of a vfork lets go, and nothing but a kill ends that (vfork(2))."""
-    libc = ctypes.CDLL(None)
-    if libc.vfork() == 0:
-        libc.sleep(3600)
-        os._exit(0)
-
-
-@fault
-def hang_exit(run: Run) -> None:
-    os._exit(0)
-
-
-@fault
-def hang_killed(run: Run) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@fault
-def hang_stopped(run: Run) -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-@fault
-def hang_fifo(run: Run) -> None:
-    fifo = run.folder / f"prompts{run.rank}"
-    os.mkfifo(fifo)
-    with fifo.open("rb") as file:
-        file.read()
-
-
-@fault
-def hang_reward_server(run: Run) -> None:
-    """A server that accepts and never answers."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    client = socket.create_connection(listener.getsockname())
-    client.sendall(b"GET /reward HTTP/1.0\r\n\r\n")
-    client.recv(1)
-
-
-@fault
-def hang_child(run: Run) -> None:
-    subprocess.run(["sleep", "3600"], check=False)
-
-
-@fault
-def hang_queue(run: Run) -> None:
-    """A producer thread that died; nobody puts anything any more."""
-    batches: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=lambda: None, name="prefetch").start()
-    batches.get()
-
-
-@fault
-def hang_flock(run: Run) -> None:
-    """The lock file of a cache, held by another process."""
-    path = run.folder / f"cache{run.rank}.lock"
-    held = path.open("w")
-    fcntl.flock(held, fcntl.LOCK_EX)
-    with path.open("w") as mine:
-        fcntl.flock(mine, fcntl.LOCK_EX)
-
-
-@fault
-def hang_join(run: Run) -> None:
-    def upload_metrics() -> None:
-        time.sleep(3600)
-
-    worker = threading.Thread(target=upload_metrics, name="uploader", daemon=True)
-    worker.start()
-    worker.join()
-
-
-@fault
-def hang_two_locks(run: Run) -> None:
-    first, second, ready = threading.Lock(), threading.Lock(), threading.Event()
-
-    def prefetch() -> None:
-        with second:
-            ready.set()
-            with first:
-                return
-
-    with first:
-        threading.Thread(target=prefetch, name="prefetch", daemon=True).start()
-        ready.wait()
-        second.acquire()
-
-
-@fault
-def hang_worker_died(run: Run) -> None:
-    """A loader process that is gone, and a rank that waits for its batch."""
-    batches: multiprocessing.Queue[bytes] = multiprocessing.get_context("fork").Queue()
-    worker = multiprocessing.get_context("fork").Process(target=os._exit, args=(1,), name="loader")
-    worker.start()
-    batches.get()
-
-
-@fault
-def hang_no_master(run: Run) -> None:
-    """The master's port is not open: tries again for ever, as a rendezvous client does."""
-
-    def connect_to_master() -> None:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", 9), timeout=1)
-            except OSError:
-                time.sleep(1)
-
-    connect_to_master()
-
-
-# ---- slow but alive ------------------------------------------------------------------------------------------------------------
-
-
-def _until(run: Run) -> Callable[[], bool]:
-    ends = time.monotonic() + run.args.seconds
-    return lambda: time.monotonic() < ends
-
-
-@fault
-def slow_evaluate(run: Run) -> None:
-    def score(prompt: int) -> float:
-        return sum(number * number % 7 for number in range(prompt % 1000)) / (prompt + 1)
-
-    def evaluate() -> float:
-        total, prompt, goes_on = 0.0, 0, _until(run)
-        while goes_on():
-            prompt += 1
-            total += score(prompt)
-        return total
-
-    evaluate()
-
-
-@fault
-def slow_by_turns(run: Run) -> None:
-    """Works for a second, rests for a second: a simulator that is stepped from outside."""
-    goes_on = _until(run)
-
-    def simulate() -> int:
-        ends, steps = time.monotonic() + 1, 0
-        while time.monotonic() < ends:
-            steps += sum(range(1000)) % 7
-        return steps
-
-    while goes_on():
-        simulate()
-        time.sleep(1)
-
-
-@fault
-def slow_read(run: Run) -> None:
-    path = run.folder / f"shard{run.rank}.bin"
-    with path.open("wb") as file:
-        for _ in range(16):
-            file.write(os.urandom(1 << 22))
-    goes_on = _until(run)
-
-    def load_shards() -> None:
-        fd = os.open(path, os.O_RDONLY)
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        while os.read(fd, 1 << 20):
-            pass
-        os.close(fd)
-
-    while goes_on():
-        load_shards()
-
-
-@fault
-def slow_save(run: Run) -> None:
-    goes_on = _until(run)
-
-    def save_checkpoint() -> None:
-        block = os.urandom(1 << 22)
-        with tempfile.NamedTemporaryFile(dir=run.folder) as file:
-            while goes_on() and file.tell() < 1 << 27:
-                file.write(block)
-                file.flush()
-                os.fsync(file.fileno())
-
-    while goes_on():
-        save_checkpoint()
-
-
-@fault
-def slow_compile(run: Run) -> None:
-    """The work is in child processes, one after another; the rank itself only waits."""
-    goes_on = _until(run)
-    body = "import time\nt=time.time()\nwhile time.time()-t<2: sum(range(10**5))"
-    while goes_on():
-        subprocess.run([sys.executable, "-c", body], check=False)
-
-
-@fault
-def slow_announced(run: Run) -> None:
+def announces(run: Run) -> None:
     run.say(f"waiting {run.args.seconds:.0f} seconds for the reward model to warm up")
     time.sleep(run.args.seconds)
 
 
-@fault
-def slow_compress(run: Run) -> None:
-    goes_on = _until(run)
-    block = os.urandom(1 << 15) * 512
-    while goes_on():
-        zlib.compress(block, 9)
-
-
-@fault
-def slow_hash(run: Run) -> None:
-    goes_on = _until(run)
-    block = bytes(1 << 24)
-    while goes_on():
-        hashlib.sha256(block).hexdigest()
-
-
-@fault
-def slow_download(run: Run) -> None:
-    """A server that sends 4 MB a second, in pieces."""
-    goes_on = _until(run)
-    listener = socket.create_server(("127.0.0.1", 0))
-    client = socket.create_connection(listener.getsockname())
-    server = listener.accept()[0]
-
-    def serve() -> None:
-        while goes_on():
-            server.sendall(bytes(1 << 18))
-            time.sleep(1 / 16)
-        server.close()
-
-    threading.Thread(target=serve, name="server", daemon=True).start()
-
-    def download_weights() -> None:
-        with (run.folder / f"weights{run.rank}.bin").open("wb") as file:
-            while data := client.recv(1 << 16):
-                file.write(data)
-
-    download_weights()
-
-
-def _tokenize_part(seconds: float) -> int:
-    ends, count = time.monotonic() + seconds, 0
-    while time.monotonic() < ends:
-        count += len(str(count).split("7"))
-    return count
-
-
-@fault
-def slow_tokenize_pool(run: Run) -> None:
-    """The work is in a pool; the rank waits for its results."""
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        pool.map(_tokenize_part, [run.args.seconds / 2] * 4, chunksize=1)
-
-
-@fault
-def slow_first_step(run: Run) -> None:
-    slow_compress(run)
-
-
-@fault
-def slow_threads(run: Run) -> None:
-    """The main thread waits for a thread that works."""
-    worker = threading.Thread(target=slow_hash, args=(run,), name="packer")
-    worker.start()
-    worker.join()
-
-
-@fault
-def slow_walk(run: Run) -> None:
-    """Many small files: little CPU in user space, much in the kernel."""
-    goes_on = _until(run)
-    while goes_on():
-        for path in Path("/usr/lib").rglob("*"):
-            if not goes_on():
-                break
-            path.lstat()
+OF_GROUP: dict[str, Callable[[Run], None]] = {one.__name__: one for one in (broadcasts, barrier, announces)}
 
 
 def rank_main(args: argparse.Namespace) -> None:
@@ -496,7 +184,7 @@ def _wait_without_reaping(ranks: list[subprocess.Popen[bytes]]) -> list[int]:
 def main() -> int:
     signal.alarm(LIFE_S)
     parser = argparse.ArgumentParser()
-    parser.add_argument("fault", choices=sorted(FAULTS))
+    parser.add_argument("fault", choices=sorted({*FAULTS, *OF_GROUP}))
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--rank", type=int, nargs="*", default=[2])
     parser.add_argument("--step", type=int, default=6)
