@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -82,7 +82,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def table() -> Table:
-    return msgspec.toml.decode((files("hangtop.diagnosis") / "frames.toml").read_bytes(), type=Table)
+    return msgspec.toml.decode(Path(__file__).with_name("frames.toml").read_bytes(), type=Table)
 
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from statistics import median
 
 from hangtop.diagnosis.gpu import (
     BUSY_UTIL_PERCENT,
@@ -17,6 +16,7 @@ from hangtop.diagnosis.gpu import (
     power_part,
 )
 from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.middle import median
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.verdict import Evidence

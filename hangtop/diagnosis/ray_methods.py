@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
@@ -27,7 +27,7 @@ class _Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def methods() -> tuple[Method, ...]:
     """All that is known, as it stands in the file."""
-    text = files("hangtop.diagnosis").joinpath("ray_methods.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("ray_methods.toml").read_text(encoding="utf-8")
     return msgspec.toml.decode(text, type=_Methods).method
 
 

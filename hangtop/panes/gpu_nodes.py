@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,8 +43,13 @@ class NodeRow(Struct, frozen=True):
         return self.age_s is None
 
     def mean(self, read: Callable[[Gpu], float | None]) -> float | None:
-        known = [value for gpu in self.gpus if (value := read(gpu)) is not None]
-        return fmean(known) if known else None
+        return _mean(map(read, self.gpus))
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Of those that are known."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 @kept
@@ -161,7 +165,7 @@ def _trend(row: NodeRow) -> Row:
     """Mean power over the GPUs, slot by slot: the newest slot that is over stands last."""
     closed = [track.power_w.means[:-1] for track in row.tracks if len(track.power_w.means) > 1]
     slots = [[means[-back] for means in closed if len(means) >= back] for back in range(TREND, 0, -1)]
-    means = [fmean(known) if (known := [value for value in slot if value is not None]) else None for slot in slots]
+    means = list(map(_mean, slots))
     limit = row.mean(lambda gpu: gpu.limit_w) or 0.0
     return ((text.spark(means, TREND, floor=0.0, ceiling=limit), "trend"),)
 
