@@ -57,3 +57,9 @@ def test_a_header_of_another_schema_is_refused() -> None:
 def test_a_loss_that_is_no_number_survives_the_wire() -> None:
     reading = Reading("log", "n1", 1.0, LogReading(files=(), progress=Progress(metrics={"loss": None, "lr": 0.1})))
     assert wire.decode_reading(wire.encode(reading)) == reading
+
+
+def test_a_kind_of_reading_that_nobody_knows_is_refused_by_its_name() -> None:
+    line = wire.encode(Reading("log", "n1", 1.0, LOG)).replace(b'"type":"log"', b'"type":"weather"')
+    with pytest.raises(wire.WireError, match="there is no kind 'weather'"):
+        wire.decode_reading(line)
