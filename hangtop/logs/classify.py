@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.logs.clean import clean_text, decode, without_escapes
+from hangtop.logs.clean import clean_text
 from hangtop.logs.index import Index, Wants
 from hangtop.logs.lines import Line
-from hangtop.logs.prefixes import strip
 from hangtop.logs.signature import compiled
-from hangtop.logs.stamps import Stamps
 from hangtop.records.log import LineKind, LogLine
 
 _BY_LEVEL: dict[str, LineKind] = {
@@ -36,19 +34,6 @@ def shown_line(line: Line, file: int, index: Index, rank: int | None) -> LogLine
     prefix = line.prefix
     kind = line_kind(line.text, prefix.level, index)
     return LogLine(file, line.offset, line.at, rank, clean_text(prefix.text), clean_text(line.text), kind)
-
-
-def display_line(raw: bytes, file: int, offset: int, index: Index, shift_s: float = 0.0) -> LogLine:
-    """One raw line of a file, without its `\\n`, as it may be shown: `\\r` folded, cleaned, its kind told."""
-    pieces = [piece for piece in raw.replace(b"\0", b"").split(b"\r") if piece.strip()]
-    text = without_escapes(decode(pieces[-1] if pieces else b""))
-    prefix, message = strip(text)
-    if len(pieces) > 1 and not prefix.text:
-        prefix = strip(without_escapes(decode(pieces[0])))[0]
-    stamp = Stamps().read(prefix.time) if prefix.time else None
-    kind = line_kind(message, prefix.level, index)
-    at = None if stamp is None else stamp + shift_s
-    return LogLine(file, offset, at, prefix.rank, clean_text(prefix.text), clean_text(message), kind)
 
 
 def _is_stage(wants: Wants, text: str) -> bool:

@@ -100,6 +100,11 @@ class Digest:
         """The clock time of the newest line that has one, as it stands there, as if it were UTC."""
         return self._clock.last_log_time
 
+    @property
+    def tells_zone(self) -> bool:
+        """Whether the times in the log are those of a known zone."""
+        return self._clock.zoned
+
     def feed(self, data: bytes, at: float | None = None) -> None:
         """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read."""
         self.bytes += len(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
+from collections.abc import Sequence
 from functools import lru_cache
 
 _DAY_S = 86_400.0
@@ -28,13 +29,17 @@ _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun J
 
 
 class Stamps:
-    """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen."""
+    """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen.
+
+    `zoned`: the time read last told its zone."""
 
     def __init__(self, year: int | None = None) -> None:
         self.year = year
+        self.zoned = False
 
     def read(self, text: str) -> float | None:
         """Seconds of a stamp (`STAMP`, or glog's `321 02:07:08.4`); `None` when it is no date. A zone is taken off."""
+        self.zoned = text[-1:] == "Z"
         if text[4:5] == "-" and text[19:20] in ("", ".", ","):  # the form of most logs, without the regex
             return self._iso(text)
         return self._any(text)
@@ -54,6 +59,7 @@ class Stamps:
         zone = 0
         if found["sign"]:
             zone = (int(found["oh"]) * 3600 + int(found["om"]) * 60) * (1 if found["sign"] == "+" else -1)
+            self.zoned = True
         fraction = float("0." + found["frac"][1:]) if found["frac"] else 0.0
         return date + clock + fraction - zone
 
@@ -99,6 +105,27 @@ def seconds(text: str) -> float | None:
     for part, unit in zip(reversed(parts), (1.0, 60.0, 3600.0, _DAY_S), strict=False):
         total += part * unit
     return total
+
+
+_ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
+"""Zones differ by half hours (but for Nepal and two small islands), clocks of one cluster by far less than this error."""
+
+
+def one_clock(shifts_s: Sequence[float]) -> list[float]:
+    """What to add to the times in each of several logs of one run to get unix time. `shifts_s`: how much later each file was
+    written than its newest line says.
+
+    That is the zone of its writer, the error of its clock, and the time that passed until it was written for the last time: lines
+    without a clock, or a copy made without its times (`cp` without `-p`, `rsync` without `-t`). The last part is not below zero,
+    so the least of all is nearest the truth, and the times inside the logs say how their lines follow each other. A difference
+    of whole half hours is another zone. The clock of a host that goes wrong by minutes is not told from a file that was written
+    to later; in a live log it does no harm, since bytes that come while we watch have the time of their arrival.
+    """
+    least = min(shifts_s, default=0.0)
+    zones = [round((shift - least) / _ZONE_S) * _ZONE_S for shift in shifts_s]
+    return [
+        least + zone if abs(shift - least - zone) <= _ZONE_ERROR_S else least for shift, zone in zip(shifts_s, zones, strict=True)
+    ]
 
 
 class LogClock(Stamps):

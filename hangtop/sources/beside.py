@@ -55,6 +55,13 @@ class BesideLogs:
         self.logs += tuple(self._opened(number, file) for number, file in enumerate(new, BESIDE + len(known)))
         return before != self.logs
 
+    def settle(self) -> None:
+        """What was there when we came is read by each file's own clock: they are written on many hosts, and none is a copy."""
+        for log in self.logs:
+            if log.is_new:
+                log.scout()
+                log.settle(log.own_shift_s)
+
     def learn(self, index: Index) -> None:
         """Other profiles: everything is read again with it."""
         self._index = index

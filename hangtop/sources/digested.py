@@ -52,6 +52,8 @@ class DigestedLog:
         self.restarts = 0
         self.last_output_at: float | None = None
         self._index = index
+        self.own_shift_s: float | None = None
+        self.tells_zone = False
         self.shift_s: float | None = None
         self._year: int | None = None
         self._digest = self._new_digest(0)
@@ -94,8 +96,31 @@ class DigestedLog:
                     self._start_over(why, start)
                 case Appended():
                     self._take(event, now)
-        self._settle_tail()
         return news
+
+    @property
+    def is_new(self) -> bool:
+        """Its end was taken in, and waits to be read by a clock (`settle`)."""
+        return bool(self._tail)
+
+    def scout(self) -> None:
+        """Looks by how much the newest line of what is new is older than the file, if it tells the time."""
+        if self._tail and self.own_shift_s is None and self.followed.modified_at is not None:
+            scouted = self._fed([self._last_lines(self._tail[-1])])
+            if scouted.last_log_time is not None:
+                self.own_shift_s = self.followed.modified_at - scouted.last_log_time
+                self.tells_zone = scouted.tells_zone
+
+    def settle(self, shift_s: float | None) -> None:
+        """Reads what was there when we came, by this clock; what was read by another one is read again, in the background."""
+        self.shift_s = shift_s
+        if not self._tail:
+            self._begin_past()
+            return
+        tail, self._tail = self._tail, []
+        self._digest = self._fed(tail)
+        if self._past is not None:
+            self._begin_past()
 
     def catch_up(self) -> bool:
         """Reads on one chunk of the past; false when there is none left, or it cannot be read just now."""
@@ -161,7 +186,7 @@ class DigestedLog:
         if why == "rotated" and start == 0:
             self._digest.reopened()
         else:
-            self.shift_s = None
+            self.own_shift_s = self.shift_s = None
             self._digest = self._new_digest(start)
         self._begin, self._tail, self._past, self._facts = start, [], None, None
         self._arrivals.clear()
@@ -186,22 +211,12 @@ class DigestedLog:
         if not event.live:
             self._tail.append(event.data)
             return
-        self._settle_tail()
+        if self._tail:
+            self.scout()
+            self.settle(self.own_shift_s)
         self._digest.feed(event.data, now)
         self._arrivals.append((event.offset, now))
         self.last_output_at = now
-
-    def _settle_tail(self) -> None:
-        """What was there when we came. The log's own clock is set by it: its newest line was written when the file was."""
-        if not self._tail:
-            return
-        tail, self._tail = self._tail, []
-        if self.shift_s is None and self.followed.modified_at is not None:
-            last_log_time = self._fed([self._last_lines(tail[-1])]).last_log_time
-            self.shift_s = None if last_log_time is None else self.followed.modified_at - last_log_time
-        self._digest = self._fed(tail)
-        if self._past is not None:
-            self._begin_past()
 
     def _fed(self, tail: list[bytes]) -> Digest:
         digest = self._new_digest(self._begin)

@@ -6,6 +6,7 @@ import os
 import stat
 
 from hangtop.logs.index import Index
+from hangtop.logs.stamps import LogClock, one_clock
 from hangtop.records.log import LogFile
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog, Followable
@@ -69,6 +70,21 @@ class LogSet:
         self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
         self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
         return before != (self.logs, self.gaps)
+
+    def settle(self) -> None:
+        """What was there when we came is read by one clock for all that tell the time alike."""
+        if not any(log.is_new for log in self.logs):
+            return
+        for log in self.logs:
+            log.scout()
+        for zoned in (True, False):
+            alike = [log for log in self.logs if log.own_shift_s is not None and log.tells_zone == zoned]
+            for log, shift_s in zip(alike, one_clock([log.own_shift_s or 0.0 for log in alike]), strict=True):
+                if log.is_new or abs((log.shift_s or 0.0) - shift_s) > LogClock.BELIEVED_S:
+                    log.settle(shift_s)
+        for log in self.logs:
+            if log.is_new:
+                log.settle(None)
 
     def learn(self, index: Index) -> None:
         """Other profiles: everything is read again with it."""

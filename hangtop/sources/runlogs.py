@@ -99,6 +99,8 @@ class RunLogs:
     def _poll(self, now: float) -> None:
         for log in self._all:
             self._news |= log.poll(now)
+        self._set.settle()
+        self._beside.settle()
 
     def _work(self) -> bool:
         """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
+
 from tests.fakes.log_session import append, settled
 
 
@@ -63,3 +67,18 @@ def test_a_directory_without_logs_waits_for_one(tmp_path, watch):
     (tmp_path / "train.log").write_text("step 1/10\n")
     log = session.until(lambda log: log.progress.step == 1)
     assert [file.path for file in log.files] == [str(tmp_path / "train.log")]
+
+
+@pytest.mark.parametrize("copied_s", [0, 3_727])
+def test_the_lines_of_copied_logs_stand_in_the_order_of_the_times_inside(tmp_path, watch, copied_s):
+    """Rank 1 died four minutes before rank 0 wrote its last line; a copy without times has both files written at once."""
+    for rank, minutes in ((0, (0, 3, 9)), (1, (1, 4, 5))):
+        path = tmp_path / f"rank_{rank}.log"
+        path.write_text("".join(f"2026-01-11 10:{minute:02d}:00 INFO line {minute}\n" for minute in minutes))
+        written = 1_768_125_600 + 60 * minutes[-1] + copied_s
+        os.utime(path, (written, written if not copied_s else 1_768_125_600 + 600 + copied_s + rank))
+    session = watch(tmp_path)
+    session.until(settled)
+    assert [line.text for line in session.state.tail] == [f"line {minute}" for minute in (0, 1, 3, 4, 5, 9)]
+    times = [line.at for line in session.state.tail]
+    assert [time - times[0] for time in times] == [0, 60, 180, 240, 300, 540]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hangtop.logs.prefixes import strip
-from hangtop.logs.stamps import LogClock, Stamps, seconds
+from hangtop.logs.stamps import LogClock, Stamps, one_clock, seconds
 
 FORMS: list[tuple[str, str, dict[str, Any]]] = [
     ("2026-01-11T10:00:00.5Z stderr F msg", "msg", {"time": "2026-01-11T10:00:00.5Z", "stream": "stderr"}),
@@ -111,3 +111,17 @@ def test_a_live_line_whose_clock_is_wrong_counts_from_its_arrival() -> None:
     assert clock.at(10_000.0) == 6_400.0
     assert clock.at(2_000.0) == 6_401.0
     assert clock.at(None) == 6_401.0
+
+
+@pytest.mark.parametrize(
+    ("later_s", "clock_s"),
+    [
+        ([], []),
+        ([3600.2], [3600.2]),
+        ([0.2, 1.4, 0.9], [0.2, 0.2, 0.2]),  # lines without a clock came after the last that has one
+        ([600.0, 840.0], [600.0, 600.0]),  # copied in one go: the second had been silent for longer
+        ([0.3, -28_797.9], [2.1, -28_797.9]),  # the second writes in Shanghai's time, and a little after its last line
+    ],
+)
+def test_logs_of_one_run_share_a_clock_but_not_a_zone(later_s: list[float], clock_s: list[float]) -> None:
+    assert one_clock(later_s) == pytest.approx(clock_s)
