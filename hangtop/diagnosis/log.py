@@ -72,20 +72,44 @@ def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
 
 
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
-    """The rank whose message it is, unless it only suffered; else the one that ended badly, or stopped steps before the rest."""
-    if finding.rank is not None:
+    """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
+    if finding.rank is not None and finding.role != "victim":
         pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
         sure: Confidence = "certain" if finding.role == "cause" else "likely"
-        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),) if finding.role != "victim" else ()
+        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
+    ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
+    told = next((culprits for way in ways if (culprits := way(case))), ())
+    return told if len(told) == 1 else ()
+
+
+def _ended_badly(case: Case) -> tuple[Culprit, ...]:
     gone = [one for one in case.standings if one.how == "gone"]
     failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
-    if failed:
-        return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed) if len(failed) == 1 else ()
+    return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed)
+
+
+def _stopped_before(case: Case) -> tuple[Culprit, ...]:
+    """Stopped steps before the rest."""
     steps = {one.rank: one.step for one in case.ranks if one.step is not None}
     lowest = min(steps.values(), default=None)
     behind = (one for one in laggards(case) if any("behind" in why for why in one.why))
-    first = tuple(one for one in behind if one.rank is not None and steps.get(one.rank) == lowest)
-    return first if len(first) == 1 else ()
+    return tuple(one for one in behind if one.rank is not None and steps.get(one.rank) == lowest)
+
+
+def _stands_apart(case: Case) -> tuple[Culprit, ...]:
+    """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
+    here = [one for one in case.standings if one.how != "gone"]
+    apart = [one for one in here if not one.waits_for_peers] if any(one.waits_for_peers for one in here) else []
+    return tuple(Culprit(one.rank, one.pid, one.host, "possible", (one.text,)) for one in apart)
+
+
+def _never_complained(case: Case) -> tuple[Culprit, ...]:
+    """All others lost their connection to a peer."""
+    victims = {rank for one in case.findings if one.role == "victim" for rank in (*one.ranks, one.rank) if rank is not None}
+    silent = [one for one in case.ranks if one.rank not in victims]
+    return tuple(
+        Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
+    )
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

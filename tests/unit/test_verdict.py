@@ -110,6 +110,15 @@ def test_the_earliest_cause_is_named_before_its_victims() -> None:
     assert (only_victim.confidence, only_victim.culprits) == ("likely", ())
 
 
+def test_the_one_rank_that_lost_no_connection_is_who_left_the_others() -> None:
+    victim = Finding("dist.gloo_peer_closed", "fatal", "victim", 100, "Connection reset", rank=3, ranks=(0, 1, 3), hang="crash")
+    four = {rank: RankLog(rank, step=5) for rank in range(4)}
+    told = diagnose(replace(run(5, findings=(victim,)), ranks=four), SPEC, NOW)
+    assert [(one.rank, one.confidence) for one in told.culprits] == [(2, "possible")]
+    some = replace(victim, ranks=(0, 3))
+    assert diagnose(replace(run(5, findings=(some,)), ranks=four), SPEC, NOW).culprits == ()
+
+
 def laggard_run(silence_s: float) -> RunState:
     ranks = {rank: RankLog(rank, step=20, last_at=NOW - silence_s) for rank in range(8)}
     ranks[5] = RankLog(5, step=11, pid=77, last_at=NOW - silence_s - 60)

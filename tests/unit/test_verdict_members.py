@@ -14,7 +14,7 @@ from hangtop.model import RunState
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.host import HostReading
-from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
+from hangtop.records.log import Finding, LogFile, LogReading, RankLog, StageEvent, StagePlan
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
@@ -308,6 +308,14 @@ def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
     once = four(LOCK)
     once = replace(once, looks=once.looks[:1])
     assert diagnose(once, SPEC, NOW).confidence == "possible"
+
+
+def test_who_raised_and_was_kept_alive_is_where_its_peers_are_not() -> None:
+    state = four(thread(Frame("_shutdown", THREADING, 1590)))
+    assert state.log is not None
+    error = Finding("py.traceback", "fatal", "cause", 100, "RuntimeError: expected scalar type Half", hang="crash")
+    said = diagnose(replace(state, log=replace(state.log, findings=(error,))), SPEC, NOW)
+    assert (said.word, [one.rank for one in said.culprits]) == ("crashed", [2])
 
 
 def test_no_right_to_read_stacks_gives_stalled_never_an_invented_culprit() -> None:
