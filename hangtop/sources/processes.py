@@ -36,15 +36,15 @@ MAX_LEFTOVERS = 256
 Files = Mapping[int, tuple[OpenFile, ...]]
 
 
-def open_table() -> ProcessTable:
-    """The process table of this operating system."""
+def open_table(*, at_leisure: bool = False) -> ProcessTable:
+    """The process table of this operating system. `at_leisure`: for one who looks again and again, see `LinuxTable`."""
     if sys.platform != "linux":
         from hangtop.sources.proc.portable import PortableTable
 
         return PortableTable()
     from hangtop.sources.proc.linux import LinuxTable
 
-    return LinuxTable()
+    return LinuxTable(at_leisure=at_leisure)
 
 
 class ProcessSource:
@@ -57,7 +57,7 @@ class ProcessSource:
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._spec = spec
         self._watched = watched(spec)
-        self._table = table or open_table()
+        self._table = table or open_table(at_leisure=True)
         self._files = OpenFiles(self._table)
         self._exits = Exits()
         self._writing = Writing(spec, self._table, self._exits)

@@ -11,7 +11,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
-from typing import Generic, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -26,12 +27,12 @@ class Guard(Generic[Key, Answer]):
     def __init__(self, patience_s: float = PATIENCE_S, max_stuck: int = MAX_STUCK) -> None:
         self._patience_s = patience_s
         self._max_stuck = max_stuck
-        self._left_behind: dict[Key, _Reader[Key, Answer]] = {}
+        self._left_behind: dict[Key, _Round[Key, Answer]] = {}
 
     @property
     def stuck(self) -> frozenset[Key]:
         """The questions that still wait for an answer, past their limit."""
-        self._left_behind = {key: reader for key, reader in self._left_behind.items() if reader.is_alive()}
+        self._left_behind = {key: left for key, left in self._left_behind.items() if not left.over}
         return frozenset(self._left_behind)
 
     def ask(self, questions: Mapping[Key, Callable[[], Answer]]) -> dict[Key, Answer | OSError]:
@@ -40,46 +41,51 @@ class Guard(Generic[Key, Answer]):
         waiting = deque((key, question) for key, question in questions.items() if key not in stuck)
         answers: dict[Key, Answer | OSError] = {}
         while waiting and len(self._left_behind) < self._max_stuck:
-            reader = _Reader(waiting)
-            reader.start()
-            late = reader.wait(self._patience_s)
-            answers.update(reader.answers)
+            asked = _Round(waiting)
+            _reader().put(asked)
+            late = asked.wait(self._patience_s)
+            answers.update(asked.answers)
             if late is not None:
-                self._left_behind[late] = reader
+                self._left_behind[late] = asked
         return answers
 
 
-class _Reader(threading.Thread, Generic[Key, Answer]):
+class _Round(Generic[Key, Answer]):
     """Works off a shared queue until it is empty, or until it is left behind."""
 
     def __init__(self, waiting: deque[tuple[Key, Callable[[], Answer]]]) -> None:
-        super().__init__(name="guarded-read", daemon=True)
         self.answers: dict[Key, Answer | OSError] = {}
+        self.over = False
         self._waiting = waiting
         self._lock = threading.Lock()
         self._at: tuple[Key, float] | None = None
         self._left = False
-        self._ended = threading.Event()
+        self._ended: SimpleQueue[None] = SimpleQueue()
 
     def wait(self, patience_s: float) -> Key | None:
         """Returns when the queue is done (`None`), or with the question that took longer than `patience_s`."""
-        while not self._ended.wait(patience_s / 4):
-            with self._lock:
-                if self._at is not None and time.monotonic() - self._at[1] > patience_s:
-                    self._left = True
-                    return self._at[0]
-        return None
+        while True:
+            try:
+                self._ended.get(timeout=patience_s / 4)
+            except Empty:
+                with self._lock:
+                    if self._at is not None and time.monotonic() - self._at[1] > patience_s:
+                        self._left = True
+                        return self._at[0]
+            else:
+                return None
 
-    def run(self) -> None:
-        try:
-            while question := self._next():
-                try:
-                    answer: Answer | OSError = question()
-                except OSError as error:
-                    answer = error
-                self._keep(answer)
-        finally:
-            self._ended.set()
+    def work(self) -> None:
+        while question := self._next():
+            try:
+                answer: Answer | OSError = question()
+            except OSError as error:
+                answer = error
+            self._keep(answer)
+
+    def end(self) -> None:
+        self.over = True
+        self._ended.put(None)
 
     def _next(self) -> Callable[[], Answer] | None:
         with self._lock:
@@ -94,3 +100,27 @@ class _Reader(threading.Thread, Generic[Key, Answer]):
         with self._lock:
             if self._at is not None and not self._left:
                 self.answers[self._at[0]] = answer
+
+
+_idle: list[SimpleQueue[_Round[Any, Any]]] = []
+"""Threads that wait for a round, of all guards: to start one for each round cost more than what it read."""
+
+
+def _reader() -> SimpleQueue[_Round[Any, Any]]:
+    """Where to put a round for a thread that has nothing else to do."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        given: SimpleQueue[_Round[Any, Any]] = SimpleQueue()
+        threading.Thread(target=_read, args=(given,), name="guarded-read", daemon=True).start()
+        return given
+
+
+def _read(given: SimpleQueue[_Round[Any, Any]]) -> None:
+    while True:
+        asked = given.get()
+        try:
+            asked.work()
+            _idle.append(given)
+        finally:
+            asked.end()

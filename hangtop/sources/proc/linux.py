@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Mapping
 
 from hangtop.sources.proc.table import Details, OpenFile, Stat
@@ -13,6 +14,8 @@ KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
 FULL_SCAN_EVERY = 15
 """Refreshes between two looks at every process: 2,000 of them cost about 40 ms."""
+LEISURE = 500
+"""So many times what a listing of all pids took passes before the next one, at leisure."""
 MAX_OPEN_FILES = 8_192
 
 
@@ -43,25 +46,43 @@ class LinuxTable:
 
     ticks_per_s = TICKS_PER_S
 
-    def __init__(self) -> None:
+    def __init__(self, *, at_leisure: bool = False) -> None:
+        """`at_leisure`: where there are thousands of processes, a new one may be seen some seconds late."""
+        self._listing_gap = LEISURE if at_leisure else 0
+        self._list_again_at = 0.0
         self._stats: dict[int, Stat] = {}
         self._boot_at = _boot_at()
         self._refreshes = 0
+        self._crowd: tuple[bytes, bytes] | None = None
 
     @property
     def stats(self) -> Mapping[int, Stat]:
         return self._stats
 
     def refresh(self, watched: Collection[int]) -> None:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
         everything = self._refreshes % FULL_SCAN_EVERY == 0
         self._refreshes += 1
-        known, self._stats = self._stats, {}
-        for pid in pids:
-            stat = None if everything or pid in watched else known.get(pid)
-            stat = stat or _stat(pid)
-            if stat is not None:
-                self._stats[pid] = stat
+        known, asked = self._stats, set(watched)
+        gone: set[int] = set()
+        if (listed := self._listed(everything)) is not None:
+            gone = known.keys() - listed
+            asked = listed if everything else (asked & listed) | (listed - known.keys())
+        fresh = {pid: stat for pid in asked if (stat := _stat(pid)) is not None}
+        gone |= asked - fresh.keys()
+        if known.keys() & gone or any(pid not in known or _place(known[pid]) != _place(stat) for pid, stat in fresh.items()):
+            known = self._stats = {pid: stat for pid, stat in known.items() if pid not in gone}
+        known.update(fresh)
+
+    def _listed(self, everything: bool) -> set[int] | None:
+        """All pids; `None` when they are the same as before, or it is too early. To list thousands each second costs more than
+        all that is asked of a run."""
+        crowd = _crowd()
+        if not everything and ((crowd is not None and crowd == self._crowd) or time.monotonic() < self._list_again_at):
+            return None
+        began, self._crowd = time.thread_time(), crowd
+        listed = {int(name) for name in os.listdir("/proc") if name < ":"}
+        self._list_again_at = time.monotonic() + self._listing_gap * (time.thread_time() - began)
+        return listed
 
     def started_at(self, start_ticks: int) -> float:
         return self._boot_at + start_ticks / TICKS_PER_S
@@ -107,6 +128,7 @@ class LinuxTable:
             write_bytes=_number(counters, "write_bytes"),
             passed_bytes=int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,
             switches=_number(status, "voluntary_ctxt_switches"),
+            main_cpu_ns=int(schedstat[0]) if schedstat else None,
             run_delay_ns=int(schedstat[1]) if len(schedstat) > 1 else None,
             denied=io is None,
         )
@@ -115,6 +137,18 @@ class LinuxTable:
 def read_stat(pid: int) -> Stat | None:
     """The present line of one process; `None` when there is none. For a look at the start time just before a signal."""
     return _stat(pid)
+
+
+def _crowd() -> tuple[bytes, bytes] | None:
+    """How many processes and threads there are, and the last pid that was given out (proc(5), loadavg): nobody came or went while
+    these are the same. `None`: a kernel that does not tell (gVisor says zero)."""
+    *_, counts, last = _read("/proc/loadavg").split()
+    return None if last == b"0" else (counts.rpartition(b"/")[2], last)
+
+
+def _place(stat: Stat) -> tuple[int, ...]:
+    """Which process it is, and where it stands among the others."""
+    return stat.start_ticks, stat.ppid, stat.group, stat.session
 
 
 def _stat(pid: int) -> Stat | None:

@@ -30,4 +30,5 @@ def drives_ray(held: tuple[OpenFile, ...]) -> bool:
 
 
 def _jobs(pattern: re.Pattern[str], held: tuple[OpenFile, ...]) -> set[tuple[str, str]]:
-    return {(match["session"], match["job"]) for file in held if (match := pattern.fullmatch(file.target))}
+    inside = [file.target for file in held if "/session_" in file.target]
+    return {(match["session"], match["job"]) for target in inside if (match := pattern.fullmatch(target))}

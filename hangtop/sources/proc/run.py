@@ -55,6 +55,9 @@ class RunTree:
         self._placing = Placing()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
+        self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int]] | None = None
+        self._lined_up: list[int] = []
+        self._log_ranks: Mapping[int, int] = {}
         self._looks = 0
 
     @property
@@ -80,16 +83,14 @@ class RunTree:
     def look(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
         """The run as a tree read from top to bottom. `writers`: pids it grows from. `now`: unix time."""
         stats = self._table.stats
-        children = children_of(stats)
-        members = preorder(children, self._find(writers, files, children, now), stats)
+        members = self._line_up(writers, files, now)
         due = [pid for pid in members if self._wants_look(stats[pid])]
         facts = self.book.look(members, now)
         self._placing.look(due, stats, facts)
         self._sample(due, now)
         found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
         found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
-        numbers = log_ranks(members, files, stats)
-        processes = with_subtrees([_numbered(found[pid], numbers.get(pid)) for pid in members])
+        processes = with_subtrees([_numbered(found[pid], self._log_ranks.get(pid)) for pid in members])
         self._settle(processes, now)
         self._looks += 1
         return processes
@@ -101,6 +102,17 @@ class RunTree:
         facts = self.book.look(there, now)
         self._placing.look([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
         return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
+
+    def _line_up(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> list[int]:
+        """The pids of the run, parents first. Found anew only when somebody came, went, or holds other files."""
+        stats, found_by = self._table.stats, (self._table.stats, files, set(writers))
+        known = self._found_by
+        if known is None or known[0] is not stats or known[1] is not files or known[2] != found_by[2]:
+            children = children_of(stats)
+            self._lined_up = preorder(children, self._find(writers, files, children, now), stats)
+            self._log_ranks = log_ranks(self._lined_up, files, stats)
+            self._found_by = found_by
+        return self._lined_up
 
     def _find(
         self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], children: Children, now: float

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from hangtop.kept import kept
 from hangtop.sources.proc.table import Stat
 from hangtop.sources.proc.writers import ancestors
 
 Children = Mapping[int, list[int]]
 
 
+@kept
 def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
     """Pids by parent."""
     tree: dict[int, list[int]] = {}

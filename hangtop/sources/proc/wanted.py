@@ -18,8 +18,10 @@ class Wanted:
         self._logs = tuple(logs)
         self._stdin_fd = stdin_fd
         self._exact: frozenset[str] = frozenset()
+        self._below: tuple[str, ...] = ()
         self._patterns: tuple[re.Pattern[str], ...] = ()
         self._inodes: frozenset[tuple[str, int]] = frozenset()
+        self._names: frozenset[str] = frozenset()
         self.owners: frozenset[int] = frozenset()
         """The users that own the watched files."""
         self.written_at: dict[str, float] = {}
@@ -28,6 +30,7 @@ class Wanted:
     def resolve(self) -> None:
         """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it."""
         exact: set[str] = set()
+        below: list[str] = []
         patterns: list[re.Pattern[str]] = []
         for log in self._logs:
             if log == "-":
@@ -37,20 +40,21 @@ class Wanted:
             else:
                 real = os.path.realpath(log)
                 exact.add(real)
-                patterns.append(re.compile(re.escape(real) + "/.*"))
-        self._exact, self._patterns = frozenset(exact), tuple(patterns)
+                below.append(os.path.join(real, ""))
+        self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
         files = {path: status for path in exact if (status := _status(path)) is not None}
         self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
+        self._names = frozenset(name for name, _ in self._inodes)
         self.owners = frozenset(status.st_uid for status in files.values())
         self.written_at = {path: status.st_mtime for path, status in files.items() if stat.S_ISREG(status.st_mode)}
 
     def matches(self, target: str) -> bool:
-        return target in self._exact or any(pattern.fullmatch(target) for pattern in self._patterns)
+        there = target in self._exact or target.startswith(self._below)
+        return there or any(pattern.fullmatch(target) for pattern in self._patterns)
 
     def may_be_called(self, target: str) -> bool:
         """Whether a process in a container may know a watched file by this name: other directories, the same last part."""
-        name = os.path.basename(target)
-        return target not in self._exact and any(name == known for known, _ in self._inodes)
+        return target.rpartition("/")[2] in self._names and target not in self._exact
 
     def is_inode(self, target: str, inode: int | None) -> bool:
         """Whether that name and inode are those of a watched file. The number alone is unique on one file system only."""
