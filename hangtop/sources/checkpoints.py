@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -18,19 +18,18 @@ from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import OpenFiles
 from hangtop.sources.proc.table import OpenFile, ProcessTable
-from hangtop.sources.proc.tree import children_of, descendants
-from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.words import clean
-from hangtop.sources.proc.writers import Machine, find_feeders
 from hangtop.sources.processes import open_table
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 
 FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
 BUSY_S = 2.0
 """Between two looks while something arrives."""
+STEP_MS = 500
+"""How often watchfiles looks whether anything came."""
 FIND_AGAIN_S = 20.0
 WINDOW_S = 30.0
 MOST_FILES = 20_000
@@ -56,6 +55,7 @@ class CheckpointSource:
 
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._spec = spec
+        self._watched = watched(spec)
         self._table = table or open_table()
         self._commands: Guard[int, tuple[str, ...]] = Guard()
         self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
@@ -115,15 +115,17 @@ class CheckpointSource:
         )
 
     def _find(self, now: float) -> None:
-        """Settle on a directory, once; look for one now and then until there is one."""
+        """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
         due = self._looked_for_at is None or now - self._looked_for_at >= FIND_AGAIN_S
         if self._directory is not None or not due:
             return
-        self._looked_for_at = now
         if self._spec.checkpoint_dir is not None:
             self._settle(os.path.abspath(self._spec.checkpoint_dir), "--ckpt")
             return
-        for directory, found_by in self._pointed_to(now):
+        if (run := self._watched.procs) is None:
+            return
+        self._looked_for_at = now
+        for directory, found_by in self._pointed_to([process.pid for process in run.processes]):
             if directory is not None and os.path.isdir(directory):
                 self._settle(directory, found_by)
                 return
@@ -137,14 +139,13 @@ class CheckpointSource:
         from watchfiles import watch  # 2 MB that a run without checkpoints can do without
 
         try:
-            for _ in watch(directory, stop_event=self._stop, debounce=1_000, rust_timeout=60_000, yield_on_timeout=False):
+            for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
                 self._stirred.set()
         except (OSError, RuntimeError):  # no more inotify watches, or the directory is gone
             return
 
-    def _pointed_to(self, now: float) -> Iterable[tuple[str | None, str]]:
+    def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
         """What the run's processes say, the surest first."""
-        members = self._members(now)
         cwds = {pid: cwd for pid in members if (cwd := _cwd(pid)) is not None}
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
         for pid, words in commands.items():
@@ -157,19 +158,6 @@ class CheckpointSource:
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), "its name"
-
-    def _members(self, now: float) -> list[int]:
-        """The writers of the logs and their descendants."""
-        self._table.refresh(())
-        files = OpenFiles(self._table)
-        files.refresh(now)
-        wanted = Wanted(self._spec.logs, self._spec.stdin_fd)
-        wanted.resolve()
-        machine = Machine.of(self._table.stats, files.by_pid())
-        paths = sorted(filter(wanted.matches, machine.holders))
-        roots = self._spec.pids or [feeder.pid for feeder in find_feeders(machine, paths, (os.getpid(), os.getppid()))]
-        children = children_of(machine.stats)
-        return list(dict.fromkeys(pid for root in roots if root in machine.stats for pid in descendants(children, root)))
 
 
 def look(directory: str, now: float) -> Sight:

@@ -21,6 +21,9 @@ from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 
 POLL_S = 0.1
+CALM_POLL_S = 0.25
+CALM_AFTER_S = 5.0
+"""A log that was quiet for so long is polled less often: most of what it costs is to wake up for it."""
 POLL_A_FILE_S = 0.0004
 READING_GAP_S = 0.12
 WORK_S = 0.25
@@ -51,13 +54,15 @@ class RunLogs:
         self._news = False
         self._working = False
         self._next_at = 0.0
+        self._spoke_at = 0.0
 
     @property
     def interval_s(self) -> float:
         """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
         if self._working:
             return BREATH_S
-        return max(POLL_S, len(self._all) * POLL_A_FILE_S)
+        calm = time.monotonic() - self._spoke_at > CALM_AFTER_S
+        return max(CALM_POLL_S if calm else POLL_S, len(self._all) * POLL_A_FILE_S)
 
     @property
     def _all(self) -> tuple[DigestedLog, ...]:
@@ -118,6 +123,7 @@ class RunLogs:
         if not self._news or now < self._next_at:
             return
         self._news = False
+        self._spoke_at = time.monotonic()
         began = time.thread_time()
         reading = self._sent.reading(self._set, self._beside, self._profiles)
         self._watched.log, self._watched.ranks = reading, self._sent.ranks

@@ -15,6 +15,7 @@ from hangtop.sources import Absent, Trouble
 from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.table import OpenFile
+from hangtop.sources.processes import ProcessSource
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, python
 
@@ -97,7 +98,9 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
     program = f"import time; {opened}print(1, flush=True); time.sleep(600)"
     with log.open("wb") as out, python(program, *words, stdout=out, stderr=subprocess.DEVNULL, cwd=tmp_path):
         eventually(lambda: log.stat().st_size)
-        reading = told(CheckpointSource(WatchSpec(logs=(str(log),))), 100.0)
+        spec = WatchSpec(logs=(str(log),))
+        list(ProcessSource(spec).read(time.time()))
+        reading = told(CheckpointSource(spec), 100.0)
         assert reading is not None
         assert (reading.directory, reading.found_by) == (str(keeps), how)
 
