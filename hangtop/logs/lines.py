@@ -256,7 +256,8 @@ def unglued(line: Line) -> tuple[Line, ...]:
     if found is None or found.end() == len(line.text):
         return (line,)
     prefix, text = strip(line.text[found.end() :])
-    return (replace(line, text=found[0]), replace(line, text=text, prefix=prefix if prefix.text else line.prefix))
+    behind = replace(line, text=text, prefix=prefix, writer=writer_of(prefix)) if prefix.text else replace(line, text=text)
+    return replace(line, text=found[0]), behind
 
 
 def writer_of(prefix: Prefix) -> Writer:

@@ -29,6 +29,27 @@ def test_launcher_ranks_and_their_numbers_are_found(tmp_path: Path) -> None:
         assert top.subtree_size == 4
 
 
+def test_who_started_ranks_with_local_numbers_alone_is_the_first_of_them(tmp_path: Path) -> None:
+    """As Lightning does: the script starts itself again for each further rank of the node."""
+    program = (
+        "import os, signal, subprocess, sys\n"
+        "if 'LOCAL_RANK' not in os.environ:\n"
+        "    for k in (1, 2):\n"
+        "        place = dict(LOCAL_RANK=str(k), NODE_RANK='1', WORLD_SIZE='6')\n"
+        "        subprocess.Popen([sys.executable, '-c', sys.orig_argv[2], 'again'], env={**os.environ, **place})\n"
+        "if os.fork() == 0:\n    signal.pause()\n"
+        "signal.pause()"
+    )
+    log = tmp_path / "train.log"
+    with log.open("wb") as out, python(program, stdout=out) as first:
+        watch = Watch(log)
+        reading = watch.until(lambda r: [p.role for p in r.processes].count("data worker") == 3, "three ranks with a worker each")
+        assert sorted(watch.ranks()) == [3, 4, 5], "those of the second node"
+        assert watch.ranks()[3].pid == first.pid
+        assert {(rank.world, rank.rank) for rank in watch.ranks().values()} == {(6, 3), (6, 4), (6, 5)}
+        assert sorted(p.rank for p in reading.processes if p.role == "data worker" and p.rank is not None) == [3, 4, 5]
+
+
 def test_a_rank_that_writes_its_own_log_brings_its_silent_siblings_through_the_launcher(tmp_path: Path) -> None:
     program = "import os, time\nfile = open(os.environ['OWN'], 'w') if os.environ['RANK'] == '1' else None\ntime.sleep(600)"
     own = tmp_path / "rank_1.log"

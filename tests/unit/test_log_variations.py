@@ -149,6 +149,18 @@ def test_an_unknown_exception_is_told_by_its_own_line() -> None:
     assert (first.id, first.role, first.text, first.rank) == ("py.traceback", "cause", "MyOwnError: shard 7", 1)
 
 
+def test_a_traceback_that_is_printed_behind_a_bar_is_that_of_the_rank_that_prints_it() -> None:
+    reading = read(
+        "\r  3%|▎         | 13/400 [00:03<01:47,  3.60it/s]\r  4%|▎         | 14/400 [00:03<01:43,  3.73it/s]"
+        '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/home/u/hf.py", line 21, in on_step_end\n'
+        "[rank1]: ValueError: bad sample 17 in shard 3\n"
+        '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/home/u/hf.py", line 9, in <module>\n'
+        "[rank0]: RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:26523\n"
+    )
+    first = reading.findings[0]
+    assert (first.id, first.text, first.rank) == ("py.traceback", "ValueError: bad sample 17 in shard 3", 1)
+
+
 def test_what_a_model_says_is_no_message() -> None:
     sample = "(TaskRunner pid=7) [prompt] fix this\n(TaskRunner pid=7) Traceback (most recent call last):\n" + (
         "(TaskRunner pid=7) RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"

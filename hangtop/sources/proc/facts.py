@@ -10,11 +10,12 @@ from msgspec import Struct
 from hangtop.records.process import ProcessRole
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.roles import LOCAL_RANKS, RANKS, WORLDS, is_forked, role_by_name
+from hangtop.sources.proc.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.words import clean, command_line
 
-KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
+KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE)
+KEPT += ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
 """Nothing else of an environment is kept: it can hold secrets."""
 TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to say what they do: it is read again each time."""

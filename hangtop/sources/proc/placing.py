@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.records.process import ProcessRole
 from hangtop.sources.proc.facts import Facts
-from hangtop.sources.proc.roles import LOCAL_RANKS, SHELLS, WORLDS, number, rank_variable
+from hangtop.sources.proc.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
 from hangtop.sources.proc.table import Identity, Stat
 from hangtop.sources.proc.writers import ancestors
 
@@ -26,6 +26,15 @@ class Placed(Struct, frozen=True):
 NOWHERE = Placed()
 
 
+class Numbering(Struct, frozen=True):
+    """How the ranks of a run are numbered: by this variable, from `base` on; `first` is the pid of one that has no number."""
+
+    variable: str | None = None
+    base: int = 0
+    first: int | None = None
+    world: int | None = None
+
+
 class Placing:
     """Parts by process. They are kept: the environment that told them is gone once a process is a zombie."""
 
@@ -40,23 +49,26 @@ class Placing:
 
     def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, Facts]) -> None:
         """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
-        variable = rank_variable([each.environ for each in facts.values()])
+        numbering = _numbering(stats, facts)
         for pid in members:
             if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
-                self._placed[stats[pid].identity] = self._place_one(stats[pid], stats, facts, variable)
+                self._placed[stats[pid].identity] = self._place_one(stats[pid], stats, facts, numbering)
         ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
         for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
             placed = self._placed.get(stats[pid].identity)
             if placed is not None and placed.role == "other":
                 self._placed[stats[pid].identity] = replace(placed, role="launcher")
 
-    def _place_one(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, Facts], variable: str | None) -> Placed:
+    def _place_one(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, Facts], by: Numbering) -> Placed:
         own = facts[stat.pid]
+        if stat.pid == by.first:
+            return Placed("rank", by.base, 0, by.world)
         above = self._placed.get(stats[stat.ppid].identity) if stat.ppid in stats else None
-        rank = number(own.environ, (variable,)) if variable else None
+        rank = number(own.environ, (by.variable,)) if by.variable else None
         if rank is None:  # what its parent is part of, it is part of too
             placed = NOWHERE if above is None else replace(above, role="other")
         else:
+            rank += by.base
             placed = Placed("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
         return replace(placed, role=self._role(stat, own, rank, above, facts.get(stat.ppid)))
 
@@ -70,6 +82,23 @@ class Placing:
         if own.role is None and above is not None and above.role == "rank" and _is_fork(own, parent):
             return "data worker"
         return own.role or "other"
+
+
+def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, Facts]) -> Numbering:
+    """By a global number where there is one. With `LOCAL_RANK` alone the ranks of a node follow those of the nodes before it, and
+    who started them is the first of them itself: so does Lightning."""
+    variable = rank_variable([each.environ for each in facts.values()])
+    if variable != BY_NODE:
+        return Numbering(variable)
+    numbers = {pid: local for pid, each in facts.items() if (local := number(each.environ, (BY_NODE,))) is not None}
+    if not numbers:
+        return Numbering()
+    one = facts[next(iter(numbers))].environ
+    base = (number(one, (NODE,)) or 0) * (max(numbers.values()) + 1)
+    above = {stats[pid].ppid for pid in numbers if pid in stats} - numbers.keys()
+    starters = [pid for pid in above if pid in facts and facts[pid].role is None and stats[pid].name not in SHELLS]
+    first = starters[0] if len(above) == len(starters) == 1 and 0 not in numbers.values() else None
+    return Numbering(variable, base, first, number(one, WORLDS))
 
 
 def _is_fork(own: Facts, parent: Facts | None) -> bool:

@@ -32,6 +32,8 @@ RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"
 """Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
 LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
 WORLDS = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")
+BY_NODE, NODE = "LOCAL_RANK", "NODE_RANK"
+"""Lightning tells its ranks only these (lightning/fabric/strategies/launchers/subprocess_script.py)."""
 
 
 def role_by_name(name: str, command: Sequence[str]) -> ProcessRole | None:
@@ -78,4 +80,4 @@ def number(environ: Mapping[str, str], names: Sequence[str]) -> int | None:
 
 def rank_variable(environs: Sequence[Mapping[str, str]]) -> str | None:
     """The variable that numbers the ranks of this run: the innermost that any of its processes has."""
-    return next((name for name in RANKS if any(name in environ for environ in environs)), None)
+    return next((name for name in (*RANKS, BY_NODE) if any(name in environ for environ in environs)), None)
