@@ -248,6 +248,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         fake = self.server.fake  # type: ignore[attr-defined]
         status, body, told = fake.answer(self.path, self.headers.get("Authorization"), self.headers.get("Range"))
+        if self.headers.get("User-Agent") is None:  # as Ray 2.49 does
+            status, body = 500, b"500 Internal Server Error"
         more = "".join(f"{name}: {value}\r\n" for name, value in told.items()).encode()
         try:
             self.wfile.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n%b\r\n" % (status, len(body), more))

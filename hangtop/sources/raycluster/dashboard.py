@@ -23,6 +23,8 @@ DEADLINE_S = 1.5
 CONNECTIONS = 4
 LARGEST = 256 * 2**20
 CHUNK = 1 << 20
+NAME = {"User-Agent": "hangtop"}
+"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
 
 
 class Answer(Struct, frozen=True):
@@ -176,7 +178,7 @@ class Dashboard:
         else:
             connection.connect()
         token = self._token
-        connection.request("GET", path, headers={**(headers or {}), **(token.header() if token else {})})
+        connection.request("GET", path, headers={**NAME, **(headers or {}), **(token.header() if token else {})})
         response = connection.getresponse()
         body, cut = _body(connection, response, until, most_bytes)
         with self._lock:
