@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hangtop.diagnosis.crowd import with_crowd
+from hangtop.diagnosis.gpu_join import spinning
 from hangtop.diagnosis.groups import by_groups, stage_of
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.standing import Standing, standings
@@ -97,7 +98,7 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     limit = limit_of(state, spec)
     ranks, plan = join(state), stage_plan(log, stage)
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
-    members = standings(state, ranks, patient=silence_s is None or silence_s <= patience_s)
+    members = standings(state, ranks, spinning(state, now), patient=silence_s is None or silence_s <= patience_s)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
     if not any(stage_of(one.place) for one in members):  # stages stand at different places, and the most are no crowd

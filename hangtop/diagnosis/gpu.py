@@ -40,6 +40,8 @@ LATE_S = 3.0
 NO_ANSWER_S = 10.0
 BUSY_UTIL_PERCENT = 90.0
 BUSY_POWER_PART = 0.35
+BUSY_MEMORY_PERCENT = 5.0
+"""Kernels that spin leave the memory alone (0 % in nccl#2079); generating tokens at little power does not."""
 IDLE_UTIL_PERCENT = 5.0
 PEERS_PART = 0.7
 """So many of the others must be busy before an idle one is odd."""
@@ -122,11 +124,11 @@ def _mean_since(samples: Samples, since: float) -> float | None:
 
 
 def busy_waits(gpu: Gpu) -> bool:
-    """At least 90 % utilisation below 35 % of the power limit: kernels that spin and compute nothing."""
+    """At least 90 % utilisation below 35 % of the power limit, memory idle: kernels that spin and compute nothing."""
     power = power_part(gpu)
-    return (
-        power is not None and gpu.util_percent is not None and gpu.util_percent >= BUSY_UTIL_PERCENT and power < BUSY_POWER_PART
-    )
+    if power is None or gpu.util_percent is None or (gpu.memory_util_percent or 0.0) > BUSY_MEMORY_PERCENT:
+        return False
+    return gpu.util_percent >= BUSY_UTIL_PERCENT and power < BUSY_POWER_PART
 
 
 def is_used(gpu: Gpu, track: GpuTrack) -> bool:

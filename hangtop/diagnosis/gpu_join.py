@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
+from hangtop.diagnosis.gpu import NO_TRACK, busy_waits, is_current, lately
 from hangtop.diagnosis.presence import nobody_here
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuReading
@@ -106,3 +108,21 @@ def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:
     """
     inner = Counter(pids[-1] for pids in nspids.values() if len(pids) > 1)
     return {pids[-1]: pid for pid, pids in nspids.items() if len(pids) > 1 and inner[pids[-1]] == 1}
+
+
+def spinning(state: RunState, now: float) -> Callable[[str | None, int | None], bool]:
+    """Whether the GPU of a rank, by host and index, busy-waits; one whose index is not known does if all of its host do."""
+
+    @cache
+    def of_host(host: str) -> dict[int, bool]:
+        node, mine = state.gpus[host], of_run(state, host)
+        gpus = [gpu for gpu in node.reading.gpus if (mine is None or gpu.index in mine) and is_current(gpu, now)]
+        late = (lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in gpus)
+        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in zip(gpus, late, strict=True)}
+
+    def spins(host: str | None, index: int | None) -> bool:
+        place = next(iter(state.gpus), "") if host is None and len(state.gpus) == 1 else host or ""
+        known = of_host(place) if place in state.gpus else {}
+        return known.get(index, False) if index is not None else bool(known) and all(known.values())
+
+    return spins

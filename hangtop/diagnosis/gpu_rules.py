@@ -17,6 +17,16 @@ NO_ANSWER_S = 10.0
 """A busy driver may take seconds (NordicHPC/sonar#92); after this it is called stuck."""
 
 
+def driver_doubted(case: Case) -> bool:
+    """Whether a driver gives no answer, and not for long enough to tell. Before its first answer there are no GPUs."""
+    for node in case.state.gpus.values():
+        since = node.reading.stuck_since
+        waits = all(gpu.status in ("reading", "late") for gpu in node.reading.gpus)
+        if waits if since is None else case.now - since < NO_ANSWER_S:
+            return True
+    return False
+
+
 def driver_hung(case: Case) -> Verdict | None:
     """The whole driver of a node has given no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333)."""
     if case.silence_s is None or case.silence_s < min(NO_ANSWER_S, case.quiet_s):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.case import Case
+from typing import TYPE_CHECKING
+
 from hangtop.records.process import ProcessReading
+
+if TYPE_CHECKING:
+    from hangtop.diagnosis.case import Case
 
 STDIN = "-"
 

@@ -6,16 +6,19 @@ a lock from a collective, and one look at a stack cannot tell work from an endle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, by_turns, may_loop, may_trade, surely_loops
+from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, surely_loops
+from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.together import takes_part, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
@@ -24,6 +27,8 @@ from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
+
+Spins = Callable[[str | None, int | None], bool]
 
 CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
@@ -65,10 +70,11 @@ class Standing(Struct, frozen=True):
         return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
 
 
-def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True) -> tuple[Standing, ...]:
+def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[Standing, ...]:
     """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
 
-    `patient`: who may compute or loop for ever is taken to compute. Looks from before the last output are of another moment.
+    `spins`: whether the GPU of a host and index busy-waits. `patient`: who may compute or loop for ever is taken to compute.
+    Looks from before the last output are of another moment.
     """
     if state.procs is None:
         return ()
@@ -84,7 +90,10 @@ def standings(state: RunState, ranks: tuple[Rank, ...], *, patient: bool = True)
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     standing = [
-        _stand(rank, process, _stacks_of(process, looks), sources, patient) for rank, process in members if process is not None
+        _on_gpu(_stand(rank, process, stacks, sources, patient), process, stacks, partial(spins, rank.host, rank.gpu))
+        for rank, process in members
+        if process is not None
+        for stacks in (_stacks_of(process, looks),)
     ]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *standing)
@@ -133,7 +142,7 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
 
 def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
     known = doing(stacks[-1][1]) if stacks else None
-    trades = known is not None and (may_trade(process, known) or by_turns(process))
+    trades = known is not None and (may_trade(process, known) or by_turns(process) or by_steps(process, known, sources))
     doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
     unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2
@@ -158,6 +167,14 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         doubted=doubted or unseen,
         place=rank.place,
     )
+
+
+def _on_gpu(one: Standing, process: Process, stacks: Looks, spins: Callable[[], bool]) -> Standing:
+    """Who waits for a GPU that spins is in a collective, whatever its processor does."""
+    if one.how not in ("works", "waits") or not waits_for_gpu(process, one.doing, stacks) or not spins():
+        return one
+    where = f" ({one.doing.where})" if one.doing is not None else ""
+    return replace(one, how="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
 
 
 def _how(process: Process, known: Doing | None, stacks: Looks) -> How:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.loops import SPAN_S, trades
 from hangtop.records.ask import StacksAsk
 
@@ -25,7 +26,9 @@ def satisfied(case: Case) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
     stacks = case.state.health.get("stacks")
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
-    return not case.is_quiet or not case.pids or impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
+    if not case.is_quiet or not case.pids:
+        return True
+    return not driver_doubted(case) and (impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case)))
 
 
 def _unproven(case: Case) -> bool:

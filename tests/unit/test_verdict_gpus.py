@@ -10,7 +10,8 @@ from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
-from hangtop.records.process import Process, ProcessReading, ProcessRole, Writer
+from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
+from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.spec import WatchSpec
 
 NOW = 10_000.0
@@ -125,3 +126,68 @@ def test_a_run_on_the_cpu_does_not_spin_on_the_gpus_of_other_people() -> None:
 
 def test_the_gpus_of_a_run_on_ray_may_be_those_of_workers_that_are_no_ranks() -> None:
     assert diagnose(with_processes(run(*SPINNING), ranks_on((), role="ray worker")), SPEC, NOW).kind == "nccl"
+
+
+USER = "/home/me/train.py"
+FETCH = Frame("train_step", USER, 20)
+"""`loss.item()`: the driver polls for the end of the kernel, without the GIL."""
+
+
+def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: Recent, **more: object) -> RunState:
+    """Ranks that each hold one GPU, looked at twice."""
+    processes = tuple(
+        Process(
+            100 + rank, 1.0, 7, 99, "python", "python train.py", one.state or "S", role="rank", rank=rank, world=len(gpus),
+            devices=(rank,), visible_devices=str(rank), recent=busy, cpu_percent=busy.cpu_percent,
+            subtree_cpu_percent=busy.cpu_percent, subtree_io_b_s=busy.io_b_s,
+        )
+        for rank, one in threads.items()
+    )  # fmt: skip
+    looks = tuple(
+        StacksReading(
+            number,
+            started_at=NOW - 5 + 3 * number,
+            done=True,
+            stacks=tuple(Stack(100 + rank, NOW, (one,), rank=rank, started_ticks=7) for rank, one in threads.items()),
+        )
+        for number in range(2)
+    )
+    procs = ProcessReading(processes=processes)
+    return replace(with_processes(run(*gpus), procs), looks=looks, **more)  # type: ignore[arg-type]
+
+
+SPINS = Recent(seconds=10, samples=10, running_part=1.0, cpu_percent=99.0, io_b_s=0.0)
+POLLS = Thread("MainThread", (FETCH,), tid=None, state="R")
+LOCKED = Thread(
+    "MainThread", (Frame("acquire", "/usr/lib/python3.11/threading.py", 300), Frame("load", USER, 61)), state="S", wait="lock"
+)
+BUSY_WAIT = SPINNING[:4]
+ONE_IDLE = (*SPINNING[:2], replace(SPINNING[2], util_percent=0.0, power_w=71.0), SPINNING[3])
+
+
+@pytest.mark.parametrize("looks", [True, False], ids=["with stacks", "without"])
+def test_ranks_that_poll_for_kernels_that_spin_do_not_work(looks: bool) -> None:
+    state = beside_gpus(BUSY_WAIT, dict.fromkeys(range(4), POLLS), SPINS)
+    verdict = diagnose(state if looks else replace(state, looks=()), SPEC, NOW)
+    assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
+
+
+def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> None:
+    idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
+    verdict = diagnose(beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle), SPEC, NOW)
+    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "nccl", [2])
+    assert "Rank 2 never entered a collective on the GPU; 3 ranks wait for it." in verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("gpus", "thread", "busy"),
+    [
+        (tuple(replace(one, memory_util_percent=41.0) for one in BUSY_WAIT), POLLS, SPINS),
+        (BUSY_WAIT, replace(POLLS, owns_gil=True), SPINS),
+        (BUSY_WAIT, POLLS, replace(SPINS, io_b_s=3e8)),
+        (COMPUTING[:4], POLLS, SPINS),
+    ],
+    ids=["generates from memory", "computes in Python", "writes a checkpoint", "the GPUs compute"],
+)
+def test_gpus_that_look_busy_beside_real_work_are_no_hang(gpus: tuple[Gpu, ...], thread: Thread, busy: Recent) -> None:
+    assert diagnose(beside_gpus(gpus, dict.fromkeys(range(4), thread), busy), SPEC, NOW).word == "slow"

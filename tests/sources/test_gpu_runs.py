@@ -1,0 +1,112 @@
+"""Runs on GPUs that hang, all the way to the verdict: real processes and stacks, and a stand-in driver that plays their GPUs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.frozen_disk import frozen_disk
+from tests.fakes.nvml.stand_in import StandInDriver
+from tests.fakes.processes import eventually, running
+
+PROGRAM = Path(__file__).parents[1] / "fakes" / "gpu_program.py"
+STALL_S = 4
+RUNTIME = """
+#include <time.h>
+int cudaStreamSynchronize(void *stream) { volatile int done = 0; while (!done) ; return stream != 0; }
+int cudaEventSynchronize(void *event) { struct timespec t = {3600, 0}; while (!nanosleep(&t, 0)) ; return event != 0; }
+"""
+SPINS, IDLE, COMPUTES = "util=100 mem_util=0 power=92", "util=0 mem_util=0 power=70", "util=97 mem_util=45 power=610"
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The part of CUDA's runtime that waits."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler (cc) here, so the stand-in CUDA runtime cannot be built")
+    folder = tmp_path_factory.mktemp("cuda")
+    (folder / "runtime.c").write_text(RUNTIME)
+    library = folder / "libcudart.so.12"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(folder / "runtime.c")], check=True)
+    return library
+
+
+class Ranks:
+    """A run of one rank for each way, one GPU each, and its log; silent for `STALL_S`."""
+
+    def __init__(self, folder: Path, pids: Sequence[int]) -> None:
+        self.log, self.pids = folder / "train.log", pids
+
+    def verdict(self, folder: Path, gpus: Sequence[str], *more: str) -> dict[str, Any]:
+        """What `hangtop check` says while the driver says this of the GPUs."""
+        lines = [f"gpus {len(gpus)}", *(f"gpu {index} {said} power_limit=700" for index, said in enumerate(gpus))]
+        lines += [f"proc {index} {pid} mem_mib=60000 type=C" for index, pid in enumerate(self.pids)]
+        driver = StandInDriver(folder, "\n".join((*lines, *more)))
+        argv = [sys.executable, "-m", "hangtop", "check", "--log", str(self.log), "--stall", str(STALL_S), "--json"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=driver.environment)
+        said: dict[str, Any] = json.loads(done.stdout)
+        return said
+
+
+@contextmanager
+def ranks(folder: Path, library: Path, ways: Sequence[str], path: str = "") -> Iterator[Ranks]:
+    log = folder / "train.log"
+    with ExitStack() as stack, log.open("ab") as out:
+        pids = []
+        for rank, way in enumerate(ways):
+            env = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ways))}
+            argv = (sys.executable, str(PROGRAM), str(library), way, path)
+            pids.append(stack.enter_context(running(*argv, env=env, stdout=out, stderr=out)).pid)
+        eventually(lambda: log.read_bytes().count(b"step 5/") == len(ways), "five steps")
+        eventually(lambda: time.time() - log.stat().st_mtime > STALL_S + 0.2, "silence")
+        yield Ranks(folder, pids)
+
+
+@pytest.mark.parametrize("way", ["gpu", "blocked"], ids=["the driver polls", "the driver sleeps"])
+def test_ranks_whose_kernels_spin_wait_for_the_one_whose_gpu_is_idle(tmp_path: Path, runtime: Path, way: str) -> None:
+    with ranks(tmp_path, runtime, (way, way, "lock")) as run:
+        said = run.verdict(tmp_path, (SPINS, SPINS, IDLE))
+        assert (said["verdict"], said["kind"], [one["rank"] for one in said["culprits"]]) == ("hung", "nccl", [2]), said[
+            "headline"
+        ]
+        assert "load_shard" in said["culprits"][0]["why"][0]
+
+
+def test_where_all_kernels_spin_the_run_hangs_and_nobody_is_blamed(tmp_path: Path, runtime: Path) -> None:
+    with ranks(tmp_path, runtime, ("gpu", "gpu")) as run:
+        said = run.verdict(tmp_path, (SPINS, SPINS))
+        assert (said["verdict"], said["kind"], said["culprits"]) == ("hung", "nccl", []), said["headline"]
+
+
+def test_ranks_that_poll_for_gpus_at_work_are_slow_and_alive(tmp_path: Path, runtime: Path) -> None:
+    with ranks(tmp_path, runtime, ("gpu", "gpu")) as run:
+        said = run.verdict(tmp_path, (COMPUTES, COMPUTES))
+        assert said["verdict"] == "slow", said["headline"]
+
+
+def test_a_driver_that_hangs_is_named_although_the_ranks_only_seem_to_wait(tmp_path: Path, runtime: Path) -> None:
+    with ranks(tmp_path, runtime, ("blocked", "blocked")) as run:
+        said = run.verdict(tmp_path, (SPINS, SPINS), "init hang")
+        assert (said["verdict"], said["kind"], said["confidence"]) == ("hung", "driver_hung", "certain"), said["headline"]
+
+
+def test_a_rank_blocked_on_its_disk_is_no_matter_of_the_driver(tmp_path: Path, runtime: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("true D state needs root: a file system is mounted and frozen")
+    with frozen_disk(tmp_path) as disk, ranks(tmp_path, runtime, ("gpu", "disk"), str(disk / "shard")) as run:
+        try:
+            said = run.verdict(tmp_path, (SPINS, IDLE))
+        finally:
+            subprocess.run(["fsfreeze", "-u", str(disk)], check=False)  # until then not even SIGKILL ends the rank
+        assert (said["verdict"], said["kind"], [one["rank"] for one in said["culprits"]]) == ("hung", "io_blocked", [1])
