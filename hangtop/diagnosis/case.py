@@ -23,7 +23,10 @@ LOOP_AT_LEAST_S = 90.0
 
 
 class Case(Struct, frozen=True):
-    """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet."""
+    """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet.
+
+    `patient`: who may work or loop for ever is taken to work, so long as the silence is young.
+    """
 
     state: RunState
     spec: WatchSpec
@@ -35,6 +38,7 @@ class Case(Struct, frozen=True):
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
     standings: tuple[Standing, ...] = ()
+    patient: bool = True
 
     @property
     def quiet_s(self) -> float:
@@ -98,12 +102,13 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     limit = limit_of(state, spec)
     ranks, plan = join(state), stage_plan(log, stage)
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
-    members = standings(state, ranks, spinning(state, now), patient=silence_s is None or silence_s <= patience_s)
+    patient = silence_s is None or silence_s <= patience_s
+    members = standings(state, ranks, spinning(state, now), patient=patient)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
     if not any(stage_of(one.place) for one in members):  # stages stand at different places, and the most are no crowd
         members = with_crowd(members, world)
-    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members)
+    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
 
 
 def _quiet_s(spec: WatchSpec, log: LogReading, plan: StagePlan | None, limit: Limit) -> float:

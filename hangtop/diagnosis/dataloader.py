@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.member_verdicts import culprit_of, hung, names, s, silence, slow, stack_evidence
-from hangtop.diagnosis.standing import Standing, works
+from hangtop.diagnosis.standing import Standing, standing_of
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.text import some
@@ -18,7 +18,7 @@ def dataloader(case: Case) -> Verdict | None:
         return None
     workers = {one.pid: _workers(case, one) for one in waiting}
     everyone = [worker for below in workers.values() for worker in below]
-    if busy := [worker for worker in everyone if works(worker)]:
+    if busy := [worker for worker in everyone if standing_of(case.state, worker, patient=case.patient).alive]:
         text = f"{some(len(busy), 'data worker')} of {len(everyone)} at work"
         return slow(case, f"{names(waiting)} waits for data, and the loader works.", "dataloader", (Evidence("procs", text),))
     idle = f"all {len(everyone)} data workers idle" if everyone else "no data worker is left"

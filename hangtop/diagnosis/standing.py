@@ -79,8 +79,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
     if state.procs is None:
         return ()
     processes = {process.pid: process for process in state.procs.processes}
-    silent_since = (state.log.last_output_at if state.log is not None else None) or 0.0
-    looks = tuple(look for look in state.looks if look.stacks and look.started_at >= silent_since)
+    looks, sources = _looks(state), _sources(state)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
@@ -88,7 +87,6 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         lone = [one for one in known if not serves(one)] or known
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
-    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     standing = [
         _on_gpu(_stand(rank, process, stacks, sources, patient), process, stacks, partial(spins, rank.host, rank.gpu))
         for rank, process in members
@@ -97,6 +95,21 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
     ]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *standing)
+
+
+def standing_of(state: RunState, process: Process, *, patient: bool) -> Standing:
+    """That of a process that is no member, such as a data worker."""
+    return _stand(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)), _sources(state), patient)
+
+
+def _looks(state: RunState) -> tuple[StacksReading, ...]:
+    """Those since the last output."""
+    silent_since = (state.log.last_output_at if state.log is not None else None) or 0.0
+    return tuple(look for look in state.looks if look.stacks and look.started_at >= silent_since)
+
+
+def _sources(state: RunState) -> Sources:
+    return tuple(excerpt for look in state.looks for excerpt in look.excerpts)
 
 
 def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:

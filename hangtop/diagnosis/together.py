@@ -64,7 +64,7 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     Children that are a pool without work make none: what their parent waits for was lost.
     """
     known, seen = doing(parent), [one for child in children if (one := doing(child)) is not None]
-    if seen and all(one.kind == "idle" for one in seen):
+    if seen and all(one.kind == "idle" and not functions(one) for one in seen):
         return False
     if known is None or known.kind in ("child", "join"):
         return True

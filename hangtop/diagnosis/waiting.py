@@ -134,6 +134,9 @@ def all_wait(case: Case) -> Verdict | None:
         headline = (
             f"All {len(case.standings)} ranks here wait in {call}; {rank_names(missing).lower()} run elsewhere, or not at all."
         )
+    elif len(case.standings) == 1:  # its own threads meet
+        headline = f"{names(list(case.standings))} waits in {call}, and no peer of it is known."
+        behind = (culprit_of(case, case.standings[0]),)
     else:
         headline = f"All {len(case.standings)} ranks wait in {call} and none stands out."
     evidence = (stack_evidence(list(case.standings)), silence(case))

@@ -17,7 +17,7 @@ from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, LogFile, LogReading, RankLog, StageEvent, StagePlan
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
-from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
 from hangtop.spec import WatchSpec
 
 NOW = 10_000.0
@@ -258,6 +258,25 @@ def test_data_that_never_comes_and_data_that_comes_slowly_are_told_apart() -> No
     idle, busy = diagnose(loader(IDLE), SPEC, NOW), diagnose(loader(BUSY), SPEC, NOW)
     assert (idle.word, idle.kind) == ("hung", "dataloader")
     assert (busy.word, busy.kind) == ("slow", "dataloader")
+
+
+def test_a_data_worker_that_takes_its_time_for_each_sample_is_told_from_one_that_asks_for_its_file() -> None:
+    state = loader(replace(IDLE, switches_s=0.7))
+    place = Frame("__getitem__", USER, 31)
+    sleeps = thread(place, wait="sleep")
+    looks = tuple(replace(one, stacks=(*one.stacks, Stack(500, NOW, (sleeps,), started_ticks=9))) for one in state.looks)
+
+    def around(loop: Loop) -> RunState:
+        sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
+        return replace(state, looks=tuple(replace(one, excerpts=sources) for one in looks))
+
+    assert diagnose(around("none"), SPEC, NOW).word == "slow"
+    assert diagnose(around("asks"), SPEC, NOW).word == "hung"
+
+
+def test_a_run_of_one_process_whose_threads_wait_for_each_other_has_nobody_else_to_blame() -> None:
+    said = diagnose(run({0: thread(Frame("Barrier._wait", THREADING, 690))}, (replace(process(0), world=1),)), SPEC, NOW)
+    assert (said.word, [one.rank for one in said.culprits]) == ("hung", [0])
 
 
 def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
