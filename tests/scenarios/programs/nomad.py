@@ -1,0 +1,339 @@
+"""A second lot of runs by somebody who had seen the first: scripts written into the folder and started as people start them.
+
+    nomad.py CASE --folder F
+
+Every process ends by itself after LIFE_S.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+LIFE_S = 200
+PYTHON = sys.executable
+START = f"import os, sys, time, threading, signal, socket, pathlib\nsignal.alarm({LIFE_S})\n"
+RANK = START + "rank, world = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])\n"
+BY_FILES = (
+    RANK + "def meet(step):\n"
+    "    pathlib.Path(f'sync.{step}.{rank}').touch()\n"
+    "    for _ in range(36000):\n"
+    "        if all(os.path.exists(f'sync.{step}.{r}') for r in range(world)): return\n"
+    "        time.sleep(0.1)\n"
+    "    raise TimeoutError\n"
+)
+TORCH = (
+    RANK + "import torch, torch.distributed as dist\nfrom datetime import timedelta\ntorch.set_num_threads(1)\n"
+    "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'), rank=rank, world_size=world,"
+    " timeout=timedelta(hours=1))\npathlib.Path('imported').touch()\n"
+)
+
+
+def shell(folder: Path, line: str) -> None:
+    subprocess.run(["bash", "-c", line], cwd=folder, check=False)
+
+
+def ranks(folder: Path, text: str, world: int) -> None:
+    """Started one by one by a shell, all of which write one log."""
+    (folder / "train.py").write_text(text)
+    shell(folder, f"for r in $(seq 0 {world - 1}); do RANK=$r WORLD_SIZE={world} {PYTHON} -u train.py & done; wait")
+
+
+def script(folder: Path, text: str, *, name: str = "train.py") -> None:
+    (folder / name).write_text(START + text)
+    subprocess.run([PYTHON, "-u", name], cwd=folder, check=False)
+
+
+# one process
+
+
+def thread_ranks(folder: Path) -> None:
+    """Four threads of one process meet at a barrier; one of them waits for a lock that it holds."""
+    script(
+        folder,
+        "meet = threading.Barrier(4)\n"
+        "def replica(number):\n"
+        "    lock = threading.Lock()\n"
+        "    for step in range(1, 100):\n"
+        "        time.sleep(0.1)\n"
+        "        if number == 2 and step == 7:\n            lock.acquire(); lock.acquire()\n"
+        "        meet.wait()\n"
+        "        if number == 0: print(f'step {step}/100 loss {2/step:.3f}')\n"
+        "all = [threading.Thread(target=replica, args=(n,)) for n in range(4)]\n"
+        "for one in all: one.start()\nfor one in all: one.join()\n",
+    )
+
+
+def imports(folder: Path) -> None:
+    """A module asks a server when it is imported, and gets no answer."""
+    (folder / "tracking.py").write_text("import socket\nlisten = socket.create_server(('127.0.0.1', 0))\nline = socket.create_connection(listen.getsockname())\nline.recv(1)\n")
+    script(folder, "print('Importing libraries ...')\nimport tracking\n")
+
+
+def executor(folder: Path) -> None:
+    """A coroutine awaits a function in a thread, which waits for a lock."""
+    script(
+        folder,
+        "import asyncio\nguard = threading.Lock(); guard.acquire()\n"
+        "async def main():\n"
+        "    for turn in range(5):\n        await asyncio.sleep(0.2); print('episode', turn, 'reward 0.1')\n"
+        "    await asyncio.get_running_loop().run_in_executor(None, guard.acquire)\n"
+        "asyncio.run(main())\n",
+    )
+
+
+def wrapper(folder: Path) -> None:
+    """A wrapper starts the training and passes its output on; the training waits for a file lock of another program."""
+    (folder / "train.py").write_text(
+        START + "import fcntl\nfor e in range(4):\n    print(f'Epoch {e}: train_loss=0.{9-e} val_loss=0.{9-e}', flush=True); time.sleep(0.3)\n"
+        "f = open('registry.lock', 'w'); fcntl.flock(f, fcntl.LOCK_EX)\n"
+    )
+    (folder / "run.py").write_text(
+        START + f"import fcntl, subprocess\nheld = open('registry.lock', 'w'); fcntl.flock(held, fcntl.LOCK_EX)\n"
+        f"child = subprocess.Popen([{PYTHON!r}, 'train.py'], stdout=subprocess.PIPE, text=True)\n"
+        "for line in child.stdout: print('[train]', line.rstrip(), flush=True)\n"
+    )
+    subprocess.run([PYTHON, "run.py"], cwd=folder, check=False)
+
+
+def steps_of_shell(folder: Path) -> None:
+    """A job script of several programs; the second waits for a line from its standard input."""
+    (folder / "prepare.py").write_text("print('prepared 12000 samples')\n")
+    (folder / "train.py").write_text(START + "print('epoch 1', flush=True)\nsys.stdin.readline()\n")
+    shell(folder, f"sleep 200 | (set -e; {PYTHON} prepare.py; {PYTHON} train.py; {PYTHON} prepare.py)")
+
+
+def bar_stops(folder: Path) -> None:
+    """A progress bar that stops at 45 %: select() on a socket that says nothing."""
+    script(
+        folder,
+        "import select\na, b = socket.socketpair()\n"
+        "for i in range(46):\n    sys.stdout.write(f'\\rMap:  {i:2d}%|####      | {i*100}/10000 [00:0{i//10}<00:09, 990 examples/s]'); sys.stdout.flush(); time.sleep(0.05)\n"
+        "select.select([a], [], [])\n",
+    )
+
+
+def killed_alone(folder: Path) -> None:
+    """A training below a shell is killed; the shell goes on to copy results, which takes for ever."""
+    (folder / "train.py").write_text(START + "for s in range(6): print('step', s, 'loss', 1/(s+1), flush=True); time.sleep(0.3)\nos.kill(os.getpid(), 9)\n")
+    shell(folder, f"{PYTHON} train.py; exec sleep {LIFE_S}")
+
+
+def compiled(folder: Path) -> None:
+    """Three ranks in C; one waits in pause(), the others read from it."""
+    compile_c(folder, 'if (rank == 1) pause(); else { int p[2]; pipe(p); char c; read(p[0], &c, 1); }')
+
+
+def compiled_works(folder: Path) -> None:
+    """Three ranks in C that compute."""
+    compile_c(folder, "double x = rank; for (;;) x = x * 1.0000001 + 1e-9; printf(\"%f\", x);")
+
+
+def compile_c(folder: Path, body: str) -> None:
+    (folder / "solver.c").write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nint main() { int rank = atoi(getenv(\"RANK\"));\n"
+        f"alarm({LIFE_S}); setbuf(stdout, 0);\nfor (int s = 1; s < 6; s++) {{ printf(\"rank %d iteration %d residual 0.%d\\n\", rank, s, 9 - s); usleep(200000); }}\n{body} }}\n"
+    )
+    shell(folder, "gcc -O1 -w solver.c -o solver && (for r in 0 1 2; do RANK=$r WORLD_SIZE=3 ./solver & done; wait)")
+
+
+# several processes
+
+
+def waits_in_vain(folder: Path) -> None:
+    """Rank 3 looks for a file for an hour, which nobody will write; the others wait for it."""
+    ranks(
+        folder,
+        BY_FILES + "for step in range(1, 100):\n    time.sleep(0.1)\n"
+        "    if rank == 3 and step == 6:\n        while not os.path.exists('shard-00003.ready'): time.sleep(1)\n"
+        "    meet(step)\n    if rank == 0: print(f'step {step}/100', flush=True)\n",
+        4,
+    )
+
+
+def polite_barrier(folder: Path) -> None:
+    """Six ranks meet by files, and each looks for an hour at most; rank 1 waits for a thread that waits for it."""
+    ranks(
+        folder,
+        BY_FILES + "def evaluate():\n    done = threading.Event()\n    t = threading.Thread(target=done.wait); t.start(); t.join()\n"
+        "for step in range(1, 100):\n    time.sleep(0.1)\n    if rank == 1 and step == 6: evaluate()\n"
+        "    meet(step)\n    if rank == 0: print(f'step {step}/100', flush=True)\n",
+        6,
+    )
+
+
+def three_nodes(folder: Path) -> None:
+    """Twelve ranks below three launchers, each in a session of its own; rank 7 waits for a semaphore."""
+    (folder / "train.py").write_text(
+        BY_FILES.replace("for _ in range(36000):", "while True:")
+        + "for step in range(1, 100):\n    time.sleep(0.1)\n    if rank == 7 and step == 6:\n        s = threading.Semaphore(0); s.acquire()\n"
+        "    meet(step)\n    if rank == 0: print(f'[rank0] step {step}/100 tgs 1234', flush=True)\n"
+    )
+    node = f"for r in 0 1 2 3; do RANK=$((4*NODE+r)) LOCAL_RANK=$r WORLD_SIZE=12 {PYTHON} -u train.py & done; wait"
+    nodes = [subprocess.Popen(["bash", "-c", node], cwd=folder, env=os.environ | {"NODE": str(n)}, start_new_session=True) for n in range(3)]
+    for one in nodes:
+        one.wait()
+
+
+def done_but_one(folder: Path) -> None:
+    """Rank 0 said that the training is over; rank 2 hangs at its end."""
+    ranks(
+        folder,
+        BY_FILES + "for step in range(1, 7):\n    time.sleep(0.1); meet(step)\n    if rank == 0: print(f'step {step}/6', flush=True)\n"
+        "if rank == 0: print('Training completed.', flush=True)\nif rank == 2: threading.Event().wait()\n",
+        3,
+    )
+
+
+def survived(folder: Path) -> None:
+    """An error that was caught, and a thread that died; the training goes on."""
+    ranks(
+        folder,
+        BY_FILES + "import traceback\ndef upload(): raise ConnectionError('tracker unreachable')\n"
+        "for step in range(1, 900):\n    time.sleep(0.2); meet(step)\n"
+        "    if rank == 1 and step == 2:\n        threading.Thread(target=upload).start()\n        try: {}['x']\n        except KeyError: traceback.print_exc()\n"
+        "    if rank == 0: print(f'step {step}/900 loss {2/step:.3f}', flush=True)\n",
+        2,
+    )
+
+
+def fed_slowly(folder: Path) -> None:
+    """Two trainers get samples from their own reader processes, one a second each; a batch has 64."""
+    ranks(
+        folder,
+        RANK + "import multiprocessing as mp\n"
+        "def reader(q):\n    for n in range(10**6):\n        time.sleep(0.8); q.put([n] * 50)\n"
+        "def batches(q):\n    while True: yield [q.get() for _ in range(64)]\n"
+        "q = mp.get_context('fork').Queue(8)\nmp.get_context('fork').Process(target=reader, args=(q,), daemon=True).start()\n"
+        "print(f'rank {rank}: first batch', flush=True)\nfor batch in batches(q): print('step', flush=True)\n",
+        2,
+    )
+
+
+def agents(folder: Path) -> None:
+    """Thirty coroutines play episodes against a server that takes its time; a line every few minutes."""
+    script(
+        folder,
+        "import asyncio, json\n"
+        "async def serve(r, w):\n    while line := await r.readline():\n        await asyncio.sleep(0.7); w.write(line); await w.drain()\n"
+        "async def play(port, n):\n    r, w = await asyncio.open_connection('127.0.0.1', port)\n"
+        "    for turn in range(10**6):\n        w.write(json.dumps({'n': n, 'history': list(range(400))}).encode() + b'\\n'); json.loads(await r.readline())\n"
+        "async def main():\n    s = await asyncio.start_server(serve, '127.0.0.1', 0, limit=2**20)\n    port = s.sockets[0].getsockname()[1]\n"
+        "    print('rollout: 30 episodes', flush=True)\n    await asyncio.gather(*(play(port, n) for n in range(30)))\n"
+        "asyncio.run(main())\n",
+    )
+
+
+def beside_another(folder: Path) -> None:
+    """This run computes; another run of the machine, in the same folder, hangs."""
+    (folder / "other.py").write_text(START + "print('step 1', flush=True)\nthreading.Event().wait()\n")
+    with (folder / "other.log").open("w") as log:
+        subprocess.Popen([PYTHON, "other.py"], cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    ranks(
+        folder,
+        RANK + "print(f'rank {rank}: building vocabulary', flush=True)\nwords = {}\n"
+        "for i in range(10**9): words[i % 5000] = words.get(i % 5000, 0) + i\n",
+        2,
+    )
+
+
+# torch
+
+
+def asks_for_key(folder: Path) -> None:
+    """Rank 0 waits for a key of the store that nobody sets, the others are in a barrier."""
+    ranks(
+        folder,
+        TORCH + "for step in range(1, 50):\n    time.sleep(0.1)\n"
+        "    if rank == 0 and step == 6:\n        store = dist.TCPStore('127.0.0.1', 0, 1, True); store.wait(['model_ready'], timedelta(hours=1))\n"
+        "    dist.barrier()\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
+        3,
+    )
+
+
+def debugger(folder: Path) -> None:
+    """Rank 1 stands at a breakpoint, the others in all_reduce."""
+    (folder / "train.py").write_text(
+        TORCH + "for step in range(1, 50):\n    time.sleep(0.1)\n    if rank == 1 and step == 6: breakpoint()\n"
+        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n"
+    )
+    shell(folder, f"for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 {PYTHON} -u train.py < <(sleep {LIFE_S}) & done; wait")
+
+
+def swallowed(folder: Path) -> None:
+    """Rank 2 catches an error of its batch and goes on with the next: one collective less, and it ends in a barrier."""
+    ranks(
+        folder,
+        TORCH + "for step in range(1, 12):\n    time.sleep(0.1)\n    try:\n"
+        "        if rank == 2 and step == 6: raise ValueError('label out of range')\n"
+        "        dist.all_reduce(torch.ones(1))\n    except ValueError as error: print(f'rank {rank}: skipped batch: {error}', flush=True)\n"
+        "    if rank == 0: print(f'step {step}/11', flush=True)\ndist.barrier()\n",
+        4,
+    )
+
+
+def saver_thread(folder: Path) -> None:
+    """Rank 0 waits for its thread that saves, which waits for a lock; the others are in the next all_reduce."""
+    ranks(
+        folder,
+        TORCH + "disk = threading.Lock(); disk.acquire()\ndef write():\n    with disk: pass\n"
+        "for step in range(1, 50):\n    time.sleep(0.1)\n"
+        "    if rank == 0 and step == 6:\n        t = threading.Thread(target=write); t.start(); t.join()\n"
+        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
+        4,
+    )
+
+
+def hashes_for_ever(folder: Path) -> None:
+    """Rank 1 of two looks for a free seed, and the condition never holds."""
+    ranks(
+        folder,
+        TORCH + "def free_seed(seed):\n    found = False\n    while not found:\n        seed = hash(str(seed)) % 1000003\n    return seed\n"
+        "for step in range(1, 50):\n    time.sleep(0.1)\n    if rank == 1 and step == 6: free_seed(step)\n"
+        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
+        2,
+    )
+
+
+def remote_samples(folder: Path) -> None:
+    """Two ranks; every sample of the DataLoader takes a second and a half from far away."""
+    ranks(
+        folder,
+        TORCH + "from torch.utils.data import DataLoader, Dataset\n"
+        "class Far(Dataset):\n    def __len__(self): return 10000\n    def __getitem__(self, i):\n        time.sleep(1.5)\n        return torch.zeros(3)\n"
+        "print(f'rank {rank}: epoch 0', flush=True)\nfor batch in DataLoader(Far(), batch_size=16, num_workers=2):\n    dist.all_reduce(torch.ones(1))\n",
+        2,
+    )
+
+
+def remote_sample_lost(folder: Path) -> None:
+    """Rank 1's DataLoader worker asks again and again whether its file has come; it never does."""
+    ranks(
+        folder,
+        TORCH + "from torch.utils.data import DataLoader, Dataset\n"
+        "class Far(Dataset):\n    def __len__(self): return 10000\n    def __getitem__(self, i):\n"
+        "        while rank == 1 and i > 40 and not os.path.exists(f'sample-{i}'): time.sleep(0.5)\n        return torch.zeros(3)\n"
+        "for step, batch in enumerate(DataLoader(Far(), batch_size=8, num_workers=2)):\n    time.sleep(0.1); dist.all_reduce(torch.ones(1))\n"
+        "    if rank == 0: print(f'step {step}/1250', flush=True)\n",
+        2,
+    )
+
+
+def evaluates(folder: Path) -> None:
+    """Rank 0 of three scores answers in plain Python, the others wait at the barrier."""
+    ranks(
+        folder,
+        TORCH + "def edit_distance(a, b):\n    row = list(range(len(b) + 1))\n    for i, x in enumerate(a, 1):\n        last, row[0] = row[0], i\n"
+        "        for j, y in enumerate(b, 1): last, row[j] = row[j], min(row[j] + 1, row[j-1] + 1, last + (x != y))\n    return row[-1]\n"
+        "for step in range(1, 6):\n    time.sleep(0.1); dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n"
+        "if rank == 0:\n    print('***** Running Evaluation *****', flush=True)\n    for n in range(10000): edit_distance('abcde' * 100, 'bcdea' * 100)\ndist.barrier()\n",
+        3,
+    )
+
+
+if __name__ == "__main__":
+    signal.alarm(LIFE_S)
+    globals()[sys.argv[1]](Path(sys.argv[sys.argv.index("--folder") + 1]))
