@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
-from hangtop.panes.line import Row, dotted
+from hangtop.panes.line import Row, cut, dotted
 from hangtop.panes.pane import one_line
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
@@ -230,5 +230,16 @@ def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:
 
 
 def _below(view: View, shown: Sequence[RayCluster], rows: Sequence[ActorRow], width: int) -> list[Row]:
-    """Why the first of the dead died, and which other clusters there are."""
-    return [*death_rows(rows, width), *other_lines(view, shown, width)]
+    """Why the first of the dead died, how much of the ranks' output is still to come, and which other clusters there are."""
+    return [*death_rows(rows, width), *_far_logs(view, width), *other_lines(view, shown, width)]
+
+
+def _far_logs(view: View, width: int) -> list[Row]:
+    """While not all of it was read: nothing said of a rank is then no sign of its silence."""
+    readings = view.state.ray.values()
+    read, known = sum(one.far_logs_read for one in readings), sum(one.far_logs for one in readings)
+    return (
+        [cut(((f"output on other nodes: {read} of {known} files read, odd ranks first", "muted"),), width)]
+        if read < known
+        else []
+    )

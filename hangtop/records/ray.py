@@ -203,9 +203,14 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
 
 
 class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):
-    """All clusters that have a process on this machine, or the one that was asked for by its address."""
+    """All clusters that have a process on this machine, or the one that was asked for by its address.
+
+    `far_logs`: output files that the run's ranks write on other nodes; `far_logs_read`: how many of them were read by now.
+    """
 
     clusters: tuple[RayCluster, ...] = ()
+    far_logs: int = 0
+    far_logs_read: int = 0
 
 
 class RayDaemon(Struct, frozen=True, omit_defaults=True):

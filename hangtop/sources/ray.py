@@ -81,7 +81,9 @@ class RaySource:
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
-            yield reading
+            far = [file.far for file in self._watched.workers if file.far is not None]
+            read = sum(log.first_bytes is not None for log in far)
+            yield replace(reading, far_logs=len(far), far_logs_read=read)
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what is left of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -186,17 +187,41 @@ def look(spec: WatchSpec, seconds: float) -> RunState:
     return state
 
 
-def test_each_rank_on_another_node_has_the_step_of_its_own_file(tmp_path):
-    fake = FakeDashboard(8, 8, agents=True)
-    for row in fake.actors.values():
+@pytest.fixture
+def fleet() -> Iterator[FakeDashboard]:
+    """64 ranks on 8 nodes, and what each of them wrote: all are at step 50, rank 3 at 40."""
+    one = FakeDashboard(8, 8, agents=True)
+    for row in one.actors.values():
         worker, pid, rank = row["address"]["workerId"], row["pid"], int(row["actorId"], 16)
-        fake.files[f"worker-{worker}-01000000-{pid}.err"] = b"step %d/100 loss=0.5\n" % (40 if rank == 3 else 50)
-        fake.files[f"worker-{worker}-01000000-{pid}.out"] = b""
+        one.files[f"worker-{worker}-01000000-{pid}.err"] = b"step %d/100 loss=0.5\n" % (40 if rank == 3 else 50)
+        one.files[f"worker-{worker}-01000000-{pid}.out"] = b""
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def driver_log(tmp_path) -> str:
     log = tmp_path / "train.log"
     log.write_text("(TaskRunner pid=1) step:1 - actor/pg_loss:0.126 - perf/throughput:811.7 - timing_s/step:2.0\n")
-    looks = 24
-    state = look(WatchSpec(logs=(str(log),), ray=fake.address), 2 * looks)
-    fake.close()
+    return str(log)
+
+
+def test_the_rank_that_stands_out_is_read_first_and_how_many_are_still_to_come_is_told(fleet, driver_log):
+    page = f"/nodes/{node_id(4)}"
+    told = json.loads(fleet.bodies[page])
+    told["data"]["detail"]["workers"][5]["cmdline"] = ["ray::WorkerDict"]
+    fleet.bodies[page] = json.dumps(told).encode()
+    state = look(WatchSpec(logs=(driver_log,), ray=fleet.address), 8)
+    reading = next(iter(state.ray.values()))
+    assert state.ranks[4 * 8 + 5].step == 50
+    assert 63 not in state.ranks
+    assert reading.far_logs == 128
+    assert 0 < reading.far_logs_read < 128
+
+
+def test_each_rank_on_another_node_has_the_step_of_its_own_file(fleet, driver_log):
+    fake, looks = fleet, 24
+    state = look(WatchSpec(logs=(driver_log,), ray=fake.address), 2 * looks)
     steps = {rank.rank: rank.step for rank in state.ranks.values()}
     assert steps == {rank: 40 if rank == 3 else 50 for rank in range(64)}
     assert fake.asked["/logs/"] <= looks * MOST_FILES_A_LOOK

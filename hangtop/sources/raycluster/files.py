@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from hangtop.diagnosis.ray import odd_actors
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.sources.raycluster.farlog import FarLog
 
@@ -53,9 +54,12 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
 
 
 def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
-    """Both files of each rank whose process is on another node, in the order of ranks."""
+    """Both files of each rank whose process is on another node. They are read in this order, so many a second: ranks that stand
+    out first, then by their number."""
+    odd = {id(one.actor) for one in odd_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
-    ordered = sorted((actor for actor in away if actor.ray_pid and actor.node), key=lambda actor: actor.rank or 0)
+    reached = (actor for actor in away if actor.ray_pid and actor.node)
+    ordered = sorted(reached, key=lambda actor: (id(actor) not in odd, actor.rank or 0))
     return tuple(
         WorkerLog(log.path, actor.ray_pid or 0, log.stream, actor.cls, actor.name, actor.rank, actor.job, log)
         for actor in ordered
