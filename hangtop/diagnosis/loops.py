@@ -90,6 +90,12 @@ def by_turns(process: Process) -> bool:
     return used / (recent.switches_s or WAKES_S) >= TURNS_CPU_S
 
 
+def only_looks(process: Process) -> bool:
+    """Wakes up again and again, and each time does next to nothing: it looks whether something has come."""
+    recent = process.recent
+    return recent is not None and recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
+
+
 def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
     """Sleeps for moments in a loop that ends by itself, or where no loop of its own asks: a library calls it again and again.
 

@@ -17,7 +17,7 @@ from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, surely_loops
+from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.together import takes_part, watches_children
 from hangtop.model import RunState
@@ -154,6 +154,7 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
 
 
 def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
+    seen, stacks = stacks, _telling(process, stacks)
     known = doing(stacks[-1][1]) if stacks else None
     trades = known is not None and (may_trade(process, known) or by_turns(process) or by_steps(process, known, sources))
     doubted = known is not None and (trades or may_loop(process, known, stacks))
@@ -176,10 +177,17 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         call=known.call.name if known is not None else None,
         doing=known,
         process=process,
-        moved=_moved(stacks),
+        moved=False if len(stacks) == 1 < len(seen) else _moved(stacks),
         doubted=doubted or unseen,
         place=rank.place,
     )
+
+
+def _telling(process: Process, stacks: Looks) -> Looks:
+    """Of who only looks whether something has come, the looks that found it asleep: what else it was caught at is no movement."""
+    if not only_looks(process):
+        return stacks
+    return tuple(one for one in stacks if (known := doing(one[1])) is not None and known.kind == "sleep") or stacks
 
 
 def _on_gpu(one: Standing, process: Process, stacks: Looks, spins: Callable[[], bool]) -> Standing:

@@ -109,6 +109,14 @@ def test_the_time_of_the_main_thread_tells_small_steps_from_mere_looks() -> None
     assert diagnose(used(0.0002), SPEC, NOW).word == "hung"
 
 
+def test_a_peer_that_was_caught_while_it_looked_whether_the_others_have_come_is_of_the_crowd() -> None:
+    recent = replace(IDLE, switches_s=10.0, main_cpu_part=0.002)
+    asleep, looks = thread(Frame("meet", USER, 31), wait="sleep"), thread(Frame("meet", USER, 30), state="R")
+    processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in range(4))
+    state = run({0: asleep, 1: asleep, 2: STUCK, 3: asleep}, processes, later={0: asleep, 1: looks, 2: STUCK, 3: asleep})
+    assert [one.rank for one in diagnose(state, SPEC, NOW).culprits] == [2]
+
+
 @pytest.mark.parametrize(
     ("loop", "word"),
     [
