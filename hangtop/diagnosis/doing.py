@@ -26,6 +26,7 @@ BY_WAIT: dict[Wait, DoingKind] = {
     "stopped": "stopped",
 }
 NAMELESS = frozenset({"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>", "<lambda>"})
+EVENT_LOOP = "asyncio/"
 LOOKS_OUT = 3
 """How many own frames out from the innermost a function's name still explains a wait for the network."""
 
@@ -87,6 +88,8 @@ class Doing(Struct, frozen=True):
     @property
     def text(self) -> str:
         """In a few words: `waits for a lock in load_shard`."""
+        if self.kind == "idle" and any(EVENT_LOOP in frame.file for frame in self.thread.frames) and owner(self.file) == "user":
+            return f"waits in the event loop of {self.own.name}"
         return WORDS[self.kind].format(call=self.call.name, own=self.own.name)
 
     @property

@@ -154,7 +154,9 @@ def test_an_idle_ray_worker_is_idle_and_a_busy_one_is_named_by_its_framework() -
 
 def test_an_asyncio_driver_is_idle() -> None:
     loop = [f"select {LIB}/selectors.py:468", f"BaseEventLoop._run_once {LIB}/asyncio/base_events.py:1884"]
-    assert of(thread(*loop, *MAIN, wait="poll")).kind == "idle"
+    driver = of(thread(*loop, *MAIN, wait="poll"))
+    assert driver.kind == "idle"
+    assert driver.text.startswith("waits in the event loop of ")
 
 
 def test_what_the_own_code_is_about_is_told_by_its_names() -> None:
