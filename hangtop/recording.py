@@ -95,6 +95,7 @@ class Recorder:
     def _put(self, line: bytes) -> None:
         if len(self._backlog) > BACKLOG_BYTES:
             self.left_out += 1
+            self._thinner.forget()
             return
         self._backlog += line
         try:
@@ -221,8 +222,10 @@ class ReplayFeed:
                 self._next, filler = 0, Filler()
                 yield Reading("replay", "", self.span[0], Rewind())
             while self._next < reached:
-                yield filler.whole(wire.decode_reading(self._recording.lines[self._next]))
+                reading = filler.whole(wire.decode_reading(self._recording.lines[self._next]))
                 self._next += 1
+                if reading is not None:
+                    yield reading
             while self._answers:
                 yield self._answers.pop()
             if self._ends and self._next == len(self._recording.times):

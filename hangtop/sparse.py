@@ -1,67 +1,150 @@
-"""Of hundreds of processes most do nothing: a recording holds only those that changed since the reading before. Pure."""
+"""A recording grows by what changes: of hundreds of processes, GPUs and actors most are as they were. Pure.
+
+Readings that replace the one before of their kind are written whole now and then, and in between as the parts that differ. A
+part is `[new]` for another value, `null` for a field that is gone (back at its default), or the parts of a field, by name, or
+of a list of records, by place.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.records.process import Process, ProcessReading, Recent
-from hangtop.records.reading import Reading
+from hangtop.records.changed import Changed
+from hangtop.records.gpu import GpuReading
+from hangtop.records.health import Heartbeat
+from hangtop.records.host import HostReading
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.ray import RayReading
+from hangtop.records.reading import Reading, Value
 
 WHOLE_EVERY_S = 60.0
-"""So much of the processes a torn line may cost."""
+"""So much may be lost with a line that was torn, or left out."""
+LONGER_S = 0.5
+REPLACING = ProcessReading | GpuReading | RayReading | HostReading | Heartbeat
+
+Fields = dict[str, Any]
+Key = tuple[str, str, str]
+"""Source, host and kind: one line of readings."""
+
+_as_fields: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
+
+
+class Told(Struct, frozen=True):
+    """A reading as a recording tells it so far. `whole_at`: when it last stood there as a whole."""
+
+    at: float
+    whole_at: float
+    value: Value
+    fields: Fields
 
 
 class Thinner:
-    """On the way into a recording: leaves out the processes that are as they were."""
+    """On the way into a recording."""
 
     def __init__(self) -> None:
-        self._written: dict[str, ProcessReading] = {}
-        self._whole_at: dict[str, float] = {}
+        self._told: dict[Key, Told] = {}
 
     def thin(self, reading: Reading) -> Reading:
-        """The reading as it is to be written. Whole when processes came or went, and now and then."""
-        value, host = reading.value, reading.host
-        if not isinstance(value, ProcessReading):
+        """The reading as it is to be written."""
+        if not isinstance(reading.value, REPLACING):
             return reading
-        before = self._written.get(host)
-        due = reading.at - self._whole_at.get(host, 0.0) >= WHOLE_EVERY_S
-        if before is None or due or list(map(_identity, before.processes)) != list(map(_identity, value.processes)):
-            self._written[host], self._whole_at[host] = value, reading.at
+        kind = _kind(reading.value)
+        key = (reading.source, reading.host, kind)
+        before = self._told.get(key)
+        if before is None or reading.at - before.whole_at >= WHOLE_EVERY_S:
+            self._told[key] = Told(reading.at, reading.at, reading.value, _fields(reading.value))
             return reading
-        kept = tuple(old if _same(old, new) else new for old, new in zip(before.processes, value.processes, strict=True))
-        self._written[host] = replace(value, processes=kept)
-        changed = tuple(new for old, new in zip(before.processes, kept, strict=True) if old is not new)
-        return replace(reading, value=replace(value, processes=changed, changes=True))
+        value = _settled(before.value, reading.value)
+        fields = _fields(value)
+        self._told[key] = Told(reading.at, before.whole_at, value, fields)
+        return replace(reading, value=Changed(kind, before.at, _difference(before.fields, fields)))
+
+    def forget(self) -> None:
+        """A line was not written: what comes next must stand alone."""
+        self._told.clear()
 
 
 class Filler:
-    """On the way out of a recording: puts back what was left out."""
+    """On the way out of a recording."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Process, ...]] = {}
+        self._known: dict[Key, Told] = {}
 
-    def whole(self, reading: Reading) -> Reading:
-        """The reading as it was, but for how long each process has been looked at."""
-        value, host = reading.value, reading.host
-        if not isinstance(value, ProcessReading):
+    def whole(self, reading: Reading) -> Reading | None:
+        """The reading as it was, but for how long an unchanged process has been looked at; `None` when the one that it is told
+        against was lost."""
+        value = reading.value
+        if isinstance(value, REPLACING):
+            told = Told(reading.at, reading.at, value, _fields(value))
+            self._known[reading.source, reading.host, _kind(value)] = told
+        if not isinstance(value, Changed):
             return reading
-        if value.changes:
-            changed = {_identity(process): process for process in value.processes}
-            whole = tuple(changed.get(_identity(process), process) for process in self._known.get(host, ()))
-            value = replace(value, processes=whole, changes=False)
-        self._known[host] = value.processes
-        return replace(reading, value=value)
+        key = (reading.source, reading.host, value.kind)
+        known = self._known.get(key)
+        if known is None or known.at != value.since:
+            return None
+        fields = _applied(known.fields, value.parts)
+        filled: Value = msgspec.convert(fields, Value)
+        self._known[key] = Told(reading.at, known.whole_at, filled, fields)
+        return replace(reading, value=filled)
 
 
-def _identity(process: Process) -> tuple[int, int]:
-    return process.pid, process.start_ticks
+def unchanged(old: ProcessReading, new: ProcessReading) -> bool:
+    """Whether nothing happened but that all were looked at once more, for as long as before: how long counts for the rules."""
+    if replace(old, processes=()) != replace(new, processes=()) or _settled(old, new) != old:
+        return False
+    return all(
+        _watched_s(after) < _watched_s(before) + LONGER_S for before, after in zip(old.processes, new.processes, strict=True)
+    )
 
 
-def _same(old: Process, new: Process) -> bool:
-    """That it was looked at once more is no change."""
-    return old == new or _timeless(old) == _timeless(new)
+def _settled(old: Value, new: Value) -> Value:
+    """That a process was looked at once more is no change of it."""
+    if not isinstance(old, ProcessReading) or not isinstance(new, ProcessReading) or len(old.processes) != len(new.processes):
+        return new
+    return replace(new, processes=tuple(map(_calmer, old.processes, new.processes)))
+
+
+def _calmer(old: Process, new: Process) -> Process:
+    return old if old == new or _timeless(old) == _timeless(new) else new
+
+
+def _watched_s(process: Process) -> float:
+    return process.recent.seconds if process.recent is not None else 0.0
 
 
 def _timeless(process: Process) -> Process:
-    recent: Recent | None = process.recent and replace(process.recent, seconds=0.0, samples=0)
-    return replace(process, recent=recent)
+    return replace(process, recent=process.recent and replace(process.recent, seconds=0.0, samples=0))
+
+
+def _kind(value: Value) -> str:
+    return str(type(value).__struct_config__.tag)
+
+
+def _fields(value: Value) -> Fields:
+    return _as_fields.decode(msgspec.json.encode(value))
+
+
+def _difference(old: Any, new: Any) -> Any:
+    """The part that makes `new` of `old`."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        changed = (key for key, value in new.items() if key not in old or old[key] != value)
+        return {key: _difference(old.get(key), new[key]) for key in changed} | dict.fromkeys(old.keys() - new.keys())
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(one, dict) for one in new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return {str(place): _difference(before, after) for place, (before, after) in pairs if before != after}
+    return [new]
+
+
+def _applied(old: Any, part: Any) -> Any:
+    """What `part` makes of `old`."""
+    if isinstance(part, list):
+        return part[0]
+    if isinstance(old, list):
+        return [_applied(one, part[str(place)]) if str(place) in part else one for place, one in enumerate(old)]
+    kept = {key: value for key, value in old.items() if key not in part}
+    return kept | {key: _applied(old.get(key), value) for key, value in part.items() if value is not None}

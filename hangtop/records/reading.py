@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.records.changed import Changed
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat, ProbeState, Rewind
@@ -39,6 +40,7 @@ Value = (
     | Heartbeat
     | ProbeState
     | Rewind
+    | Changed
 )
 
 

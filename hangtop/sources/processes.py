@@ -25,6 +25,7 @@ from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
 from hangtop.sources.watched import watched
+from hangtop.sparse import unchanged
 from hangtop.spec import WatchSpec
 
 SELDOM = 5
@@ -72,10 +73,11 @@ class ProcessSource:
         self._orphans: tuple[Process, ...] = ()
         self._held: Files = {}
         self._hidden = 0
+        self._told: ProcessReading | None = None
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
-        """The processes as they are at `now` (unix time), and every few looks the machine."""
+        """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
         seldom = self._looks % SELDOM == 0
         self._looks += 1
         writing = self._writing.alive()
@@ -93,7 +95,7 @@ class ProcessSource:
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
-        reading = self._watched.procs = ProcessReading(
+        self._watched.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
             note=self._taken_words() or self._writing.note(self._hidden),
@@ -106,7 +108,9 @@ class ProcessSource:
             blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
         )
-        yield reading
+        if seldom or self._told is None or not unchanged(self._told, reading):
+            self._told = reading
+            yield reading
         if seldom:
             yield self._host.look(processes[0].pid if processes else None, self._disks(), now)
 

@@ -1,13 +1,21 @@
-"""A recording of many processes grows by what changes, and plays as if all of it were there."""
+"""A recording grows by what changes, and plays as if all of it were there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
 from msgspec.structs import replace
 
 from hangtop import wire
+from hangtop.records.changed import Changed
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
+from hangtop.records.health import Heartbeat, SourceHealth
+from hangtop.records.log import LogReading
 from hangtop.records.process import Process, ProcessReading, Recent
+from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
-from hangtop.sparse import WHOLE_EVERY_S, Filler, Thinner
+from hangtop.sparse import WHOLE_EVERY_S, Filler, Thinner, unchanged
 
 
 def process(pid: int, cpu: float = 0.0, seconds: float = 1.0, start_ticks: int = 5) -> Process:
@@ -21,7 +29,8 @@ def second(at: float, busy: dict[int, float], count: int = 512, host: str = "n1"
     return Reading("procs", host, at, ProcessReading(processes=processes))
 
 
-def timeless(reading: Reading) -> Reading:
+def timeless(reading: Reading | None) -> Reading:
+    assert reading is not None
     assert isinstance(reading.value, ProcessReading)
     still = tuple(
         replace(one, recent=replace(one.recent, seconds=0.0, samples=0)) for one in reading.value.processes if one.recent
@@ -29,35 +38,118 @@ def timeless(reading: Reading) -> Reading:
     return replace(reading, value=replace(reading.value, processes=still))
 
 
-def test_what_is_played_is_what_was_recorded() -> None:
-    session = [second(at, {at: 90.0, 3: float(at % 4)}) for at in range(1, 150)]
+def gpus(at: float, **of_third: object) -> Reading:
+    """One look at eight GPUs, of which all work at their own pace."""
+    known = [
+        Gpu(index, "ok", 0.0, read_at=at, answered_at=at, util_percent=float((at * index) % 100), power_w=300.0 + index,
+            used_bytes=60 << 30, throttle=("power cap",) if at % 2 else (), processes=(GpuProcess(100 + index, 60 << 30),))
+        for index in range(8)
+    ]  # fmt: skip
+    known[3] = replace(known[3], **of_third)
+    return Reading("gpu", "n1", at, GpuReading(gpus=tuple(known), driver="570"))
+
+
+def cluster(at: float, *running: int, actors: int = 64) -> Reading:
+    """A cluster whose actors `running` run a method since `at`."""
+    members = tuple(
+        RayActor("Worker", "running" if number in running else "idle", id=str(number), since=at if number in running else 1.0,
+                 method="update" if number in running else None, resources={"GPU": 1.0, "CPU": float(number)})
+        for number in range(actors)
+    )  # fmt: skip
+    nodes = (RayNode("a" * 56, "n1", used={"GPU": float(len(running))} if running else {}, total={"GPU": 8.0}),)
+    return Reading("ray", "n1", at, RayReading((RayCluster("session_1", actors=members, nodes=nodes),)))
+
+
+def played(session: Sequence[Reading]) -> list[Reading | None]:
+    """What a recording of this session plays."""
     thinner, filler = Thinner(), Filler()
-    played = [filler.whole(wire.decode_reading(wire.encode(thinner.thin(reading)))) for reading in session]
-    assert [timeless(reading) for reading in played] == [timeless(reading) for reading in session]
+    return [filler.whole(wire.decode_reading(wire.encode(thinner.thin(reading)))) for reading in session]
+
+
+def sizes(session: Sequence[Reading]) -> list[int]:
+    thinner = Thinner()
+    return [len(wire.encode(thinner.thin(reading))) for reading in session]
+
+
+def test_processes_play_as_they_were_recorded() -> None:
+    session = [second(at, {at: 90.0, 3: float(at % 4)}) for at in range(1, 150)]
+    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
+
+
+def test_gpus_play_as_they_were_recorded() -> None:
+    lost = {"status": "lost", "why": "fell off the bus", "util_percent": None, "processes": (), "throttle": ()}
+    session = [gpus(float(at), **(lost if 40 < at < 90 else {})) for at in range(1, 150)]
+    session.insert(20, replace(gpus(20.5), value=GpuReading(stuck_since=20.0, stuck_in="nvmlInit")))
+    assert played(session) == session
+
+
+def test_ray_plays_as_it_was_recorded() -> None:
+    session = [cluster(float(at), at % 64, 7, actors=64 + at // 50) for at in range(1, 150)]
+    assert played(session) == session
+
+
+def test_the_health_of_the_sources_plays_as_it_was_recorded() -> None:
+    session = [
+        Reading("probe", "n1", float(at), Heartbeat((SourceHealth("log", at - 0.1), SourceHealth("gpu", absent="no GPU"))))
+        for at in range(9)
+    ]
+    assert played(session) == session
 
 
 def test_idle_workers_cost_nothing_but_now_and_then() -> None:
-    thinner = Thinner()
-    sizes = [len(wire.encode(thinner.thin(second(at, {})))) for at in range(1, 121)]
-    assert sum(size > 10_000 for size in sizes) == 120 / WHOLE_EVERY_S
-    assert sorted(sizes)[-3] < 200
+    found = sizes([second(at, {}) for at in range(1, 121)])
+    assert sum(size > 10_000 for size in found) == 120 / WHOLE_EVERY_S
+    assert sorted(found)[-3] < 200
 
 
-def test_processes_that_come_or_go_make_a_whole_reading_and_so_does_a_pid_used_again() -> None:
-    thinner = Thinner()
-    values = [thinner.thin(reading).value for reading in (second(1, {}), second(2, {}), second(3, {}, count=511))]
-    assert [value.changes for value in values if isinstance(value, ProcessReading)] == [False, True, False]
+@pytest.mark.parametrize("look", [gpus, cluster])
+def test_what_stands_still_costs_a_fraction(look) -> None:
+    whole, *rest = sizes([look(float(at)) for at in range(1, 50)])
+    assert max(rest) < whole / 2
+
+
+def test_processes_that_come_or_go_play_and_so_does_a_pid_used_again() -> None:
+    session = [second(1, {}), second(2, {}), second(3, {}, count=511)]
     reused = second(4, {}, count=511)
     assert isinstance(reused.value, ProcessReading)
     first, *rest = reused.value.processes
-    again = replace(reused, value=replace(reused.value, processes=(replace(first, start_ticks=9), *rest)))
-    whole = thinner.thin(again).value
-    assert isinstance(whole, ProcessReading)
-    assert not whole.changes
+    session.append(replace(reused, value=replace(reused.value, processes=(replace(first, start_ticks=9), *rest))))
+    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
 
 
 def test_each_host_has_its_own_processes() -> None:
-    thinner, filler = Thinner(), Filler()
     session = [second(at, {1: at}, count=3, host=host) for at in (1.0, 2.0, 3.0) for host in ("n1", "n2")]
-    played = [filler.whole(thinner.thin(reading)) for reading in session]
-    assert [timeless(reading) for reading in played] == [timeless(reading) for reading in session]
+    assert [timeless(reading) for reading in played(session)] == [timeless(reading) for reading in session]
+
+
+@pytest.mark.parametrize(("lost", "silent"), [(0, 2), (1, 1), (2, 0)])
+def test_after_a_lost_line_nothing_false_plays_until_the_next_whole_one(lost: int, silent: int) -> None:
+    """With 20 s between readings every third is whole."""
+    session = [gpus(20.0 * number) for number in range(1, 7)]
+    thinner, filler = Thinner(), Filler()
+    lines = [thinner.thin(reading) for reading in session]
+    found = [filler.whole(line) for place, line in enumerate(lines) if place != lost]
+    assert found == session[:lost] + [None] * silent + session[3:]
+
+
+def test_what_follows_a_line_that_was_not_written_stands_alone() -> None:
+    thinner = Thinner()
+    assert isinstance(thinner.thin(gpus(1.0)).value, GpuReading)
+    assert isinstance(thinner.thin(gpus(2.0)).value, Changed)
+    thinner.forget()
+    assert isinstance(thinner.thin(gpus(3.0)).value, GpuReading)
+
+
+def test_what_the_log_says_is_no_change_of_what_it_said_before() -> None:
+    said = Reading("log", "n1", 1.0, LogReading(files=()))
+    thinner = Thinner()
+    assert [thinner.thin(said), thinner.thin(said)] == [said, said]
+
+
+def test_a_look_that_saw_nothing_new_is_told_apart_from_one_that_watched_for_longer() -> None:
+    looks = [ProcessReading(processes=(process(1, seconds=seconds),)) for seconds in (29.9, 30.0, 31.0)]
+    assert unchanged(looks[0], looks[1])
+    assert not unchanged(looks[0], looks[2])
+    assert not unchanged(looks[0], ProcessReading(processes=(process(1, cpu=3.0, seconds=30.0),)))
+    assert not unchanged(looks[0], replace(looks[0], note="somebody is missing"))
+    assert not unchanged(looks[0], ProcessReading())

@@ -95,7 +95,7 @@ class Card:
             self._become(*words.status_of(max(codes, key=lambda code: (code in WHOLE_GPU, codes.count(code)))))
         else:
             self._become("ok", None)
-            self._publish(read_at=started_at, call_s=round(max(self._calls_s, default=0.0), 2))
+            self._publish(read_at=round(started_at, 3), call_s=round(max(self._calls_s, default=0.0), 2))
             self._forget(question for question in QUICK if question.name in self._errors)
         if self._known.status in ("ok", "not supported", "no permission"):
             self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
@@ -176,7 +176,7 @@ class Card:
             answered_at = clock.now()
             self._asked_at = None
             self._calls_s.append(answered_at - asked_at)
-            self._publish(answered_at=answered_at)
+            self._publish(answered_at=round(answered_at, 3))
 
     def _become(self, status: GpuStatus, why: str | None) -> None:
         known = self._known
