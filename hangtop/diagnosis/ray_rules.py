@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.ray import OddActor, Wish, clusters_of_run, odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.ray import OddActor, clusters_of_run, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import LEADS, meaning
+from hangtop.diagnosis.ray_wishes import Wish, wishes
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 from hangtop.text import clock, duration, some

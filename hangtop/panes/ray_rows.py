@@ -9,8 +9,9 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop import text
-from hangtop.diagnosis.ray import OddActor, RayTrouble, Wish, odd_actors, resources, stale_since, troubles, wishes
+from hangtop.diagnosis.ray import OddActor, RayTrouble, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import meaning
+from hangtop.diagnosis.ray_wishes import Wish, resources, wishes
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.line import Row, cut, dotted
@@ -310,8 +311,8 @@ def _trouble_lines(trouble: RayTrouble, width: int) -> list[Row]:
 
 
 def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
-    """Placement groups that wait; actors that wait have a row of their own in the table."""
-    return [cut(_wish_line(wish), width) for wish in wishes(cluster) if wish.who.startswith("placement group")]
+    """Placement groups and tasks that wait; actors that wait have a row of their own in the table."""
+    return [cut(_wish_line(wish), width) for wish in wishes(cluster) if wish.who.startswith(("placement group", "task"))]
 
 
 def _wish_line(wish: Wish) -> Row:

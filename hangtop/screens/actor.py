@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop import text
-from hangtop.diagnosis.ray import odd_actors, resources, stale_since, wishes
+from hangtop.diagnosis.ray import odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import in_words
+from hangtop.diagnosis.ray_wishes import resources, wishes
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.ray_rows import STATE_WORDS, key_of

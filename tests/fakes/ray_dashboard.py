@@ -120,7 +120,8 @@ def wrapped(data: object) -> bytes:
 
 
 class FakeDashboard:
-    """Serves on a free port of loopback. `stall`: these paths get no answer. `gcs`: the status of `/api/gcs_healthz`.
+    """Serves on a free port of loopback. `stall`: these paths get no answer. `gone`: these are not there. `gcs`: the
+    status of `/api/gcs_healthz`.
 
     `token`: ask for it. `frozen`: `now` stands still. `asked`: how often each path was asked, numbers of nodes left out.
     `files`: output files of workers by name, which it gives as a node's agent does (`agents`: it is that of all nodes) and as
@@ -133,6 +134,7 @@ class FakeDashboard:
         self.nodes, self.workers, self.token = nodes, workers, token
         self.asked: Counter[str] = Counter()
         self.stall: set[str] = set()
+        self.gone: set[str] = set()
         self.gcs = 200
         self.frozen = False
         self.version = "2.60.0"
@@ -178,6 +180,8 @@ class FakeDashboard:
                 return 401, b"Unauthorized: Missing authentication token", {}
             if authorization != f"Bearer {self.token}":
                 return 403, b"Forbidden: Invalid authentication token", {}
+        if plain in self.gone:
+            return 404, b"404: Not Found", {}
         if plain == "/api/version":
             said = json.dumps({"version": "4", "ray_version": self.version, "session_name": self.session})
             return 200, said.encode(), {}

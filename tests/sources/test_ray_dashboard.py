@@ -180,6 +180,25 @@ def test_an_answer_in_another_shape_is_a_matter_of_version_not_a_crash(fake, sou
     assert troubles(found, 1001.0)[0].part == "version"
 
 
+def test_a_path_that_is_gone_is_a_matter_of_version_and_not_an_empty_cluster(fake, source):
+    dashboard = fake()
+    dashboard.gone.add("/logical/actors")
+    found = cluster_of(source(dashboard.address), 1000.0)
+    assert found.api.answer == "strange"
+    assert found.api.strange == ("/logical/actors",)
+
+
+def test_what_is_not_answered_stays_told_between_two_questions(fake, source):
+    dashboard = fake()
+    ray = source(dashboard.address)
+    cluster_of(ray, 1000.0)
+    dashboard.stall.add("/api/v0/placement_groups")
+    said = [cluster_of(ray, 1012.0).api.late]
+    list(ray.read(1014.0))
+    said.append(cluster_of(ray, 1018.0).api.late)
+    assert said == [("/api/v0/placement_groups",)] * 2
+
+
 def test_nobody_at_the_address_is_told_as_refused(source):
     found = cluster_of(source("127.0.0.1:1"), 1000.0)
     assert found.api.answer == "refused"

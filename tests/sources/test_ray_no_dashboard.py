@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hangtop.diagnosis.far import far_ask
-from hangtop.diagnosis.ray import stale_since, troubles, wishes
+from hangtop.diagnosis.ray import stale_since, troubles
+from hangtop.diagnosis.ray_wishes import wishes
 from hangtop.model import RunState, fold
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading

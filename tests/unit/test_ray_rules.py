@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import clusters_of_run, lacking, odd_actors, stale_since, troubles, wishes
+from hangtop.diagnosis.ray import clusters_of_run, odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray_wishes import lacking, wishes
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile, LogReading
@@ -150,6 +151,24 @@ def test_what_can_never_be_had_is_said_first():
     assert first.impossible
     assert first.who == "placement group pool"
     assert (second.who, second.asks) == ("Trainer ×3", "GPU 4")
+
+
+def test_tasks_that_no_node_can_ever_run_are_told_and_a_queue_is_not():
+    actors = (RayActor("Trainer", "resources", resources={"GPU": 9.0, "CPU": 1.0}),)
+    demand = (Demand({"GPU": 9.0, "CPU": 1.0}, 3), Demand({"CPU": 1.0}, 500), Demand({"myThing": 1.0}, 1))
+    told = {wish.who: wish.lack for wish in wishes(cluster(actors=actors, demand=demand))}
+    assert told == {"Trainer": "the largest node has GPU 8", "task ×2": "the largest node has GPU 8"}
+
+
+def test_a_list_of_actors_that_fails_while_the_rest_answers_makes_it_stale():
+    api = replace(HEALTHY, late=("/logical/actors",), actors_at=NOW - 20)
+    assert stale_since(cluster(api=api), NOW) == NOW - 20
+    assert "does not answer /logical/actors" in troubles(cluster(api=api), NOW)[0].text
+
+
+def test_a_dashboard_that_does_not_know_the_health_of_its_gcs_is_not_taken_for_a_sick_one():
+    old = cluster(api=replace(HEALTHY, gcs_ok=None))
+    assert (stale_since(old, NOW), troubles(old, NOW)) == (None, ())
 
 
 def quiet_run(ray: RayCluster) -> tuple[RunState, WatchSpec]:

@@ -1,0 +1,87 @@
+"""Who waits for resources in a Ray cluster, for which, and why it does not get them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from hangtop.kept import kept
+from hangtop.records.ray import Demand, PlacementGroup, RayActor, RayCluster, RayNode
+
+PLAIN_RESOURCES = {"CPU", "GPU", "memory"}
+
+
+class Wish(Struct, frozen=True):
+    """Actors, a placement group or tasks that wait for resources. `lack`: what no node can give, in words."""
+
+    who: str
+    asks: str
+    lack: str
+    since: float | None
+    impossible: bool
+
+
+@kept
+def wishes(cluster: RayCluster) -> tuple[Wish, ...]:
+    """Who waits for which resources, and why it does not get them; what can never be had first."""
+    alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
+    for actor in cluster.actors:
+        if actor.state == "resources":
+            alike.setdefault((actor.cls, tuple(sorted(actor.resources.items()))), []).append(actor)
+    found = [_wish(cls, dict(asks), actors, cluster.nodes) for (cls, asks), actors in alike.items()]
+    found += [_group_wish(group, cluster.nodes) for group in cluster.groups]
+    found += [wish for demand in cluster.demand if (wish := _task_wish(demand, cluster)) is not None]
+    return tuple(sorted(found, key=lambda wish: not wish.impossible))
+
+
+def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> Wish:
+    lack, impossible = lacking(asks, nodes)
+    since = min((actor.since for actor in actors if actor.since is not None), default=None)
+    who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
+    return Wish(who, resources(asks) or "a worker process", lack, since, impossible)
+
+
+def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> Wish:
+    asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
+    said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
+    lack, impossible = next((one for one in said if one[1]), next((one for one in said if one[0]), ("", False)))
+    name = f"placement group {group.name or group.id[:8]}"
+    return Wish(
+        name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible
+    )
+
+
+def _task_wish(demand: Demand, cluster: RayCluster) -> Wish | None:
+    """Tasks that no node can ever run; others are a queue, which is nothing unusual. Names of one's own resources come changed
+    from the dashboard, so those are not looked for."""
+    if not demand.resources.keys() <= PLAIN_RESOURCES:
+        return None
+    waiting = [actor for actor in cluster.actors if actor.state == "resources"]
+    tasks = demand.count - sum((actor.resources or {"CPU": 1.0}) == demand.resources for actor in waiting)
+    lack, impossible = lacking(demand.resources, cluster.nodes)
+    if tasks <= 0 or not impossible:
+        return None
+    return Wish("task" if tasks == 1 else f"task ×{tasks}", resources(demand.resources), lack, None, impossible=True)
+
+
+def lacking(asks: dict[str, float], nodes: Iterable[RayNode]) -> tuple[str, bool]:
+    """(why no node grants this, whether none ever can). Empty when one could now."""
+    alive = [node for node in nodes if node.alive and node.total]
+    if not alive:
+        return "", False
+    for name, amount in asks.items():
+        most = max(node.total.get(name, 0.0) for node in alive)
+        if most < amount:
+            return (f"no node has {name}" if most == 0 else f"the largest node has {name} {most:g}"), True
+    for name, amount in asks.items():
+        free = max(node.total.get(name, 0.0) - node.used.get(name, 0.0) for node in alive)
+        if free < amount:
+            return f"{name}: {max(0.0, free):g} free on the freest node", False
+    return "", False
+
+
+def resources(asks: dict[str, float]) -> str:
+    """`GPU 8, CPU 4`; what a placement group adds to the names is left out."""
+    plain = {name.partition("_group_")[0]: amount for name, amount in asks.items() if not name.startswith("bundle")}
+    return ", ".join(f"{name} {amount:g}" for name, amount in plain.items())
