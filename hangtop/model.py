@@ -8,6 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.diagnosis.compiled import take_in
 from hangtop.gpu_life import fold_gpus
 from hangtop.process_life import CpuTracks, fold_cpu
 from hangtop.records.checkpoints import CheckpointReading
@@ -17,14 +18,15 @@ from hangtop.records.host import HostReading
 from hangtop.records.launch import LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.log import LogLine, LogReading, PageReading, RankLog
-from hangtop.records.nccl import LOOKS_KEPT, NcclReading
+from hangtop.records.nccl import NcclReading
+from hangtop.records.nccl import add_look as add_nccl_look
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.raysession import RaySession
 from hangtop.records.rayworkers import ActorLogReading, FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
-from hangtop.records.stack import StacksReading, add_look
+from hangtop.records.stack import StacksReading
 
 TAIL_LINES = 5_000
 
@@ -83,7 +85,7 @@ def fold(state: RunState, reading: Reading) -> RunState:
             node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case StacksReading() as stacks:
-            state = replace(state, looks=add_look(state.looks, stacks))
+            state = replace(state, looks=take_in(state.looks, stacks))
         case RayReading() as ray:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RayDaemons() as daemons:
@@ -95,7 +97,7 @@ def fold(state: RunState, reading: Reading) -> RunState:
         case FarStacksReading() as far:
             state = replace(state, far_stacks=add_far(state.far_stacks, far))
         case NcclReading() as nccl:
-            state = replace(state, nccl=(*state.nccl, nccl)[-LOOKS_KEPT:])
+            state = replace(state, nccl=add_nccl_look(state.nccl, nccl))
         case PageReading() as page:
             state = replace(state, page=page)
         case LeftoversReading() as leftovers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 CommStatus = Literal["ok", "init", "error", "finalizing", "aborted", "missing", "dead"]
 """`missing`: its process did not answer NCCL's own threads; `dead`: not for a minute."""
@@ -64,3 +65,10 @@ class NcclReading(Struct, frozen=True, omit_defaults=True, tag="nccl"):
 
 LOOKS_KEPT = 2
 """Two looks tell a rank that is behind from one that is stuck."""
+
+
+def add_look(looks: tuple[NcclReading, ...], reading: NcclReading) -> tuple[NcclReading, ...]:
+    """The last looks, latest last. One that tells of dumps alone belongs to the look before it."""
+    if looks and not reading.communicators:
+        return (*looks[:-1], replace(looks[-1], dumps=reading.dumps, note=reading.note))
+    return (*looks, reading)[-LOOKS_KEPT:]

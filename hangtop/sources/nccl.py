@@ -18,6 +18,8 @@ from hangtop.spec import WatchSpec
 WORTH_S = 3_600.0
 """Dumps older than this belong to another run, unless a rank that still lives is as old."""
 KEPT = ("RANK", "NCCL_RAS_ADDR", *flight.NAMES, *flight.PIPES)
+AGAIN_S = 10.0
+SECOND_LOOK_S = 1.0
 DUMP_WAIT_S = 4.0
 DUMP_LOOK_S = 0.5
 CLOCK_ERROR_S = 0.1
@@ -25,15 +27,22 @@ NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no f
 
 
 class NcclSource:
-    """Asks the RAS port and looks for dumps, every 10 s: a RAS query makes all processes of the job answer."""
+    """Asks the RAS port and looks for dumps, every 10 s: a RAS query makes all processes of the job answer.
+
+    The second look comes soon, for only two tell a rank that is stuck from one that is about to launch.
+    """
 
     name = "nccl"
-    interval_s = 10.0
     deadline_s = ras.LIMIT_S + 2.0
 
     def __init__(self, spec: WatchSpec) -> None:
         del spec  # whose processes they are, the diagnosis tells by their pids
         self._ranks = RankEnvironments()
+        self._looks = 0
+
+    @property
+    def interval_s(self) -> float:
+        return SECOND_LOOK_S if self._looks == 1 else AGAIN_S
 
     def read(self, now: float) -> Iterable[Value]:
         ranks = self._ranks.look()
@@ -41,6 +50,7 @@ class NcclSource:
         address = next((one for env, _ in ranks if (one := ras_address(env))), ras.ADDRESS)
         try:
             communicators, version = ras.read(ras.query(address))
+            self._looks += 1
         except ConnectionError as error:
             if not dumps:
                 raise Absent(NOTHING.format(address=f"{address[0]}:{address[1]}")) from error

@@ -18,6 +18,7 @@ import pytest
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import eventually, running
+from tests.fakes.ras import NEW, nccl, ras_port
 
 PROGRAM = Path(__file__).parents[1] / "fakes" / "gpu_program.py"
 STALL_S = 4
@@ -55,17 +56,19 @@ class Ranks:
         driver = StandInDriver(folder, "\n".join((*lines, *more)))
         argv = [sys.executable, "-m", "hangtop", "check", "--log", str(self.log), "--stall", str(STALL_S), "--json"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=driver.environment)
+        assert done.stdout, done.stderr
         said: dict[str, Any] = json.loads(done.stdout)
         return said
 
 
 @contextmanager
-def ranks(folder: Path, library: Path, ways: Sequence[str], path: str = "") -> Iterator[Ranks]:
+def ranks(folder: Path, library: Path, ways: Sequence[str], path: str = "", **variables: str) -> Iterator[Ranks]:
+    """`variables`: of the environment of all ranks."""
     log = folder / "train.log"
     with ExitStack() as stack, log.open("ab") as out:
         pids = []
         for rank, way in enumerate(ways):
-            env = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ways))}
+            env = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ways)), **variables}
             argv = (sys.executable, str(PROGRAM), str(library), way, path)
             pids.append(stack.enter_context(running(*argv, env=env, stdout=out, stderr=out)).pid)
         eventually(lambda: log.read_bytes().count(b"step 5/") == len(ways), "five steps")
@@ -87,6 +90,22 @@ def test_where_all_kernels_spin_the_run_hangs_and_nobody_is_blamed(tmp_path: Pat
     with ranks(tmp_path, runtime, ("gpu", "gpu")) as run:
         said = run.verdict(tmp_path, (SPINS, SPINS))
         assert (said["verdict"], said["kind"], said["culprits"]) == ("hung", "nccl", []), said["headline"]
+
+
+def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alike(tmp_path: Path, runtime: Path) -> None:
+    said: list[str] = []
+    with (
+        ras_port(lambda client: nccl(NEW, said[0])(client)) as (host, port),
+        ranks(tmp_path, runtime, ("gpu", "gpu", "gpu"), NCCL_RAS_ADDR=f"{host}:{port}") as run,
+    ):
+        members = [
+            {"rank": rank, "host": "n1", "pid": pid, "nvml_dev": rank, "collective_counts": {"AllReduce": 41208 - (rank == 1)}}
+            for rank, pid in enumerate(run.pids)
+        ]
+        said.append(json.dumps({"nccl_version": "2.29.1", "communicators": [{"hash": "0xaa", "size": 3, "ranks": members}]}))
+        verdict = run.verdict(tmp_path, (SPINS, SPINS, SPINS))
+        assert (verdict["verdict"], verdict["kind"]) == ("hung", "nccl"), verdict["headline"]
+        assert [(one["rank"], one["why"][0]) for one in verdict["culprits"]] == [(1, "launched 41,207 of 41,208 AllReduce")]
 
 
 def test_ranks_that_poll_for_gpus_at_work_are_slow_and_alive(tmp_path: Path, runtime: Path) -> None:

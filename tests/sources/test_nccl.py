@@ -9,8 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,52 +21,11 @@ from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.nccl import NcclSource, RankEnvironments
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, python
+from tests.fakes.ras import NEW, OLD, nccl, ras_port
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 JSON = '{"nccl_version": "2.29.1", "communicators": [{"hash": "0xaa", "size": 1, "ranks": [{"rank": 0, "pid": 7}]}]}'
 TEXT = "NCCL version 2.26.2\nCommunicators... (0.00s)\n"
-
-
-@contextmanager
-def ras_port(talk: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A port at which `talk` speaks with each client."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    client, _ = listener.accept()
-                except OSError:
-                    return
-                with client:
-                    talk(client)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield listener.getsockname()
-        listener.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
-
-
-def nccl(answers: dict[str, str], status: str, pieces: int = 3) -> Callable[[socket.socket], None]:
-    """Speaks as NCCL's RAS does: one line for each command, the status in pieces, then the end."""
-
-    def talk(client: socket.socket) -> None:
-        for line in client.makefile("r"):
-            command = line.strip()
-            if command == "STATUS":
-                step = len(status) // pieces + 1
-                for start in range(0, len(status), step):
-                    client.sendall(status[start : start + step].encode())
-                    time.sleep(0.02)
-                return
-            client.sendall((next(said for given, said in answers.items() if command.startswith(given)) + "\n").encode())
-
-    return talk
-
-
-NEW = {"CLIENT PROTOCOL": "SERVER PROTOCOL 2", "TIMEOUT": "OK", "SET FORMAT": "OK"}
-OLD = {"CLIENT PROTOCOL": "SERVER PROTOCOL 2", "TIMEOUT": "OK", "SET FORMAT": "ERROR: Unknown command SET FORMAT json"}
 
 
 @pytest.mark.parametrize(("answers", "status", "version"), [(NEW, JSON, "2.29.1"), (OLD, TEXT, "2.26.2")], ids=["json", "text"])
