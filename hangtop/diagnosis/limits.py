@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.diagnosis.presence import nobody_writes
 from hangtop.model import RunState
 from hangtop.records.log import LogReading, StageEvent, StagePlan
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
@@ -29,16 +30,19 @@ def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:
 
 
 def limit_of(state: RunState, spec: WatchSpec) -> Limit:
-    """The limit now.
+    """The limit now. A stage or a pace explains the silence of who is at work: where nobody is here to write, the stall limit
+    alone counts.
 
     A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
     `stalled_after_s`; both are written for a stall limit of 120 s and scale with it. A steady stage follows the run's own pace:
     max(stall limit, 3 x p95 of its step gaps); NVRx takes 5 x the longest beat, DLRover a fixed 10 min. A network file system
     adds its slack, for the size of a file is cached there.
     """
-    log = state.log
-    if log is None:
-        return Limit(spec.stall_s, spec.stall_s)
+    limit = _of_stage(state.log, spec) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
+    return Limit(min(limit.slow_s, spec.stall_s), min(limit.stalled_s, spec.stall_s)) if nobody_writes(state) else limit
+
+
+def _of_stage(log: LogReading, spec: WatchSpec) -> Limit:
     slack_s = max((file.slack_s for file in log.files), default=0.0)
     plan = stage_plan(log, current_stage(log))
     if plan is None or plan.steady or plan.stalled_after_s is None:

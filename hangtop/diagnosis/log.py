@@ -177,7 +177,7 @@ def _closed(case: Case) -> bool:
     procs = case.procs
     if procs is not None and procs.writers:
         return not any(writer.alive for writer in procs.writers)
-    if nobody_writes(case):
+    if nobody_writes(case.state):
         return True
     return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
 
@@ -221,17 +221,10 @@ def left_behind(case: Case) -> Verdict | None:
 
 
 def stalled(case: Case) -> Verdict | None:
-    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain.
-
-    A long stage explains the silence of who is at work: where nobody is here to write, the stall limit alone counts.
-    """
-    if case.silence_s is None or case.silence_s <= _limit_s(case) or _announced(case):
+    """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
+    if case.silence_s is None or case.silence_s <= case.limit.stalled_s or _announced(case):
         return None
     return _stalled_verdict(case, laggards(case))
-
-
-def _limit_s(case: Case) -> float:
-    return min(case.limit.stalled_s, case.spec.stall_s) if nobody_writes(case) else case.limit.stalled_s
 
 
 def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
@@ -252,7 +245,7 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
 
 def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
     since = case.silent_since
-    if nobody_writes(case):
+    if nobody_writes(case.state):
         return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
     if behind == 1:
         return f"Rank {ranks} stayed behind; no output since {since}."
@@ -269,7 +262,7 @@ def _kind(case: Case) -> Kind:
     hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
         return KIND_OF_CATEGORY.get(first_cause(hanging).id.partition(".")[0], "unknown")
-    if nobody_writes(case):
+    if nobody_writes(case.state):
         return "dead_process"
     stage = case.stage.id if case.stage is not None else ""
     by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
@@ -277,7 +270,7 @@ def _kind(case: Case) -> Kind:
 
 
 def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
-    limit = f"limit {duration(_limit_s(case))}"
+    limit = f"limit {duration(case.limit.stalled_s)}"
     pace = case.log.pace
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
@@ -321,7 +314,7 @@ def running(case: Case) -> Verdict:
     if case.state.log is None:
         return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
     headline = "Running as before." if progress.step is not None else "Starting." if case.log.bytes else "Nothing written yet."
-    alone = nobody_writes(case) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
+    alone = nobody_writes(case.state) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
     if alone:
         headline = f"No process here has the log open: the run ended without a word after {case.silent_since}, or runs elsewhere."
     return Verdict(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from hangtop.model import RunState
 from hangtop.records.process import ProcessReading
-
-if TYPE_CHECKING:
-    from hangtop.diagnosis.case import Case
 
 STDIN = "-"
 
@@ -19,6 +15,7 @@ def nobody_here(procs: ProcessReading | None) -> bool:
     return not any(writer.alive for writer in procs.writers)
 
 
-def nobody_writes(case: Case) -> bool:
+def nobody_writes(state: RunState) -> bool:
     """Nobody is here, and nobody elsewhere can be writing: on a network file system, and through a pipe, somebody may."""
-    return nobody_here(case.procs) and not any(file.network or file.path == STDIN for file in case.log.files)
+    files = () if state.log is None else state.log.files
+    return nobody_here(state.procs) and not any(file.network or file.path == STDIN for file in files)

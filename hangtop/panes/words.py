@@ -27,6 +27,7 @@ LOOKS: dict[VerdictWord, Look] = {
     "finished": Look("✓", "FINISHED", "ok", False, "the last step is done"),
     "blind": Look("?", "BLIND", "warn", False, "the log cannot be read: no verdict"),
 }
+NO_WRITER = Look("?", "NO WRITER", "warn", False, "nobody here writes the log: it ended, or runs elsewhere")
 DRIVER_HUNG = Look("■", "DRIVER HUNG", "bad", True, "the GPU driver does not answer")
 
 KINDS = {
@@ -50,6 +51,8 @@ KINDS = {
 def look_of(verdict: Verdict) -> Look:
     if verdict.kind == "driver_hung" and verdict.word == "hung":
         return DRIVER_HUNG
+    if verdict.word == "running" and verdict.confidence == "possible":
+        return NO_WRITER
     return LOOKS[verdict.word]
 
 

@@ -48,6 +48,11 @@ class TestLine:
 
 
 class TestStatus:
+    def test_where_nobody_writes_the_log_the_badge_doubts_as_the_headline_does(self):
+        view = view_of("healthy")
+        doubted = Verdict(word="running", headline="No process here has the log open", refute="", confidence="possible")
+        assert plain(badge(replace(view, verdict=replace(doubted, silence_s=30.0)))) == "? NO WRITER  quiet 30s"
+
     def test_everything_at_full_width(self):
         row = plain(status_row(view_of("healthy"), 120))
         assert row.startswith(" hangtop  train.log   verl · 8 ranks on n1 · step 120/400 · 50.9 s/step · ETA 3h57")

@@ -171,7 +171,9 @@ def test_a_log_that_nobody_here_has_open_is_said_to_have_no_writer_before_its_li
 
 def test_a_long_stage_explains_no_silence_of_a_run_that_is_not_here() -> None:
     loading = run(150, stage="dataset")
-    assert diagnose(replace(loading, procs=ProcessReading()), SPEC, NOW).word == "stalled"
+    gone = diagnose(replace(loading, procs=ProcessReading()), SPEC, NOW)
+    assert (gone.word, gone.limit_s, gone.stage and gone.stage.limit_s) == ("stalled", 120.0, 120.0)
+    assert gone.evidence[0].text.endswith("limit 2:00")
     assert diagnose(replace(loading, procs=ProcessReading(writers=(replace(WRITER, alive=True),))), SPEC, NOW).word == "slow"
 
 
