@@ -8,6 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.diagnosis.compiled import take_in
 from hangtop.gpu_life import fold_gpus
 from hangtop.process_life import CpuTracks, fold_cpu
 from hangtop.records.checkpoints import CheckpointReading
@@ -25,7 +26,7 @@ from hangtop.records.raysession import RaySession
 from hangtop.records.rayworkers import ActorLogReading, FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
-from hangtop.records.stack import StacksReading, add_look
+from hangtop.records.stack import StacksReading
 
 TAIL_LINES = 5_000
 
@@ -84,7 +85,7 @@ def fold(state: RunState, reading: Reading) -> RunState:
             node = fold_gpus(state.gpus.get(reading.host), gpus, reading.at)
             state = replace(state, gpus=MappingProxyType({**state.gpus, reading.host: node}))
         case StacksReading() as stacks:
-            state = replace(state, looks=add_look(state.looks, stacks))
+            state = replace(state, looks=take_in(state.looks, stacks))
         case RayReading() as ray:
             state = replace(state, ray=MappingProxyType({**state.ray, reading.host: ray}))
         case RayDaemons() as daemons:

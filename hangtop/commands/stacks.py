@@ -13,13 +13,14 @@ import psutil
 from msgspec import Struct
 
 from hangtop import clock
+from hangtop.diagnosis.compiled import take_in
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.far import same_files
 from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.ranks import join
-from hangtop.records.stack import Excerpt, Stack, StacksReading, add_look
+from hangtop.records.stack import Excerpt, Stack, StacksReading
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take
 
@@ -93,7 +94,7 @@ def find(pids: Iterable[int]) -> tuple[dict[int, int], tuple[int, ...]]:
 
 def _look(looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted) -> tuple[StacksReading, ...]:
     for part in take(pids, clock.now(), native=wanted.native, with_locals=wanted.with_locals):
-        looks = add_look(looks, part)
+        looks = take_in(looks, part)
     return looks
 
 

@@ -78,6 +78,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     named: tuple[Named, ...]
     phase: tuple[PhaseName, ...]
     packages: Packages
+    compiled: tuple[str, ...]
+    """What a source line looks like that calls a collective in compiled code; group 1 is its name."""
 
 
 @cache
@@ -87,9 +89,10 @@ def table() -> Table:
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")
 _STANDARD = re.compile(r"^<frozen |/lib(?:64)?/python3(?:\.\d+)?t?/|/lib/python3\d+\.zip/|Python\.framework/.*/lib/")
-_NATIVE = re.compile(r"\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$")
+_NATIVE = re.compile(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|S)$")
 
 NO_FILE = "<string>"
+COMPILED = "<compiled>"
 
 
 @lru_cache(maxsize=4096)

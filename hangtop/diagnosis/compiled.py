@@ -1,0 +1,41 @@
+"""Compiled code leaves no Python frame (mpi4py, bindings of gloo): the source line of the innermost frame names what it calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.frames import COMPILED, owner, table
+from hangtop.records.stack import Frame, StacksReading, Thread, add_look
+
+Calls = Mapping[tuple[str, int], str]
+
+
+def take_in(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
+    """The looks with this part added; once the source lines are there, the compiled calls that they name are frames as well."""
+    looks = add_look(looks, part)
+    calls = {
+        (one.file, one.at): call for one in part.excerpts if not one.changed and (call := _called(one.lines[one.at - one.first]))
+    }
+    return tuple(_with_calls(look, calls) if look.ask == part.ask else look for look in looks) if calls else looks
+
+
+def _called(line: str) -> str | None:
+    """The collective that this line calls, if any."""
+    return next((found[1] for pattern in table().compiled if (found := re.search(pattern, line))), None)
+
+
+def _with_calls(look: StacksReading, calls: Calls) -> StacksReading:
+    return replace(
+        look,
+        stacks=tuple(replace(stack, threads=tuple(_with_call(each, calls) for each in stack.threads)) for stack in look.stacks),
+    )
+
+
+def _with_call(thread: Thread, calls: Calls) -> Thread:
+    inner = next(iter(thread.frames), None)
+    if inner is None or owner(inner.file) not in ("user", "package") or (call := calls.get((inner.file, inner.line))) is None:
+        return thread
+    return replace(thread, frames=(Frame(call, COMPILED, inner.line), *thread.frames))
