@@ -1,9 +1,9 @@
 """One rank of a run on GPUs that are played: it trains a little, then waits for its GPU, for a lock, or for a disk.
 
-    python gpu_program.py LIBRARY {gpu,blocked,lock,disk} [PATH]
+    python gpu_program.py LIBRARY {gpu,blocked,init,lock,disk} [PATH]
 
-LIBRARY holds `cudaStreamSynchronize`, which polls until the end of a kernel that never comes, as the driver does by default, and
-`cudaEventSynchronize`, which sleeps meanwhile (cudaDeviceScheduleBlockingSync).
+LIBRARY holds `cudaStreamSynchronize`, which polls until the end of a kernel that never comes, as the driver does by default,
+`cudaEventSynchronize`, which sleeps meanwhile (cudaDeviceScheduleBlockingSync), and NCCL's start, which waits for its peers.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ def train_step(library: ctypes.CDLL, way: str, path: str) -> None:
         library.cudaStreamSynchronize(None)
     elif way == "blocked":
         library.cudaEventSynchronize(None)
+    elif way == "init":
+        library.ncclCommInitRankConfig(None)
     elif way == "lock":
         load_shard()
     elif way == "disk":

@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from hangtop.diagnosis.doing import doing
+from hangtop.records.ask import StacksAsk
+from hangtop.sources.stacks import look
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import eventually, running
@@ -25,6 +28,7 @@ STALL_S = 4
 RUNTIME = """
 #include <time.h>
 int cudaStreamSynchronize(void *stream) { volatile int done = 0; while (!done) ; return stream != 0; }
+int ncclCommInitRankConfig(void *comm) { struct timespec t = {3600, 0}; while (!nanosleep(&t, 0)) ; return comm != 0; }
 int cudaEventSynchronize(void *event) { struct timespec t = {3600, 0}; while (!nanosleep(&t, 0)) ; return event != 0; }
 """
 SPINS, IDLE, COMPUTES = "util=100 mem_util=0 power=92", "util=0 mem_util=0 power=70", "util=97 mem_util=45 power=610"
@@ -106,6 +110,15 @@ def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alik
         verdict = run.verdict(tmp_path, (SPINS, SPINS, SPINS))
         assert (verdict["verdict"], verdict["kind"]) == ("hung", "nccl"), verdict["headline"]
         assert [(one["rank"], one["why"][0]) for one in verdict["culprits"]] == [(1, "launched 41,207 of 41,208 AllReduce")]
+
+
+def test_native_frames_tell_that_a_rank_waits_for_its_peers_in_nccls_start(tmp_path: Path, runtime: Path) -> None:
+    with ranks(tmp_path, runtime, ("init", "gpu")) as run:
+        asked = StacksAsk(1, tuple(run.pids), native=True)
+        stacks = {stack.pid: stack for part in look(asked, time.time()) for stack in part.stacks}
+        seen = [doing(stacks[pid]) for pid in run.pids]
+        assert [one and one.kind for one in seen] == ["rendezvous", "gpu"], seen
+        assert [one and one.text for one in seen] == ["in ncclCommInitRankConfig", "waits for the GPU in train_step"]
 
 
 def test_ranks_that_poll_for_gpus_at_work_are_slow_and_alive(tmp_path: Path, runtime: Path) -> None:
