@@ -24,10 +24,14 @@ _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
 _NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?')
+_FRAME = re.compile(
+    r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
+    r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
+)
+"""As Python writes a frame, and as rich draws it."""
 _NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
 """Files of installed packages, of Python itself and of launchers: whoever reads a traceback looks for the others."""
-_BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|\||\+|-|$)")
+_BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
 
 _CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 
@@ -62,9 +66,10 @@ class Trace(Struct):
 
     def saw(self, frame: re.Match[str]) -> None:
         """Takes in its next frame."""
-        self.tally.frames = (self.tally.frames[0] or frame["file"][:1] != "<", True)
-        self.frame = clean_text(f"{frame['file']}:{frame['line']}" + (f" in {frame['function']}" if frame["function"] else ""))
-        if not _NOT_OWN.search(frame["file"]):
+        file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
+        self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
+        self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
+        if not _NOT_OWN.search(file):
             self.own = self.frame
 
     def place(self) -> dict[str, str]:
