@@ -37,6 +37,7 @@ class Said(Struct):
     findings: frozenset[str] = frozenset()
     step: int | None = None
     step_at: float = 0.0
+    behind: frozenset[int | None] = frozenset()
 
 
 def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
@@ -58,10 +59,22 @@ def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterat
         said.step, said.step_at = progress.step, now
         pace = "" if progress.step_s is None else f", {progress.step_s:.1f} s a step"
         yield f"{clock(now)}  step     {progress.step:,}" + (f" of {progress.total:,}" if progress.total else "") + pace
+    yield from _stayed_behind(said, verdict, now)
     if verdict.headline != said.headline and not (verdict.word == "running" and said.headline == ""):
         quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
         yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
     said.headline = verdict.headline
+
+
+def _stayed_behind(said: Said, verdict: Verdict, now: float) -> Iterator[str]:
+    """Each laggard of a run that goes on, once until all have caught up: of one in trouble the verdict names them."""
+    if verdict.word != "running":
+        return
+    for culprit in verdict.culprits:
+        if culprit.rank not in said.behind:
+            yield f"{clock(now)}  behind   rank {culprit.rank}: {', '.join(culprit.why)}"
+    behind = frozenset(culprit.rank for culprit in verdict.culprits)
+    said.behind = said.behind | behind if behind else behind
 
 
 async def watch(

@@ -231,12 +231,12 @@ def noted(row: ProcessRow) -> str:
 
 
 def busy_io(node: Node) -> str:
-    """`412 MB/s out`: a rank that reads or writes much is at work."""
+    """`w 412 MB/s`: a rank that reads or writes much is at work. Short: beside the GPUs the name leaves it ten cells."""
     sums = [
-        (sum(member.process.write_b_s or 0.0 for member in node.members), "out"),
-        (sum(member.process.read_b_s or 0.0 for member in node.members), "in"),
+        (sum(member.process.write_b_s or 0.0 for member in node.members), "w"),
+        (sum(member.process.read_b_s or 0.0 for member in node.members), "r"),
     ]
-    return ", ".join(f"{rate / M:,.0f} MB/s {way}" for rate, way in sums if rate >= BUSY_IO_B_S)
+    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for rate, way in sums if rate >= BUSY_IO_B_S)
 
 
 def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:

@@ -113,7 +113,7 @@ def test_only_the_culprit_is_red_and_it_stands_apart_and_first() -> None:
 def test_one_that_works_in_a_slow_run_is_amber_and_says_what_it_writes() -> None:
     writes = rank(0, write_b_s=412e6)
     rows = table(view_of(ProcessReading(processes=torchrun(rank_0=writes)), 0, word="slow"), role="warn")
-    assert plain(rows)[2] == "▸     200  S    12    1.0  ├ rank 0  412 MB/s out"
+    assert plain(rows)[2] == "▸     200  S    12    1.0  ├ rank 0  w 412 MB/s"
     assert not any("bad" in role for row in rows for role in roles_of(row))
 
 
