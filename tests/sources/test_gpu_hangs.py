@@ -12,7 +12,9 @@ import pytest
 from hangtop.gpu_life import fold_gpus
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
+from hangtop.sources.nvml.node import RETRY_AFTER_S
 from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe
+from tests.fakes.processes import PATIENCE_S
 
 BACK_WITHIN_S = 0.3
 
@@ -120,6 +122,32 @@ def test_after_a_reload_of_the_driver_the_gpus_come_back_under_their_index(tmp_p
             known = fold_gpus(known, reading.value, reading.at) if isinstance(reading.value, GpuReading) else known
         assert known is not None
         assert {gpu.index: gpu.util_percent for gpu in known.reading.gpus if gpu.uuid == "GPU-two"} == {2: 31}
+
+
+def test_a_gpu_that_was_reset_comes_back_while_the_others_stay(tmp_path: Path) -> None:
+    """What is lost for who opened NVML before is well for who opens it now: a child finds out first."""
+    driver = StandInDriver(tmp_path, "gpus 4\ngpu * util=40")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(well, "four GPUs that are well")
+        driver.says("gpus 4\ngpu * util=40\ngpu 2 resets=1 fail=reset")
+        probe.until(lambda probe: probe.gpus[2].status == "lost", "one lost")
+        driver.says("gpus 4\ngpu * util=60\ngpu 2 resets=1 util=5")
+        probe.until(lambda probe: well(probe) and probe.gpus[2].util_percent == 5, "it is back", PATIENCE_S + RETRY_AFTER_S[0])
+        told = [reading.value for reading in probe.readings if isinstance(reading.value, GpuReading) and reading.value.gpus]
+        assert {gpu.status for value in told for gpu in value.gpus if gpu.index != 2} <= {"ok", "reading"}
+        assert fresh(probe, 0)
+
+
+def test_a_gpu_that_stays_broken_costs_the_others_nothing(tmp_path: Path) -> None:
+    driver = StandInDriver(tmp_path, "gpus 2\ngpu 1 fail=lost")
+    with gpu_probe(driver.environment) as probe:
+        probe.until(lambda probe: probe.gpus and probe.gpus[1].status == "lost", "one lost")
+        own = probe.process.pid
+        probe.until(lambda _: set(driver.users()) - {own}, "a child that tries", PATIENCE_S + RETRY_AFTER_S[0])
+        tried = len(probe.readings)
+        probe.until(lambda probe: len(probe.readings) > tried + 6, "looks after it")
+        assert driver.calls(own)["nvmlInitWithFlags"] == 1
+        assert fresh(probe, 0)
 
 
 def test_an_nvml_that_hangs_at_its_start_leaves_the_other_sources_alone(tmp_path: Path) -> None:

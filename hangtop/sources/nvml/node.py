@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -15,12 +16,15 @@ from hangtop.sources import Absent, Trouble
 from hangtop.sources.nvml import words
 from hangtop.sources.nvml.card import LATE_S, NO_ANSWER_S, Card
 from hangtop.sources.nvml.pids import PidSight
+from hangtop.sources.nvml.trial import Trial
 
 OPEN_WAIT_S = 0.5
 FIRST_ROUND_WAIT_S = 0.3
 RETIRE_WAIT_S = 2.0
 REOPEN_AFTER_S = (10.0, 20.0, 40.0, 60.0)
 """When no GPU has given a value for so long, NVML is opened again: the driver may have been reloaded. The last one repeats."""
+RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
+"""When one GPU among healthy ones has been broken for so long, a child tries whether it is back. The last one repeats."""
 BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
 
 RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
@@ -70,6 +74,9 @@ class NvmlNode:
         self._sight = PidSight()
         self._well_at = 0.0
         self._reopened = 0
+        self._all_well_at = 0.0
+        self._tried = 0
+        self._trial: Trial | None = None
 
     def look(self, now: float) -> GpuReading:
         """Raises `Absent` when there is no such driver or GPU, `Trouble` when the driver refuses."""
@@ -77,6 +84,7 @@ class NvmlNode:
             return waiting
         known = tuple(card.gpu(now) for card in self._cards)
         self._reopen_if_dead(known, now)
+        self._reopen_if_one_is_back(known, now)
         gpus, pids_hidden = self._sight.look(known, now)
         return GpuReading(
             gpus=gpus,
@@ -98,7 +106,7 @@ class NvmlNode:
         if opening.error or not opening.count:
             self._opening = None
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
-        self._well_at = now
+        self._well_at = self._all_well_at = now
         self._cards = tuple(Card(opening.nvml, index) for index in range(opening.count))
         for card in self._cards:
             card.start()
@@ -109,10 +117,27 @@ class NvmlNode:
         """The next looks open NVML anew, when every GPU has been broken for a while; not below one that hangs in a call."""
         if any(gpu.status not in (*BROKEN, "reading") for gpu in gpus):
             self._well_at, self._reopened = now, 0
-        elif now - self._well_at > REOPEN_AFTER_S[min(self._reopened, len(REOPEN_AFTER_S) - 1)]:
-            self._opening = Opening(self._cards)
-            self._opening.start()
-            self._cards, self._reopened = (), self._reopened + 1
+        elif now - self._well_at > _step(REOPEN_AFTER_S, self._reopened):
+            self._reopened += 1
+            self._reopen()
+
+    def _reopen_if_one_is_back(self, gpus: tuple[Gpu, ...], now: float) -> None:
+        """What is lost for who opened NVML before it was reset is well for who opens it afterwards."""
+        broken = next((gpu for gpu in gpus if gpu.status in BROKEN), None)
+        if broken is None:
+            self._all_well_at, self._tried, self._trial = now, 0, None
+        elif self._trial is None:
+            if now - self._all_well_at > _step(RETRY_AFTER_S, self._tried):
+                self._trial = Trial(broken.index, broken.uuid)
+        elif (answers := self._trial.answers()) is not None:
+            self._all_well_at, self._tried, self._trial = now, self._tried + 1, None
+            if answers and not any(gpu.status in ("late", "no answer") for gpu in gpus):
+                self._reopen()
+
+    def _reopen(self) -> None:
+        self._opening = Opening(self._cards)
+        self._opening.start()
+        self._cards = ()
 
     def _wait_for_first_round(self) -> None:
         until = time.monotonic() + FIRST_ROUND_WAIT_S
@@ -125,6 +150,10 @@ class NvmlNode:
         waits = [since for card in alive if (since := card.waits_since()) is not None]
         silent = waits and len(waits) == len(alive) and now - max(waits) > NO_ANSWER_S
         return max(waits) if silent else None
+
+
+def _step(pauses: Sequence[float], count: int) -> float:
+    return pauses[min(count, len(pauses) - 1)]
 
 
 def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ STATUSES: dict[int, tuple[GpuStatus, str]] = {
     TIMEOUT: ("no answer", "the driver itself timed out"),
     GPU_IS_LOST: ("lost", "fell off the bus"),
     GPU_NOT_FOUND: ("lost", "the driver no longer finds it"),
-    RESET_REQUIRED: ("reset needed", "sudo nvidia-smi --gpu-reset, once nothing uses it"),
+    RESET_REQUIRED: ("reset needed", "sudo nvidia-smi --gpu-reset, once nothing has it open, monitors such as hangtop included"),
 }
 
 THROTTLES: dict[int, str] = {

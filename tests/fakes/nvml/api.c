@@ -33,6 +33,7 @@ static R do_init(const char *fn) {
   }
   if (!refs) { static int once; if (!once) { once = 1; t0 = now(); atexit(dump_counts); } }
   if (!refs) opened_at_load = S.load;
+  if (!refs) for (int i = 0; i < MAXGPU; i++) opened_at_reset[i] = S.g[i].resets;
   refs++;
   return OK;
 }

@@ -64,11 +64,13 @@ R gate(int i, const char *fn, int is_handle) {
   pthread_mutex_lock(&mu); refresh();
   long lat = S.latency_us; int glock = S.global_lock, n = S.ngpu, stale = S.load != opened_at_load;
   Gpu *g = &S.g[i];
+  int was_reset = g->resets != opened_at_reset[i];
   int kind = g->fail, code = g->fail_code, ms = g->fail_ms;
   char in[64]; memcpy(in, g->fail_in, sizeof in);
   pthread_mutex_unlock(&mu);
   if (stale) return UNKNOWN; /* opened below a driver that is gone */
   if (i >= n) return INVAL;
+  if (was_reset) return LOST;
   if (glock) { pthread_mutex_lock(&rm); }
   R r = OK;
   if (lat > 0) { struct timespec t = { lat / 1000000, (lat % 1000000) * 1000 }; nanosleep(&t, NULL); }

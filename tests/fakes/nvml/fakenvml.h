@@ -43,7 +43,7 @@ typedef struct {
   double pcie_gen, pcie_width, jitter, nvlinks, nvlink_kib_s, energy_mj;
   ull ecc_corr, ecc_uncorr, throttle, retired;
   int ecc, pstate, persistence, mig, mig_parts, cc_major, cc_minor, compute_mode;
-  int fail, fail_code, fail_ms;
+  int fail, fail_code, fail_ms, resets; /* resets: how often it was reset */
   int nproc;
   Proc proc[MAXPROC];
 } Gpu;
@@ -63,7 +63,7 @@ typedef struct { int used; } Handle;
 extern Handle handles[MAXPART * MAXGPU];
 extern State S;
 extern pthread_mutex_t mu; /* guards S */
-extern int refs, opened_at_load;
+extern int refs, opened_at_load, opened_at_reset[MAXGPU];
 extern double t0;
 
 double now(void);

@@ -67,6 +67,10 @@ class StandInDriver:
         lines = Path(f"{self._counts}.{pid}").read_text().splitlines()[2:]
         return {name: int(count) for count, name in (line.split() for line in lines)}
 
+    def users(self) -> tuple[int, ...]:
+        """The pids that have opened it and told their calls."""
+        return tuple(int(path.suffix[1:]) for path in self._counts.parent.glob(f"{self._counts.name}.*"))
+
 
 class GpuProbe:
     """The real probe with the GPU source, and its readings as they came."""
@@ -96,12 +100,12 @@ class GpuProbe:
         beats = (r.value for r in reversed(self.readings) if isinstance(r.value, Heartbeat))
         return next((health for beat in beats for health in beat.sources if health.name == "gpu"), None)
 
-    def until(self, holds: Callable[[GpuProbe], object], what: str) -> None:
+    def until(self, holds: Callable[[GpuProbe], object], what: str, within_s: float = PATIENCE_S) -> None:
         """Wait for it; how long is only a bound, for a hang."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + within_s
         while not holds(self):
             assert self.process.poll() is None, f"the probe ended with {self.process.returncode}"
-            assert time.monotonic() < end, f"{what}: not within {PATIENCE_S:.0f} s; last was {self.last} {self.health}"
+            assert time.monotonic() < end, f"{what}: not within {within_s:.0f} s; last was {self.last} {self.health}"
             time.sleep(0.05)
 
 

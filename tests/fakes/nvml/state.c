@@ -4,7 +4,7 @@
 Handle handles[MAXPART * MAXGPU];
 State S;
 pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-int refs, opened_at_load;
+int refs, opened_at_load, opened_at_reset[MAXGPU];
 double t0;
 static struct stat last_st;
 static int loaded;
@@ -62,7 +62,7 @@ static void set_kv(Gpu *g, const char *k, const char *v) {
   NUM(pcie_rx) NUM(mem_total_mib) NUM(mem_used_mib) NUM(mem_reserved_mib) NUM(bar1_total)
   NUM(bar1_used) NUM(pcie_gen) NUM(pcie_width) NUM(jitter) NUM(nvlinks) NUM(nvlink_kib_s)
   NUM(ecc_corr) NUM(ecc_uncorr) NUM(retired) NUM(ecc) NUM(pstate) NUM(persistence) NUM(mig) NUM(mig_parts)
-  NUM(cc_major) NUM(cc_minor) NUM(compute_mode)
+  NUM(cc_major) NUM(cc_minor) NUM(compute_mode) NUM(resets)
 #undef NUM
   if (!strcmp(k, "throttle")) g->throttle = strtoull(v, NULL, 0);
   else if (!strcmp(k, "name")) unscore(g->name, sizeof g->name, v);
