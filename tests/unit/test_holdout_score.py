@@ -5,8 +5,9 @@ that, scored once, and no rule was changed for them; `third`: 12 logs of platfor
 whose three misses were mended. `strangers`: 62 logs by someone who had not yet seen signatures, profiles and corpus, and
 `strangers_second`: 20 more by the same hand after a look at them; their misses were mended too. `messages`: 40 of 225 short logs,
 each around one message that people met, drawn by lot, and 7 healthy logs that hold such words; `messages_second`: 30 of 80 rarer
-ones, written after the first were mended. Of these only the verdict and the explanation are asked. `AT_FIRST` holds what each
-scored when it was first read.
+ones, written after the first were mended; `messages_third`: 45 of 164 rare ones; `messages_fourth` and `messages_fifth`: 48 and 42
+more, all that were written after the ones before were mended. Of these only the verdict and the explanation are asked: the page,
+and for an exception without one the kind. `AT_FIRST` holds what each scored when it was first read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from hangtop.spec import WatchSpec
 HOLDOUT = Path(__file__).parents[1] / "corpus" / "holdout"
 INDEX = Index(load())
 NOW = 1_800_000_000.0
-QUESTIONS = ("framework", "stage", "verdict", "recall", "first", "forbidden")
+QUESTIONS = ("framework", "stage", "verdict", "recall", "first", "kind", "forbidden")
 
 AT_FIRST = {
     "first": {"framework": 50, "stage": 47, "verdict": 43, "recall": 28, "first": 28, "forbidden": 43},
@@ -41,9 +42,13 @@ AT_FIRST = {
     "strangers_second": {"framework": 19, "stage": 20, "verdict": 20, "recall": 11, "first": 11, "forbidden": 20},
     "messages": {"verdict": 34, "recall": 26, "first": 25, "forbidden": 7},
     "messages_second": {"verdict": 22, "recall": 5, "first": 5},
+    "messages_third": {"verdict": 39, "recall": 14, "first": 13},
+    "messages_fourth": {"verdict": 42, "recall": 30, "first": 29, "kind": 3},
+    "messages_fifth": {"verdict": 38, "recall": 29, "first": 29, "kind": 10},
 }
 """Logs right of those asked: 51 (recall and first 28, forbidden 50), 15 (7), 12 (8), 62 (recall and first 37, forbidden 57), 20
-(12); of the messages only verdict 34, recall and first 40, forbidden 7; and verdict 22, recall and first 30."""
+(12); of the messages only verdict 34, recall and first 40, forbidden 7; verdict 22, recall and first 30; 45; 48, kind 9; and 42,
+kind 17. Where the answer to `first` is the traceback itself, it says that there is no page, and counts as right."""
 
 
 def read(data: bytes, silence_s: float) -> LogReading:
@@ -67,6 +72,9 @@ def marks(label: dict[str, Any], data: bytes) -> Iterator[tuple[str, bool, str]]
     if label["first"]:
         yield "recall", not set(label["first"]).isdisjoint(ids), str(ids)
         yield "first", bool(ids) and ids[0] in label["first"], str(ids[:3])
+    if kinds := label.get("kind"):
+        kind = next((finding.groups.get("kind", "none") for finding in reading.findings if finding.id == ids[0]), "none")
+        yield "kind", kind in kinds, kind
     if label["forbid"]:
         unwanted = fatal if label["forbid"] == ["*"] else fatal.intersection(label["forbid"])
         yield "forbidden", not unwanted, str(sorted(unwanted))
