@@ -128,7 +128,8 @@ def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
-    alone = not case.ranks and sum(one.doing is None or one.doing.kind != "idle" for one in case.standings) == 1
+    busy = [one for one in case.standings if one.doing is None or one.doing.kind != "idle"] or case.standings
+    alone = not case.ranks and len(busy) == 1
     return tuple(replace(one, rank=0) if alone and one.rank is None else one for one in verdict.culprits)
 
 

@@ -21,7 +21,8 @@ def driver_doubted(case: Case) -> bool:
     """Whether a driver gives no answer, and not for long enough to tell. Before its first answer there are no GPUs."""
     for node in case.state.gpus.values():
         since = node.reading.stuck_since
-        waits = all(gpu.status in ("reading", "late") for gpu in node.reading.gpus)
+        gpus = node.reading.gpus
+        waits = all(gpu.status in ("reading", "late") for gpu in gpus) if gpus else node.reading.driver is None
         if waits if since is None else case.now - since < NO_ANSWER_S:
             return True
     return False
