@@ -5,7 +5,7 @@ that, scored once, and no rule was changed for them; `third`: 12 logs of platfor
 whose three misses were mended. `strangers`: 62 logs by someone who had not yet seen signatures, profiles and corpus, and
 `strangers_second`: 20 more by the same hand after a look at them; their misses were mended too. `messages`: 40 of 225 short logs,
 each around one message that people met, drawn by lot, and 7 healthy logs that hold such words; `messages_second`: 30 of 80 rarer
-ones, written after the first were mended; `messages_third`: 45 of 164 rare ones; `messages_fourth` and `messages_fifth`: 48 and 42
+ones, written after the first were mended; `messages_third`: 45 of 164 rare ones; `messages_fourth`, `messages_fifth`: 48 and 42
 more, all that were written after the ones before were mended. Of these only the verdict and the explanation are asked: the page,
 and for an exception without one the kind. `AT_FIRST` holds what each scored when it was first read.
 """
@@ -78,6 +78,24 @@ def marks(label: dict[str, Any], data: bytes) -> Iterator[tuple[str, bool, str]]
     if label["forbid"]:
         unwanted = fatal if label["forbid"] == ["*"] else fatal.intersection(label["forbid"])
         yield "forbidden", not unwanted, str(sorted(unwanted))
+    numbers = {
+        "step": reading.progress.step,
+        "total": reading.progress.total,
+        "loss": reading.progress.metrics.get("loss"),
+        "step_s": reading.progress.step_s,
+        "ranks": [rank.rank for rank in reading.ranks],
+        "rank_steps": {str(rank.rank): rank.step for rank in reading.ranks},
+    }
+    for question in NUMBERS:
+        if question in label:
+            yield question, _agrees(label[question], numbers[question]), f"{numbers[question]}, not {label[question]}"
+
+
+def _agrees(label: Any, read: Any) -> bool:
+    """A value, a range of one, or the steps of some ranks."""
+    if isinstance(label, list) and not isinstance(read, list):
+        return read is not None and label[0] <= read <= label[1]
+    return bool(label.items() <= read.items() if isinstance(label, dict) else label == read)
 
 
 @pytest.fixture(scope="module", params=AT_FIRST)
