@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
@@ -77,6 +79,15 @@ def test_a_driver_that_gives_no_answer_is_named_with_the_call() -> None:
 
 def test_a_driver_that_is_slow_for_a_moment_is_no_hang() -> None:
     assert diagnose(run(*COMPUTING, stuck_since=NOW - 4, silence_s=20), SPEC, NOW).word == "running"
+
+
+def test_check_waits_for_a_driver_that_may_answer_yet_and_not_for_one_that_is_not_here() -> None:
+    early = run()
+    assert driver_doubted(look(early, SPEC, NOW))
+    absent = replace(early, health={**early.health, "gpu": SourceHealth("gpu", absent="no NVIDIA driver here")})
+    assert not driver_doubted(look(absent, SPEC, NOW))
+    answered = replace(early, gpus={"n1": NodeGpus(GpuReading(driver="580.1"), NOW)})
+    assert not driver_doubted(look(answered, SPEC, NOW))
 
 
 def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:
