@@ -18,6 +18,7 @@ from hangtop.spec import WatchSpec
 WORTH_S = 3_600.0
 """Dumps older than this belong to another run, unless a rank that still lives is as old."""
 KEPT = ("RANK", "NCCL_RAS_ADDR", *flight.NAMES, *flight.PIPES)
+MOST_JOBS = 4
 AGAIN_S = 10.0
 SECOND_LOOK_S = 1.0
 DUMP_WAIT_S = 4.0
@@ -33,7 +34,7 @@ class NcclSource:
     """
 
     name = "nccl"
-    deadline_s = ras.LIMIT_S + 2.0
+    deadline_s = MOST_JOBS * ras.LIMIT_S + 2.0
 
     def __init__(self, spec: WatchSpec) -> None:
         del spec  # whose processes they are, the diagnosis tells by their pids
@@ -47,20 +48,16 @@ class NcclSource:
     def read(self, now: float) -> Iterable[Value]:
         ranks = self._ranks.look()
         dumps = self._dumps(ranks, now)
-        address = next((one for env, _ in ranks if (one := ras_address(env))), ras.ADDRESS)
-        try:
-            communicators, version = ras.read(ras.query(address))
-            self._looks += 1
-        except ConnectionError as error:
-            if not dumps:
-                raise Absent(NOTHING.format(address=f"{address[0]}:{address[1]}")) from error
-            yield NcclReading(now, dumps=dumps)
-        except (OSError, ras.RasError) as error:
-            if not dumps:
-                raise Trouble(f"NCCL's RAS port at {address[0]}:{address[1]}: {error}") from error
-            yield NcclReading(now, dumps=dumps, note=f"NCCL's RAS port: {error}")
-        else:
-            yield NcclReading(now, communicators, dumps, version)
+        addresses = _addresses(ranks)
+        told = [said for address in addresses if (said := _ask(address)) is not None]
+        notes = "; ".join(said.note for said in told if said.note) or None
+        if not told and not dumps:
+            raise Absent(NOTHING.format(address=" ".join(f"{host}:{port}" for host, port in addresses)))
+        if notes and not dumps and all(said.note for said in told):
+            raise Trouble(notes)
+        communicators = tuple(one for said in told for one in said.communicators)
+        self._looks += bool(communicators)
+        yield NcclReading(now, communicators, dumps, next((said.version for said in told if said.version), None), notes)
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come."""
@@ -116,6 +113,23 @@ class RankEnvironments:
         """The environments of these ranks, as of the last look."""
         wanted = frozenset(pids)
         return tuple(env for identity, env in self._known.items() if identity.pid in wanted and "RANK" in env)
+
+
+def _ask(address: tuple[str, int]) -> NcclReading | None:
+    """What this port says: `None` where nobody listens, a note where it cannot be read."""
+    try:
+        communicators, version = ras.read(ras.query(address))
+    except ConnectionError:
+        return None
+    except (OSError, ras.RasError) as error:
+        return NcclReading(note=f"NCCL's RAS port at {address[0]}:{address[1]}: {error}")
+    return NcclReading(communicators=communicators, version=version)
+
+
+def _addresses(ranks: Iterable[tuple[Mapping[str, str], float]]) -> tuple[tuple[str, int], ...]:
+    """Where the RAS of the jobs on this machine listen, each once."""
+    told = dict.fromkeys(one for env, _ in ranks if (one := ras_address(env)))
+    return tuple(told)[:MOST_JOBS] or (ras.ADDRESS,)
 
 
 def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:

@@ -97,9 +97,9 @@ def test_where_all_kernels_spin_the_run_hangs_and_nobody_is_blamed(tmp_path: Pat
 
 
 def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alike(tmp_path: Path, runtime: Path) -> None:
-    said: list[str] = []
+    said = ['{"communicators": []}']
     with (
-        ras_port(lambda client: nccl(NEW, said[0])(client)) as (host, port),
+        ras_port(lambda client: nccl(NEW, said[-1])(client)) as (host, port),
         ranks(tmp_path, runtime, ("gpu", "gpu", "gpu"), NCCL_RAS_ADDR=f"{host}:{port}") as run,
     ):
         members = [

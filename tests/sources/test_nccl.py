@@ -88,6 +88,21 @@ def test_nothing_there_is_absence_and_no_fault(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("empty_places")
+def test_every_job_of_the_machine_is_asked_and_soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ras_port(nccl(NEW, JSON)) as one, ras_port(nccl(NEW, JSON.replace("0xaa", "0xbb"))) as other:
+        jobs = tuple(({"NCCL_RAS_ADDR": f"{host}:{port}"}, 1.0) for host, port in (one, other, one))
+        monkeypatch.setattr(RankEnvironments, "look", lambda self: jobs)
+        source = NcclSource(WatchSpec())
+        pauses = []
+        for _ in range(2):
+            (reading,) = source.read(time.time())
+            pauses.append(source.interval_s)
+        assert isinstance(reading, NcclReading)
+        assert [one.id for one in reading.communicators] == ["0xaa", "0xbb"]
+        assert pauses[0] < pauses[1]
+
+
+@pytest.mark.usefixtures("empty_places")
 def test_a_wrong_answer_is_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     with ras_port(nccl(NEW, "nonsense")) as address:
         monkeypatch.setattr(ras, "ADDRESS", address)
