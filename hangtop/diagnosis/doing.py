@@ -30,6 +30,7 @@ EVENT_LOOP = "asyncio/"
 LOOKS_OUT = 3
 """How many own frames out from the innermost a function's name still explains a wait for the network."""
 
+A_CHILD = "a child process"
 WORDS: dict[DoingKind, str] = {
     "collective": "in {call}",
     "rendezvous": "in {call}",
@@ -41,7 +42,7 @@ WORDS: dict[DoingKind, str] = {
     "load": "loads in {own}",
     "gpu": "waits for the GPU in {own}",
     "remote": "waits for an answer in {own}",
-    "child": "waits for a child process in {own}",
+    "child": f"waits for {A_CHILD} in {{own}}",
     "queue": "waits for a queue in {own}",
     "join": "waits for a thread in {own}",
     "lock": "waits for a lock in {own}",

@@ -6,8 +6,10 @@ a lock from a collective, and one look at a stack cannot tell work from an endle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from textwrap import shorten
 from typing import Literal
 
 from msgspec import Struct
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 
 from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
-from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.doing import A_CHILD, Doing, doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
@@ -36,6 +38,8 @@ RUNNING_PART = 0.3
 """Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
 IO_BYTES_S = 1_000_000.0
 """Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
+
+LONGEST_COMMAND = 60
 
 
 class Standing(Struct, frozen=True):
@@ -93,6 +97,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         if process is not None
         for stacks in (_stacks_of(process, looks),)
     ]
+    standing = [_with_child(one, processes.values()) for one in standing]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
     return (*ended, *standing)
 
@@ -121,7 +126,19 @@ def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process
         if process.ppid in group or process.ppid in below:
             below.add(process.pid)
     others = [one for one in lone if one.pid not in below]
-    return [one for one in others if one.pid in group or one.pid not in parents or _takes_part(one, lone, looks)]
+    tools = _tools(others, group, looks)
+    sure = group | set(tools.values())
+    members = [one for one in others if one.pid not in tools]
+    return [one for one in members if one.pid in sure or one.pid not in parents or _takes_part(one, lone, looks)]
+
+
+def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
+    """Programs without a Python stack (`aws`, `nvidia-smi`), each with who runs it alone and waits for it: that is no launcher."""
+    stacks = {one.pid: one for look in looks for one in look.stacks if one.threads}
+    tools = [one for one in lone if one.pid not in group and one.pid not in stacks and one.ppid in stacks]
+    alone = Counter(one.ppid for one in lone)
+    waits = {one.ppid for one in tools if (known := doing(stacks[one.ppid])) is not None and known.kind == "child"}
+    return {one.pid: one.ppid for one in tools if one.ppid in waits and alone[one.ppid] == 1}
 
 
 def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading, ...]) -> bool:
@@ -181,6 +198,18 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         doubted=doubted or unseen,
         place=rank.place,
     )
+
+
+def _with_child(one: Standing, processes: Iterable[Process]) -> Standing:
+    """Who waits for its only child waits for what that one runs."""
+    if one.doing is None or one.doing.kind != "child":
+        return one
+    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, one)]
+    return replace(one, text=one.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else one
+
+
+def _lives_below(process: Process, one: Standing) -> bool:
+    return process.ppid == one.pid and process.state not in "ZX"
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:

@@ -69,6 +69,18 @@ def test_who_waits_for_a_pool_that_has_nothing_to_do_is_to_blame_for_the_lost_ta
     assert "waits for a child process" in said.headline
 
 
+def test_who_waits_for_a_program_that_it_runs_alone_is_no_launcher_and_the_program_is_named() -> None:
+    uploads = thread(Frame("wait", "/usr/lib/python3.11/subprocess.py", 1264), Frame("upload", USER, 33), wait="child")
+    state = family({PARENT: uploads})
+    assert state.procs is not None
+    tool = nameless(
+        0, name="aws", command="aws s3 cp ckpt.pt s3://bucket/ckpt.pt --endpoint-url https://example.org/with/a/long/path"
+    )
+    said = diagnose(replace(state, procs=replace(state.procs, processes=(*state.procs.processes, tool))), SPEC, NOW)
+    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
+    assert "waits for `aws s3 cp ckpt.pt s3://bucket/ckpt.pt --endpoint-url …` in upload" in said.headline
+
+
 def test_a_parent_that_works_is_no_launcher_and_its_children_that_wait_are_no_hang() -> None:
     computes = thread(Frame("train_step", USER, 70), state="R")
     said = diagnose(family({0: WAITS, 1: WAITS, 2: WAITS, PARENT: computes}, nameless(PARENT, BUSY, ppid=1)), SPEC, NOW)
