@@ -154,8 +154,10 @@ def _row(columns: Sequence[Column[GpuRow]], row: GpuRow, width: int) -> Row:
     )
     if row.age_s is None:
         return cut((*front, (row.reason, f"{role} bold")), width)
-    room = _start_of_trend(columns) - width_of(front) - 1
-    return cut((*front, align(row.reason, room, f"{role} bold"), (f" {text.age(row.age_s)} ago", role)), width)
+    age = f" {text.age(row.age_s)} ago"
+    beside = width - width_of(front) - len(age)
+    room = max(_start_of_trend(columns) - width_of(front) - 1, min(len(row.reason), beside))
+    return cut((*front, align(row.reason, room, f"{role} bold"), (age, role)), width)
 
 
 def _start_of_trend(columns: Sequence[Column[GpuRow]]) -> int:
@@ -265,7 +267,8 @@ def _temperature(row: GpuRow) -> Row:
 def _trend(width: int) -> Callable[[GpuRow], Row]:
     def cell(row: GpuRow) -> Row:
         if not row.fresh:
-            return ((f"{text.age(row.age_s)} ago", row.role or "stale"),)
+            silent = width == WIDE_TREND and status_now(row.gpu, row.now) == "no answer"
+            return ((f"{'no answer ' if silent else ''}{text.age(row.age_s)} ago", row.role or "stale"),)
         return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" or row.works else "trend"),)
 
     return cell
