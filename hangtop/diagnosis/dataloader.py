@@ -20,7 +20,9 @@ def dataloader(case: Case) -> Verdict | None:
     everyone = [worker for below in workers.values() for worker in below]
     if busy := [worker for worker in everyone if standing_of(case.state, worker, patient=case.patient).alive]:
         text = f"{some(len(busy), 'data worker')} of {len(everyone)} at work"
-        return slow(case, f"{names(waiting)} waits for data, and the loader works.", "dataloader", (Evidence("procs", text),))
+        return slow(
+            case, f"{names(waiting)} wait{s(waiting)} for data, and the loader works.", "dataloader", (Evidence("procs", text),)
+        )
     idle = f"all {len(everyone)} data workers idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(case, everyone)
     headline = f"{names(waiting)} wait{s(waiting)} for data that never comes: {idle}{what}."

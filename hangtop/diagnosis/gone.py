@@ -5,26 +5,32 @@ from __future__ import annotations
 from hangtop.crew import missing_here
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.member_verdicts import count, names, rank_names, s, stack_evidence
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, rank_ranges, some
+from hangtop.text import clock, rank_ranges
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
 
 
 def dead(case: Case) -> Verdict | None:
-    """A rank is gone, or a zombie, while others live and wait: they will for ever."""
+    """A rank is gone, or a zombie, while others live and wait: they will for ever.
+
+    Who left with exit code 0 may be done before its peers: these are given the whole limit, and may work.
+    """
     gone = [one for one in case.standings if one.how == "gone"]
     left = [one for one in case.standings if one.how != "gone"]
-    if not gone or not left or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
+    done = all(one.process is not None and one.process.exit_code == 0 for one in gone)
+    patience_s = case.quiet_s if done else min(SOON_S, case.quiet_s)
+    if not gone or not left or case.silence_s is None or case.silence_s < patience_s or (done and any(one.alive for one in left)):
         return None
     oom = case.state.machine.oom_at if case.state.machine is not None else None
     evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in gone[:2]]
     if oom is not None:
         evidence.append(Evidence("host", f"the kernel's out-of-memory killer struck at {clock(oom)}"))
     why = "killed for want of memory" if oom is not None else gone[0].text
-    return _verdict(case, gone, "dead_process", f"{_names(gone)} died ({why}); {some(len(left), 'rank')} left alone.", evidence)
+    return _verdict(case, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
 
 
 def vanished(case: Case) -> Verdict | None:
@@ -43,10 +49,10 @@ def vanished(case: Case) -> Verdict | None:
     pids = {rank: logs[rank].pid if rank in logs else None for rank in missing}
     why = "has no process here any more"
     culprits = tuple(Culprit(rank, pids[rank], None, "likely", (why, "its peers wait in a collective")) for rank in missing)
-    name = f"Rank{'s' if len(missing) > 1 else ''} {rank_ranges(missing)}"
+    name = rank_names(list(missing))
     return Verdict(
         word="hung",
-        headline=f"{name} {'is' if len(missing) == 1 else 'are'} gone; {some(len(waiting), 'rank')} wait in {waiting[0].call}.",
+        headline=f"{name} {'is' if len(missing) == 1 else 'are'} gone; {count(waiting)} wait{s(waiting)} in {waiting[0].call}.",
         refute=f"a process of {name.lower()} is found",
         kind="dead_process",
         confidence="likely",
@@ -61,7 +67,7 @@ def stopped(case: Case) -> Verdict | None:
     if not held or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
         return None
     evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in held[:3]]
-    return _verdict(case, held, "stopped", f"{_names(held)}: {held[0].text}.", evidence)
+    return _verdict(case, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
 
 
 def blocked(case: Case) -> Verdict | None:
@@ -78,7 +84,7 @@ def blocked(case: Case) -> Verdict | None:
     if found := blocked_on(case.procs, {one.pid for one in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
         evidence.append(Evidence("disk", mount_words(found)))
-    headline = f"{_names(stuck)} {'is' if len(stuck) == 1 else 'are'} blocked in the kernel ({place or 'unknown'}), {where}."
+    headline = f"{names(stuck)} {'is' if len(stuck) == 1 else 'are'} blocked in the kernel ({place or 'unknown'}), {where}."
     return _verdict(case, stuck, kind, headline, evidence)
 
 
@@ -92,7 +98,7 @@ def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidenc
     }
     waiting = [one for one in case.standings if one.waits_for_peers]
     if waiting:
-        evidence.append(Evidence("stacks", f"{some(len(waiting), 'rank')} wait in {waiting[0].call}"))
+        evidence.append(stack_evidence(waiting))
     culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in odd)
     return Verdict(
         word="hung",
@@ -103,10 +109,3 @@ def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidenc
         culprits=culprits,
         evidence=tuple(evidence),
     )
-
-
-def _names(odd: list[Standing]) -> str:
-    ranks = [one.rank for one in odd if one.rank is not None]
-    if ranks:
-        return f"Rank{'s' if len(ranks) > 1 else ''} {rank_ranges(ranks)}"
-    return f"Process {odd[0].pid}"

@@ -247,6 +247,18 @@ def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -
     assert "want of memory" in starved.headline
 
 
+def test_ranks_that_are_done_before_one_that_still_saves_are_no_dead_ones() -> None:
+    ended = tuple(process(rank, exit_code=0) for rank in (1, 2, 3))
+
+    def left(thread: Thread, recent: Recent, silence_s: float = 200) -> RunState:
+        saver = process(0, recent)
+        return run({0: thread}, (saver,), procs=ProcessReading(processes=(saver,), ended=ended), silence_s=silence_s)
+
+    assert diagnose(left(SAVE, BUSY), SPEC, NOW).word == "slow"
+    assert diagnose(left(LOCK, IDLE, silence_s=30), SPEC, NOW).word == "running"
+    assert diagnose(left(LOCK, IDLE), SPEC, NOW).kind == "dead_process"
+
+
 def loader(recent: Recent) -> RunState:
     trainer = process(0)
     worker = Process(500, 1.0, 9, trainer.pid, "pt_data_worker", "python", "S", role="data worker", recent=recent)
