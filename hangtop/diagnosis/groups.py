@@ -20,7 +20,7 @@ INNER = {"tp": "tensor group", "sp": "sequence group", "cp": "context group", "e
 """Dimensions whose groups meet many times in one layer; the fastest of a rank's dimensions alone is looked at."""
 PAIRWISE = frozenset({
     "send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list", "_communicate", "_p2p_ops",
-    "_batched_p2p_ops",
+    "_batched_p2p_ops", "_batch_p2p", "_wait_batch_p2p",
 })  # fmt: skip
 """Calls between two ranks, as neighbouring stages make."""
 FOR_A_BYTE = ("socket", "poll", "pipe")
@@ -43,9 +43,9 @@ def by_groups(members: tuple[Standing, ...]) -> tuple[Standing, ...]:
     Nothing changes where no groups are known, or where they tell nothing.
     """
     here = [one for one in members if one.how != "gone"]
-    groups = _split(here, lambda one: inner_group(one.place) or stage_of(one.place))
-    if len(groups) < 2 or not all(one.place for one in here):
+    if not all(inner_group(one.place) is not None or stage_of(one.place) for one in here):
         return members
+    groups = _split(here, lambda one: inner_group(one.place) or stage_of(one.place))
     most = [_together(group, _place) for group in groups]
     whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
     parted = [one for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for one in chosen]

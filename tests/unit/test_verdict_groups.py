@@ -84,6 +84,18 @@ def test_stages_that_wait_at_different_places_are_no_desync() -> None:
     assert "none stands out" in verdict.headline
 
 
+def test_one_group_of_many_is_on_this_machine_and_has_its_odd_one() -> None:
+    threads = {4: SUMS, 5: LOCK, 6: SUMS, 7: SUMS}
+    state = run(threads, tuple(process(rank, world=16) for rank in threads))
+    assert state.log is not None
+    state = replace(state, log=replace(state.log, mesh=Mesh({"pp": 4, "tp": 4}, ("pp", "tp"))))
+    assert blamed(diagnose(state, SPEC, NOW)) == ("hung", [5])
+
+
+def test_replicas_alone_are_a_crowd_like_any_other() -> None:
+    assert blamed(said({"dp": 4}, [SUMS], [LOCK], [SUMS], [SUMS])) == ("hung", [1])
+
+
 @pytest.mark.parametrize("stuck", [[LOCK, LOCK], [LOCK, SUMS]], ids=["the whole stage", "one rank of it"])
 def test_the_first_stage_of_a_pipeline_is_stuck(stuck: list[Thread]) -> None:
     verdict = said({"pp": 4, "tp": 2}, stuck, [ABOVE, ABOVE], [ABOVE, ABOVE], [ABOVE, ABOVE])
