@@ -55,7 +55,8 @@ class HangtopApp(Wayfinding):
     """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
 
     `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
-    `started`: the run was started with hangtop, so `q` asks what becomes of it.
+    `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
+    recording that is played, if one is.
     `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
     """
 
@@ -85,6 +86,8 @@ class HangtopApp(Wayfinding):
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
+        self.replay = feed if isinstance(feed, Seekable) else None
+        self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = Curiosity(feed)
         self.timeline = Timeline()
         self.run_title = title or _title_of(spec)
@@ -100,11 +103,6 @@ class HangtopApp(Wayfinding):
         self._told_title = ""
 
     @property
-    def keys(self) -> tuple[Key, ...]:
-        """What can be pressed now."""
-        return all_keys(read_only=self.read_only, replay=self.replay is not None)
-
-    @property
     def footer_keys(self) -> tuple[Key, ...]:
         """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
         told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
@@ -112,10 +110,6 @@ class HangtopApp(Wayfinding):
             replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
             for key in self.keys
         )
-
-    @property
-    def replay(self) -> Seekable | None:
-        return self.feed if isinstance(self.feed, Seekable) else None
 
     @property
     def enlarged(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import islice, takewhile, zip_longest
 from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len, set_cell_size
@@ -119,6 +119,7 @@ class LineView(Widget):
         self._strips: list[Strip] = []
         self._finished: dict[int, Strip] = {}
         self._base: tuple[Color, Style] | None = None
+        self._painted_at = Size()
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -135,10 +136,12 @@ class LineView(Widget):
         raise NotImplementedError
 
     def on_resize(self) -> None:
-        self.forget()
         self.show(self.hangtop.view)
 
     def paint(self, rows: Sequence[Row]) -> None:
+        if self._painted_at != self.size:
+            self.forget()
+            self._painted_at = self.size
         old, self._rows = self._rows, tuple(rows)
         for y in range(max(len(old), len(self._rows))):
             before = old[y] if y < len(old) else BLANK
@@ -219,7 +222,12 @@ def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
     """First and past-the-last cell of each stretch that differs. Few cells between two stretches are rewritten with them:
     to move the cursor over them costs as much."""
     stretches: list[tuple[int, int]] = []
-    for at, (old, new) in enumerate(zip_longest(_cells(before), _cells(after), fillvalue=(" ", None))):
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
+    olds, news = list(before)[alike:], list(after)[alike:]
+    while olds and news and olds[-1] == news[-1] and before.cell_length == after.cell_length:
+        olds, news = olds[:-1], news[:-1]
+    begin = sum(cell_len(segment.text) for segment in islice(before, alike))
+    for at, (old, new) in enumerate(zip_longest(_cells(olds), _cells(news), fillvalue=(" ", None)), begin):
         if old == new:
             continue
         if stretches and at - stretches[-1][1] < GAP_CELLS:
@@ -229,10 +237,10 @@ def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
     return stretches
 
 
-def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
+def _cells(segments: Iterable[Segment]) -> list[tuple[str, Style | None]]:
     """One entry a screen cell; a character two cells wide fills both with itself."""
     cells: list[tuple[str, Style | None]] = []
-    for text, style, _ in strip:
+    for text, style, _ in segments:
         shown = style if style else None
         if text.isascii():
             cells += [(char, shown) for char in text]

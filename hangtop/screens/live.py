@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
+from hangtop.panes.line import LineView
 from hangtop.panes.view import View
 from hangtop.screens.spans import SpanCompositor
 
@@ -14,18 +15,39 @@ if TYPE_CHECKING:
 
 
 class LiveScreen(Screen[None]):
+    """Goes to the terminal only once its parts have painted: Textual would show it empty first, and fill it a moment later."""
+
     def __init__(self) -> None:
         super().__init__()
         self._compositor = SpanCompositor()
+        self._painted = False
 
     @property
     def hangtop(self) -> HangtopApp:
         """The app with its own type."""
         return cast("HangtopApp", self.app)
 
+    def on_resize(self) -> None:
+        self.show(self.hangtop.view)
+
     def show(self, view: View) -> None:
-        """Paint what this screen shows of a view."""
-        raise NotImplementedError
+        """Let each part that is in sight paint."""
+        if not self.is_mounted or not self.size.width:
+            return
+        self.place(view)
+        for part in self.query(LineView):
+            if part.display:
+                part.show(view)
+        if not self._painted:
+            self._painted = True
+            self.refresh()
+
+    def place(self, view: View) -> None:
+        """Put the parts where they belong, on a screen where that depends on what is shown."""
 
     def ask_filter(self, *, opened: bool) -> None:
         """Show or hide the line where a filter is typed, on a screen that has one."""
+
+    def _compositor_refresh(self) -> None:
+        if self._painted:
+            super()._compositor_refresh()

@@ -109,8 +109,3 @@ class PageScreen(LiveScreen):
 
     def open(self) -> None:
         """What Enter does."""
-
-    def show(self, view: View) -> None:
-        if self.is_mounted:
-            for part in self.query(LineView):
-                part.show(view)

@@ -89,7 +89,6 @@ class WatchScreen(LiveScreen):
         yield Tabs(self.panes)
         yield from self.panes
         yield Footer(id="footer")
-        yield FilterPrompt()
         yield TooSmall(id="small")
 
     @property
@@ -104,17 +103,10 @@ class WatchScreen(LiveScreen):
     def processes_pane(self) -> ProcessesPane:
         return self.query_one(ProcessesPane)
 
-    def on_resize(self) -> None:
-        self.show(self.hangtop.view)
-
-    def show(self, view: View) -> None:
-        """Place everything, then let each part that is in sight paint."""
-        if not self.is_mounted or not self.size.width:
-            return
-        self._place(view)
-        for part in self.query(LineView):
-            if part.display:
-                part.show(view)
+    def on_mount(self) -> None:
+        """Everything has its place before the first layout. The prompt comes after it: an input costs as much as all panes."""
+        self.place(self.hangtop.view)
+        self.call_after_refresh(self.mount, FilterPrompt())
 
     def open_pane(self, id_: str) -> None:
         """Focus a pane; again: maximise it; again: back."""
@@ -138,8 +130,10 @@ class WatchScreen(LiveScreen):
 
     def ask_filter(self, *, opened: bool) -> None:
         """Show or hide the line where a filter is typed: for processes or actors while they have the focus, else for the log."""
+        prompt = next(iter(self.query(FilterPrompt)), None)
+        if prompt is None:  # nothing is painted yet
+            return
         self._asking = opened
-        prompt = self.query_one(FilterPrompt)
         if opened:
             tables = (self.processes_pane, self.query_one(RayPane))
             self._filtered = next((pane for pane in tables if pane.has_focus), self.log_pane)
@@ -161,7 +155,7 @@ class WatchScreen(LiveScreen):
             log.look_for(log.book.base_with(event.pattern, regex=event.regex))
         self.ask_filter(opened=False)
 
-    def _place(self, view: View) -> None:
+    def place(self, view: View) -> None:
         places = self._places(view)
         if places == self._placed.places:
             return
@@ -173,7 +167,7 @@ class WatchScreen(LiveScreen):
         self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
 
     def _places(self, view: View) -> dict[str, Rect]:
-        width, height = self.size
+        width, height = self.app.size
         if too_small(width, height):
             return {"small": Rect(0, 0, width, height)}
         *panes, _ = self.panes
