@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 OPEN = ("/api/version", "/api/gcs_healthz", "/api/authentication_mode")
 SESSION = "session_2026-01-11_10-00-00_000000_4242"
+DRIVER, COMMAND = 4_000, "python train.py --password s3cr3t"
 REPORT_S = 5.0
 """Agents report so often, and `now` moves so often."""
 
@@ -187,6 +188,20 @@ class FakeDashboard:
             return 200, said.encode(), {}
         if plain == "/api/gcs_healthz":
             return self.gcs, b"success" if self.gcs == 200 else b"GCS health check timed out.", {}
+        if plain == "/api/jobs/":
+            driver = {"id": "01000000", "node_ip_address": "10.0.0.0", "pid": str(DRIVER)}
+            ended = {
+                "type": "DRIVER",
+                "job_id": "02000000",
+                "driver_info": driver,
+                "status": "FAILED",
+                "entrypoint": "python old.py",
+            }
+            return (
+                200,
+                json.dumps([{**ended, "job_id": "01000000", "status": "RUNNING", "entrypoint": COMMAND}, ended]).encode(),
+                {},
+            )
         if plain == "/api/profiling_enabled":
             return 200, wrapped({"profilingEnabled": self.profiling}), {}
         asked = {name: values[0] for name, values in parse_qs(urlsplit(path).query).items()}

@@ -15,7 +15,7 @@ from hangtop.sources.ray import RaySource, parse_address
 from hangtop.sources.raycluster.dashboard import Dashboard
 from hangtop.sources.raycluster.token import Token
 from hangtop.spec import WatchSpec
-from tests.fakes.ray_dashboard import SESSION, FakeDashboard, wrapped
+from tests.fakes.ray_dashboard import DRIVER, SESSION, FakeDashboard, node_id, wrapped
 
 
 class EmptyTable:
@@ -77,6 +77,15 @@ def test_every_actor_is_joined_with_its_method_rank_gpu_and_node(fake, source):
     assert (last.cls, last.state, last.method) == ("WorkerDict", "running", "actor_rollout_generate_sequences")
     assert (last.host, last.gpus, last.ray_pid, last.pid) == ("n1", (3,), 5003, None)
     assert [node.host for node in found.nodes] == ["n0", "n1"]
+
+
+def test_where_the_nodes_do_not_tell_their_drivers_the_list_of_jobs_does(fake, source):
+    """As of Ray 2.49, whose agents know only what a raylet started."""
+    ray = source(fake().address)
+    cluster_of(ray, 1000.0)
+    (driver,) = cluster_of(ray, 1002.0).drivers
+    assert (driver.job, driver.pid, driver.node) == ("01000000", DRIVER, node_id(0))
+    assert driver.command == "python train.py --password ***"
 
 
 def test_how_long_a_method_runs_counts_from_when_its_title_changed(fake, source):

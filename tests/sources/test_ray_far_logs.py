@@ -211,7 +211,7 @@ def test_the_rank_that_stands_out_is_read_first_and_how_many_are_still_to_come_i
     told = json.loads(fleet.bodies[page])
     told["data"]["detail"]["workers"][5]["cmdline"] = ["ray::WorkerDict"]
     fleet.bodies[page] = json.dumps(told).encode()
-    state = look(WatchSpec(logs=(driver_log,), ray=fleet.address), 8)
+    state = look(WatchSpec(logs=(driver_log,), ray=fleet.address), 12)
     reading = next(iter(state.ray.values()))
     assert state.ranks[4 * 8 + 5].step == 50
     assert 63 not in state.ranks

@@ -85,6 +85,7 @@ class Cluster:
 
 
 def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
+    """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
     found = (
         (node, stats, core)
         for node, seen in view.nodes.items()
@@ -93,7 +94,7 @@ def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
         for core in stats.core_worker_stats
         if core.worker_type == "DRIVER"
     )
-    return tuple(
+    told = tuple(
         RayDriver(
             stats.job_id,
             stats.pid,
@@ -104,6 +105,17 @@ def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
         )
         for node, stats, core in found
     )
+    return told or tuple(driver for job in view.jobs if (driver := _of_job(job, view, here)) is not None)
+
+
+def _of_job(job: shapes.Job, view: ApiView, here: set[str]) -> RayDriver | None:
+    """A job knows its driver by address and pid. Several nodes may have the address of this machine."""
+    if job.driver_info is None:
+        return None
+    nodes = [node for node, seen in view.nodes.items() if seen.summary.ip == job.driver_info.node_ip_address]
+    node = min(nodes, key=lambda one: one not in here, default="")
+    command = without_secrets(clean_text(job.entrypoint))[:LONGEST_COMMAND]
+    return RayDriver(job.job_id or "", shapes.number(job.driver_info.pid), node, command, local=node in here)
 
 
 def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:

@@ -22,6 +22,7 @@ Data = TypeVar("Data")
 HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
 PAGE = "/nodes/<id>"
 GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=1&limit=1000", "/api/cluster_status"
+JOBS = "/api/jobs/"
 ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
 """A version of Ray may have removed a path."""
 STATE_LIMIT = 2_000
@@ -59,6 +60,7 @@ class ApiView(Struct, frozen=True):
     demand: tuple[Demand, ...] = ()
     running_since: dict[str, float] = {}
     runtime_envs: dict[str, str] = {}
+    jobs: tuple[shapes.Job, ...] = ()
 
 
 class Poll:
@@ -77,7 +79,8 @@ class Poll:
 
     def look(self, now: float) -> ApiView:
         """Ask what is due at unix time `now`. Takes at most two deadlines."""
-        asked = [path for path in (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS) if now >= self._due.get(path, 0.0)]
+        paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *(() if self._tells_drivers() else (JOBS,)))
+        asked = [path for path in paths if now >= self._due.get(path, 0.0)]
         answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))
         self._read_actors(answers.get(ACTORS), now)
         moved = self._read_nodes(answers.get(NODES), now)
@@ -87,6 +90,12 @@ class Poll:
             self._second_round(moved, api)
         self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(api, strange=tuple(sorted(self._strange))))
         return self.view
+
+    def _tells_drivers(self) -> bool:
+        """Whether the pages of the nodes do, as they do since Ray 2.50 or later; else the list of jobs must."""
+        pages = (seen.detail.workers or () for seen in self.view.nodes.values() if seen.detail)
+        cores = (core for workers in pages for worker in workers for core in worker.core_worker_stats)
+        return not self.view.actors or any(core.worker_type == "DRIVER" for core in cores)
 
     def _waiting(self) -> bool:
         """Whether anything waits for resources."""
@@ -124,7 +133,7 @@ class Poll:
     def _read_rest(self, answers: dict[str, Answer], now: float) -> None:
         if VERSION in answers and answers[VERSION].ok:
             self._due[VERSION] = now + VERSION_S
-        for path in {GROUPS, STATUS} & answers.keys():
+        for path in {GROUPS, STATUS, JOBS} & answers.keys():
             self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
         if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
             api = msgspec.structs.replace(self.view.api, version=said.ray_version)
@@ -133,6 +142,10 @@ class Poll:
             self.view = msgspec.structs.replace(self.view, groups=rows)
         if (answer := answers.get(STATUS)) and (status := self._decoded(answer, shapes.Status, STATUS)) is not None:
             self.view = msgspec.structs.replace(self.view, demand=_demand(status))
+
+        if answer := answers.get(JOBS):
+            jobs = self._known(answer, lambda: shapes.jobs_of(answer.body), JOBS)
+            self.view = msgspec.structs.replace(self.view, jobs=self.view.jobs if jobs is None else jobs)
 
     def _second_round(self, moved: list[str], api: RayApi) -> None:
         """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote

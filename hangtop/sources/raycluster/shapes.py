@@ -174,10 +174,24 @@ class Status(Shape, frozen=True, gc=False):
 
 
 class Version(msgspec.Struct, frozen=True, gc=False):
-    """`/api/version`, the only answer without an envelope."""
+    """`/api/version`, an answer without an envelope."""
 
     ray_version: str = ""
     session_name: str = ""
+
+
+class DriverInfo(msgspec.Struct, frozen=True, gc=False):
+    node_ip_address: str = ""
+    pid: Number = None
+
+
+class Job(msgspec.Struct, frozen=True, gc=False):
+    """An entry of `/api/jobs/`, an answer without an envelope. `job_id` is `None` before its driver joined."""
+
+    job_id: str | None = None
+    status: str = ""
+    entrypoint: str = ""
+    driver_info: DriverInfo | None = None
 
 
 class Profiling(Shape, frozen=True, gc=False):
@@ -196,6 +210,12 @@ _envelope = msgspec.json.Decoder(_Envelope)
 def data_of(body: bytes, shape: type[Data]) -> Data:
     """The `data` of an answer. Raises `msgspec.DecodeError` for a shape that we do not know."""
     return msgspec.json.decode(_envelope.decode(body).data, type=shape, strict=False)
+
+
+def jobs_of(body: bytes) -> tuple[Job, ...]:
+    """The jobs that run and have a driver. Raises `msgspec.DecodeError`."""
+    jobs = msgspec.json.decode(body, type=tuple[Job, ...], strict=False)
+    return tuple(job for job in jobs if job.status == "RUNNING" and job.job_id and job.driver_info)
 
 
 def rows_of(body: bytes, shape: type[Data]) -> tuple[Data, ...]:

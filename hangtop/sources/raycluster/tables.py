@@ -24,6 +24,7 @@ PATIENCE_S = 6.0
 """A dashboard that is silent or fails may only be slow."""
 CHILD_S = 12.0
 MARK = b"hangtop "
+IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 
 
 class Tables(Struct, frozen=True, rename="camel"):
@@ -116,12 +117,12 @@ def _needed(view: ApiView, now: float) -> bool:
     api = view.api
     if api.answer in ("silent", "error"):
         return now - (api.since or now) >= PATIENCE_S
-    return api.answer in ("none", "refused", "strange") or bool(api.strange)
+    return api.answer in ("none", "refused", "strange") or bool(IN_TABLES & set(api.strange))
 
 
 def _filled(view: ApiView, tables: Tables, at: float) -> ApiView:
     """Everything of the tables where the dashboard does not answer, else only what it tells in another shape."""
-    unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else {ACTORS, NODES, GROUPS}
+    unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else IN_TABLES
     if ACTORS in unread:
         view = replace(view, actors=tuple(tables.actors.values()), runtime_envs=tables.runtime_envs)
     if unread & {NODES, PAGE}:
