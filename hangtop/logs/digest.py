@@ -245,7 +245,7 @@ class Digest:
             self._ranks.learn_text(line)
         for total in wants.totals:
             if found := compiled(total.reader.progress.total_from or "").search(line.text):
-                self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"])
+                self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"].replace(",", ""))
         if line.prefix.repeated:  # it stands for lines of many: activity, but of no rank in particular the progress
             writer = self._writers.setdefault(_MANY, _Writer({}))
         marks = [each for each in wants.stages if each.marker.regex is None or compiled(each.marker.regex).search(line.text)]

@@ -134,8 +134,7 @@ class Index:
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
     for reader in _readers(catalog):
         yield reader.progress.literal, reader
-        if reader.progress.total_literal is not None:
-            yield (reader.progress.total_literal,), Total(reader)
+        yield reader.progress.total_literal, Total(reader)
     for profile in catalog.profiles.values():
         for stage in profile.stage:
             for marker in stage.enter:

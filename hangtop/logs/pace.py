@@ -48,6 +48,7 @@ class PaceMeter:
             return self._remember(sighting)
         if step < top.step and sighting.writer == top.writer:
             self._top = sighting  # a new epoch or a new attempt counts from its beginning
+            self.steps += 1
         return None
 
     def pace(self) -> Pace:
@@ -66,7 +67,7 @@ class PaceMeter:
 
     def _gap(self, before: Sighting, after: Sighting, steps: float) -> None:
         self.steps += int(steps)
-        gap = _between(before, after)
+        gap = _between(before, after, steps)
         if gap is None or gap < 0 or steps <= 0:
             return
         self._gaps.append(gap / steps)
@@ -80,12 +81,13 @@ class PaceMeter:
         return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
 
 
-def _between(before: Sighting, after: Sighting) -> float | None:
-    """Seconds between two steps: by the clock of the log, else by the bar's own, else by the step time it tells."""
+def _between(before: Sighting, after: Sighting, steps: float) -> float | None:
+    """Seconds between two sightings, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
+    that is told."""
     if before.at is not None and after.at is not None:
         return after.at - before.at
     if before.elapsed_s is not None and after.elapsed_s is not None and before.writer == after.writer:
         gap = after.elapsed_s - before.elapsed_s
         if gap >= _COARSE_S or after.step_s is None:
             return gap
-    return after.step_s
+    return None if after.step_s is None else after.step_s * steps

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hangtop.logs.envelope import opened
 from hangtop.logs.stamps import STAMP
 
 _DEEPEST = 8
@@ -102,6 +103,7 @@ _BRACKET = _Forms(
     rf"\[{_STAMP}(?: DP\d+)?(?: PP\d+)?(?: TP(?P<part>\d+))?(?: (?:EP|ATTN_TP|DP)\d+)*\] (?![\w.]+ - )",
     rf"\[NeMo [IWED] {_STAMP}(?: [\w.:-]+)?(?: [\w.]+:\d+)?\] ?",
     rf"\[{_LEVEL}\|[\w.]+:\d+\] {_STAMP} >> ",
+    rf"\[{_LEVEL}\|{_STAMP}\] [\w.]+:\d+ >> ",
     rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?(?: [\w.]+)? - (?:{_LEVEL.replace('level', 'level2')} - )?",
     rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?:? ?",
     rf"\[{_STAMP}[ ,|-]+{_LEVEL}\]:? ?",
@@ -124,6 +126,7 @@ _PAREN = _Forms(
     r"\((?P<actor>raylet|gcs_server|autoscaler|driver|log_monitor|dashboard)(?: \+[0-9hms]+)?(?:, ip=(?P<host>[^)\s]+))?\) ?",
 )
 _DIGIT = _Forms(
+    rf"{_STAMP} [\w.-]+ [\w./-]+\[\d+\]: ",
     rf"{_STAMP} (?P<stream>stdout|stderr) (?P<tag>[FP]) ",
     rf"{_STAMP}\t{_LEVEL} [\w.]+:\d+ -- ",
     rf"{_STAMP} \| {_LEVEL}\s*\| (?:[\w.<>]+:[\w<>]+:\d+ - )?",
@@ -139,6 +142,7 @@ _LETTER = _Forms(
     rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
     rf"{_LEVEL}\s+(?:- )?{_STAMP}(?: - |: |\s+)",
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
+    r"(?P<level>[DIWEFC])(?P<time>20\d{6} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
     rf"{_LEVEL}:[\w.]+:(?!\d+\])",
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
@@ -162,16 +166,19 @@ def strip(text: str) -> tuple[Prefix, str]:
 
     The outermost word holds (its clock is the one that all lines share), but for the level, which the innermost logger knows.
     """
-    position, repeated = 0, 0
+    position, repeated, taken = 0, 0, ""
     known: dict[str, Any] = {}
     if text.endswith((")", "]")):
         text, repeated = _unrepeated(text)
     for _ in range(_DEEPEST):
+        if text.startswith('{"', position) and (inside := opened(text[position:])) is not None:
+            known = {**inside[0], **known}
+            taken, text, position = taken + text[:position], inside[1], 0
         end = _learn(text, position, known)
         if end < 0:
             break
         position = end
-    known["text"] = text[:position]
+    known["text"] = taken + text[:position]
     if repeated:
         known["repeated"] = repeated
     return Prefix(**known), text[position:]

@@ -68,11 +68,13 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A line that tells how far the run is; the first of a profile that matches wins.
 
-    Named groups of `regex`: step, total, n (a step where no `step` group is), rate, unit (`it/s`, `s/it`), elapsed, eta, desc,
-    epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair` (groups `key` and `value`).
-    `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`); keys that are not named here are dropped.
+    Named groups of `regex`: step, total, n (a step where no `step` group is), rate, unit (`it/s`, `s/it`), ms, sec (of one),
+    elapsed, eta, desc, epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair` (groups `key`,
+    `value`, and `unit` of a value like `412ms`, whose key then is `time[ms]`). `whole`: pairs are looked for in all of the line.
+    `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`), in lower case if not as they are; keys that are
+    not named here are dropped. The names `total`, `step_s` and `step_ms` stand for the total and the time of a step.
     `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
-    `total_from`: the regex group `total` found once in another line (its literal stands in `total_literal`).
+    `total_from`: the regex group `total` found once in another line (its literals stand in `total_literal`).
     """
 
     id: str
@@ -81,9 +83,10 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     example: str
     metrics: dict[str, str] = {}
     pair: str = PAIR
+    whole: bool = False
     counts: bool = True
     total_from: str | None = None
-    total_literal: str | None = None
+    total_literal: tuple[str, ...] = ()
     total_example: str | None = None
     stage: str | None = None
     note: str = ""

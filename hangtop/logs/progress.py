@@ -12,8 +12,11 @@ from hangtop.logs.signature import compiled
 from hangtop.logs.stamps import seconds
 
 _KILO = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_NOT_METRICS = frozenset("step total n rate unit elapsed eta desc epoch epochs ep eps pct post kv ms".split())
+_NOT_METRICS = frozenset("step total n rate unit elapsed eta desc epoch epochs ep eps pct post kv ms sec".split())
+_OWN = ("total", "step_s", "step_ms")
+"""Plain names that are no metrics: the total of the steps, the time that one takes."""
 
+_LONGEST = 2_000
 
 Groups = dict[str, str | None]
 """What each group of a progress line's regex holds; `None` for one that the line does not have."""
@@ -45,6 +48,8 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
         return None
     groups = found.groupdict()
     said = groups.get
+    metrics = _metrics(progress, groups, line.text)
+    total, step_s, step_ms = (metrics.pop(name, None) for name in _OWN)
     return Sighting(
         profile=profile.name,
         kind=progress.id,
@@ -53,12 +58,12 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
         writer=line.writer,
         counts=progress.counts,
         step=number(said("step") or said("n")),
-        total=number(said("total")),
-        step_s=_step_s(groups),
+        total=number(said("total")) or total,
+        step_s=_step_s(groups) or step_s or (None if step_ms is None else step_ms / 1e3),
         elapsed_s=None if (elapsed := said("elapsed")) is None else seconds(elapsed),
         eta_s=None if (eta := said("eta")) is None else seconds(eta),
         desc=(said("desc") or "").strip(),
-        metrics=_metrics(progress, groups),
+        metrics=metrics,
     )
 
 
@@ -84,19 +89,26 @@ def _step_s(groups: Groups) -> float | None:
     """Seconds a step: tqdm turns its rate round when it is slow (`50.98s/it`, but `2.00it/s`)."""
     if ms := number(groups.get("ms")):
         return ms / 1e3
+    if sec := number(groups.get("sec")):
+        return sec
     rate = number(groups.get("rate"))
     if not rate:
         return None
     return rate if (groups.get("unit") or "it/s").startswith("s/") else 1.0 / rate
 
 
-def _metrics(progress: ProgressLine, groups: Groups) -> dict[str, float]:
-    """Groups that are metrics keep their names; pairs inside `kv` count only when the profile gives them a plain name."""
+def _metrics(progress: ProgressLine, groups: Groups, text: str) -> dict[str, float]:
+    """Groups that are metrics keep their names; pairs count only when the profile gives them a plain name. Of a name that a whole
+    line tells twice, the first counts: what it says of evaluation stands behind."""
     plain = progress.metrics
     raw = {name: value for name in _metric_groups(progress.regex) if (value := groups[name]) is not None}
-    if text := groups.get("kv"):
-        for pair in compiled(progress.pair).finditer(text):
-            if (name := plain.get(pair["key"])) is not None:
+    if within := text[:_LONGEST] if progress.whole else groups.get("kv"):
+        pattern = compiled(progress.pair)
+        has_unit = "unit" in pattern.groupindex
+        for pair in pattern.finditer(within):
+            key = f"{pair['key']}[{pair['unit']}]" if has_unit and pair["unit"] else pair["key"]
+            name = plain.get(key) or plain.get(key.lower())
+            if name is not None and not (progress.whole and name in raw):
                 raw[name] = pair["value"]
     known = [(plain.get(name, name), number(value.strip("'\" "))) for name, value in raw.items()]
     return {name: value for name, value in known if value is not None}

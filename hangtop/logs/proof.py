@@ -92,8 +92,7 @@ def _progress_flaws(key: str, line: ProgressLine) -> Iterator[Flaw]:
         yield Flaw(f"{key}.pair", "needs the named groups key and value")
     yield from _unknown_stages([(f"{key}.stage", line.stage)])
     if line.total_from is not None:
-        literals = (line.total_literal,) if line.total_literal else ()
-        yield from _pattern_flaws(f"{key}.total_from", line.total_from, literals, line.total_example)
+        yield from _pattern_flaws(f"{key}.total_from", line.total_from, line.total_literal, line.total_example)
 
 
 def _pattern_flaws(key: str, pattern: str, literals: tuple[str, ...], example: str | None) -> Iterator[Flaw]:

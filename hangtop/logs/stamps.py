@@ -20,7 +20,7 @@ STAMP = (
 
 _DATED = re.compile(
     r"(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<m2>\d\d)/(?P<d2>\d\d)/(?P<y2>\d{4})|(?P<m3>\d\d)[-/](?P<d3>\d\d)"
-    r"|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
+    r"|(?P<y5>20\d\d)(?P<m5>\d\d)(?P<d5>\d\d)|(?P<mmdd>\d{3,4})|(?P<mon>[A-Z][a-z]{2})\s+(?P<d4>\d{1,2}))"
     r"[T _](?P<H>\d\d):(?P<M>\d\d):(?P<S>\d\d)(?P<frac>[.,]\d+)?(?:Z| ?(?P<sign>[+-])(?P<oh>\d\d):?(?P<om>\d\d))?$"
 )
 _YEAR = re.compile(rb"\b(20\d\d)[-/]\d\d[-/]\d\d[T _]\d\d:")
@@ -48,7 +48,7 @@ class Stamps:
         found = _DATED.match(text)
         if found is None:
             return None
-        year = found["y"] or found["y2"]
+        year = found["y"] or found["y2"] or found["y5"]
         if year:
             self.year = int(year)
         month, day = _month_and_day(found)
@@ -84,7 +84,9 @@ def _month_and_day(found: re.Match[str]) -> tuple[int, int]:
         return int(mmdd[:-2]), int(mmdd[-2:])
     if mon := found["mon"]:
         return _MONTHS.get(mon, 0), int(found["d4"])
-    return int(found["m"] or found["m2"] or found["m3"]), int(found["d"] or found["d2"] or found["d3"])
+    return int(found["m"] or found["m2"] or found["m3"] or found["m5"]), int(
+        found["d"] or found["d2"] or found["d3"] or found["d5"]
+    )
 
 
 def year_in(start: bytes) -> int | None:

@@ -1,0 +1,74 @@
+"""Lines that are JSON objects: a message in the envelope of a container's or service's log, or what a structured logger says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from hangtop.logs.clean import without_escapes
+
+_MESSAGE = ("log", "MESSAGE", "message", "msg", "event")
+_TIME = ("time", "ts", "timestamp", "@timestamp", "asctime", "__REALTIME_TIMESTAMP")
+_LEVEL = ("level", "levelname", "lvl", "severity")
+_RANK = ("rank", "global_rank")
+_WHO = ("local_rank", "world_size", "host", "hostname", "_HOSTNAME", "pid", "_PID")
+_DATA = frozenset({"prompt", "response", "completion", "messages", "content", "text", "input", "output"})
+"""An object with one of these is an example or an answer of a model, not an entry of a log."""
+
+_MOST_CHARS = 300
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def opened(text: str) -> tuple[dict[str, Any], str] | None:
+    """What the envelope says, by the names of `Prefix`, and the message in it, other values behind it as `key=value`; `None` when
+    the text is no such object."""
+    if not (text.startswith('{"') and text.endswith("}")):
+        return None
+    try:
+        found = _decode(text.encode("utf-8", "replace"))
+    except msgspec.DecodeError:
+        return None
+    time, level = _first(found, _TIME), _first(found, _LEVEL)
+    if (time is None and level is None) or _DATA & found.keys():
+        return None
+    message = _first(found, _MESSAGE)
+    said = {
+        "time": _stamp(time),
+        "level": level if isinstance(level, str) else None,
+        "rank": _number(_first(found, _RANK)),
+        "local_rank": _number(found.get("local_rank")),
+        "stream": found.get("stream"),
+    }
+    foreign = found.keys() & {"log", "MESSAGE"}
+    words = [message.rstrip("\n") if isinstance(message, str) else "", *(() if foreign else _pairs(found))]
+    return {name: value for name, value in said.items() if value is not None}, without_escapes(" ".join(filter(None, words)))
+
+
+def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((found[key] for key in keys if key in found), None)
+
+
+def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
+    """The values that are not told elsewhere. Those in an inner object count as its own: `"metrics": {"loss": 1.2}`."""
+    for key, value in found.items():
+        if isinstance(value, dict):
+            yield from _pairs(value)
+        elif key not in (*_MESSAGE, *_TIME, *_LEVEL, *_RANK, *_WHO) and isinstance(value, str | int | float):
+            yield f"{key}={str(value)[:_MOST_CHARS]}"
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdigit()) else None
+
+
+def _stamp(value: Any) -> str | None:
+    """A time as a log would write it. Numbers are seconds since 1970, or what is a thousand or a million times as much."""
+    if isinstance(value, str) and not value.isdigit():
+        return value
+    seconds = float(value) if isinstance(value, int | float | str) else 0.0
+    while seconds > 1e11:
+        seconds /= 1e3
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if seconds > 1e9 else None
