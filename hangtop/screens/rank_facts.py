@@ -97,7 +97,21 @@ def gpu_facts(state: RunState) -> tuple[Fact, ...]:
         Fact("GPU power", of(lambda g: g.power_w), lambda v: f"{_number(v):.0f} W", slack=0.25, least=30.0),
         Fact("GPU memory", of(lambda g: g.used_bytes), lambda v: text.size(int(_number(v))), slack=0.1),
         Fact("GPU °C", of(lambda g: g.temperature_c), lambda v: f"{_number(v):.0f}", slack=0.3),
+        Fact("GPU clock", of(lambda g: g.sm_clock_mhz), lambda v: f"{v:,} MHz", slack=0.2, least=100.0),
+        Fact("held back", of(lambda g: ", ".join(g.throttle) or "no"), news=True),
+        Fact("ECC errors", of(lambda g: g.ecc_uncorrected), news=True),
+        Fact("Xid", of(lambda g: "none" if g.xid is None else str(g.xid)), news=True),
+        Fact("PCIe", of(lambda g: _both(g.pcie_rx_bytes_s, g.pcie_tx_bytes_s)), _rate, slack=1.0, least=100 * M),
+        Fact("NVLink", of(lambda g: _both(g.nvlink_rx_bytes_s, g.nvlink_tx_bytes_s)), _rate, slack=0.5, least=100 * M),
     )
+
+
+def _both(received: float | None, sent: float | None) -> float | None:
+    return None if received is None or sent is None else received + sent
+
+
+def _rate(value: object) -> str:
+    return text.rate(_number(value))
 
 
 def collective_facts(state: RunState) -> tuple[Fact, ...]:
