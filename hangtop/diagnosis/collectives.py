@@ -5,6 +5,7 @@ A difference alone is normal, for a query meets a run in motion; one that stands
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -42,21 +43,42 @@ def behind(communicators: Iterable[Communicator], before: Iterable[Communicator]
     found: list[Behind] = []
     for comm in communicators:
         past = {rank.rank: rank for rank in then[comm.id].ranks} if comm.id in then else None
+        usual = _usual(comm)
         for rank in comm.ranks:
             if rank.status in ("missing", "dead"):
                 found.append(Behind(comm.id, rank.rank, rank.status, pid=rank.pid, host=rank.host, frozen=_same(past, rank)))
             else:
-                found += _short(comm, rank, past, then.get(comm.id))
+                found += _short(comm, rank, usual, past, then.get(comm.id))
     return tuple(found)
 
 
-def _short(comm: Communicator, rank: CommRank, past: Mapping[int, CommRank] | None, then: Communicator | None) -> list[Behind]:
-    """The operations in which this rank is behind its peers."""
+def _usual(comm: Communicator) -> Mapping[str, int]:
+    """What a member should have launched by now: as most of those that have launched most, all operations together.
+
+    Who called another operation than its peers has launched as many as they: it alone is short of theirs, not they of its own.
+    Nothing where these are split in halves. Where not all members are told, the most of each operation.
+    """
+    if comm.size is None or len(comm.ranks) != comm.size or not all(rank.counts for rank in comm.ranks):
+        return comm.most
+    total = max(sum(rank.counts.values()) for rank in comm.ranks)
+    leading = [tuple(sorted(rank.counts.items())) for rank in comm.ranks if sum(rank.counts.values()) == total]
+    counts, members = Counter(leading).most_common(1)[0]
+    return dict(counts) if 2 * members > len(leading) else {}
+
+
+def _short(
+    comm: Communicator,
+    rank: CommRank,
+    usual: Mapping[str, int],
+    past: Mapping[int, CommRank] | None,
+    then: Communicator | None,
+) -> list[Behind]:
+    """The operations in which this rank is behind what is usual."""
     short = []
-    for operation, most in comm.most.items():
+    for operation, most in usual.items():
         count = rank.counts.get(operation)
         if count is not None and count < most:
-            still = None if then is None or past is None else _same(past, rank) and then.most.get(operation) == most
+            still = None if then is None or past is None else _same(past, rank) and _usual(then).get(operation) == most
             short.append(Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, still))
     return short
 

@@ -56,7 +56,7 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
     sure: Confidence = "likely" if len(why) > 1 else "possible"
     if group := group_of(one, case.standings):
         ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
-        why.insert(0, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
+        why.insert(1, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
     if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in case.ranks):
         why.append("numbered by the order of start: nothing names its rank")
     return Culprit(one.rank, one.pid, one.host, sure, tuple(why))

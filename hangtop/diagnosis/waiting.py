@@ -113,7 +113,8 @@ def straggler(case: Case) -> Verdict | None:
     ended = tuple(Evidence("procs", f"{one.name}: its child {dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
     mount = blocked_on(case.procs, {one.pid for one in odd})
     disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
-    evidence = (Evidence("stacks", f"{count(peers)} in {peers[0].call}, {apart}"), *disk, *ended, silence(case))
+    together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
+    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *ended, silence(case))
     refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return hung(headline, kind, culprits, evidence, refute)
 

@@ -85,6 +85,19 @@ def test_json_tells_every_rank_and_who_is_behind() -> None:
     assert (late.rank, late.pid, late.text, late.frozen) == (1, 101, "launched 7 of 8 AllReduce", None)
 
 
+def test_who_called_another_operation_than_its_peers_is_short_of_theirs_and_they_of_nothing() -> None:
+    called = {"AllReduce": 8, "Broadcast": 0}
+    parted = rank(2, 102, {"AllReduce": 7, "Broadcast": 1})
+    communicators, _ = read(status(rank(0, 100, called), rank(1, 101, called), parted, rank(3, 103, called)))
+    assert [(one.rank, one.text) for one in behind(communicators)] == [(2, "launched 7 of 8 AllReduce")]
+
+
+def test_nobody_is_short_where_halves_called_different_operations() -> None:
+    one, other = {"AllReduce": 8, "Broadcast": 0}, {"AllReduce": 7, "Broadcast": 1}
+    communicators, _ = read(status(rank(0, 100, one), rank(1, 101, one), rank(2, 102, other), rank(3, 103, other)))
+    assert behind(communicators) == ()
+
+
 def test_json_tells_who_does_not_answer() -> None:
     missing = ({"rank": 3, "host": "n1", "pid": 103, "status": {"unresponsive": True, "considered_dead": False}},)
     communicators, _ = read(status(rank(0, 100, {"AllReduce": 8}), missing=missing))

@@ -59,8 +59,8 @@ def test_one_rank_of_a_tensor_group_is_stuck(waits: Thread, links: Thread, stuck
     assert blamed(verdict) == ("hung", [5])
     assert "Rank 5 (pp1 tp1) never entered" in verdict.headline
     assert "with its tensor group; 7 ranks wait" in verdict.headline
-    assert verdict.culprits[0].why[0].startswith("pp1 tp1: not in the ")
-    assert verdict.culprits[0].why[0].endswith("in which the rest of its tensor group waits, 4 6-7")
+    assert verdict.culprits[0].why[1].startswith("pp1 tp1: not in the ")
+    assert verdict.culprits[0].why[1].endswith("in which the rest of its tensor group waits, 4 6-7")
 
 
 def test_a_wrong_call_is_found_inside_the_group_and_healthy_stages_that_wait_elsewhere_are_not_blamed() -> None:
