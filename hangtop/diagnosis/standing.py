@@ -21,7 +21,7 @@ from hangtop.diagnosis.doing import A_CHILD, Doing, doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
-from hangtop.diagnosis.together import takes_part, watches_children
+from hangtop.diagnosis.together import takes_part, waits_within, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.mesh import Place
@@ -133,12 +133,19 @@ def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process
 
 
 def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
-    """Programs without a Python stack (`aws`, `nvidia-smi`), each with who runs it alone and waits for it: that is no launcher."""
-    stacks = {one.pid: one for look in looks for one in look.stacks if one.threads}
-    tools = [one for one in lone if one.pid not in group and one.pid not in stacks and one.ppid in stacks]
-    alone = Counter(one.ppid for one in lone)
-    waits = {one.ppid for one in tools if (known := doing(stacks[one.ppid])) is not None and known.kind == "child"}
-    return {one.pid: one.ppid for one in tools if one.ppid in waits and alone[one.ppid] == 1}
+    """By pid, who helps its parent, and the parent, which is no launcher: a program without a Python stack (`aws`, `nvidia-smi`)
+    that is run alone and waited for, and what stands by (a tracker, a monitor) while its parent waits for a thread of its own."""
+    known = {one.pid: doing(one) for look in looks for one in look.stacks if one.threads}
+    children = Counter(one.ppid for one in lone)
+    found: dict[int, int] = {}
+    for one in lone:
+        parent, mine = known.get(one.ppid), known.get(one.pid)
+        if parent is None or one.pid in group:
+            continue
+        stands_by = waits_within(parent) and (mine is None or mine.kind in ("sleep", "idle"))
+        if stands_by or (mine is None and parent.kind == "child" and children[one.ppid] == 1):
+            found[one.pid] = one.ppid
+    return found
 
 
 def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading, ...]) -> bool:

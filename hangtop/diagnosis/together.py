@@ -73,6 +73,16 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
 
+def waits_within(seen: Doing) -> bool:
+    """Whether only a thread of its own can end its wait: a lock, an event or a queue of threads. Those of multiprocessing, and
+    results of a pool, may come from its children."""
+    inner = next(iter(own(seen.thread.frames)), len(seen.thread.frames))
+    files = [frame.file for frame in seen.thread.frames[:inner]]
+    if any(part in file for file in files for part in ("multiprocessing/", "concurrent/futures/")):
+        return False
+    return any(file.endswith(("/threading.py", "/queue.py")) for file in files) or (seen.kind == "lock" and not files)
+
+
 def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:
     """Whether who started the others is one of them: it works, or waits where a child does, or for what no child can give it."""
     known, looks = doing(parent), list(children)

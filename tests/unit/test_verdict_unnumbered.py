@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.case import look
@@ -79,6 +80,23 @@ def test_who_waits_for_a_program_that_it_runs_alone_is_no_launcher_and_the_progr
     said = diagnose(replace(state, procs=replace(state.procs, processes=(*state.procs.processes, tool))), SPEC, NOW)
     assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
     assert "waits for `aws s3 cp ckpt.pt s3://bucket/ckpt.pt --endpoint-url …` in upload" in said.headline
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        pytest.param(None, id="a program without a Python stack"),
+        pytest.param(started(Frame("watch", USER, 70), main="watch", wait="sleep"), id="a monitor that sleeps"),
+    ],
+)
+def test_who_waits_for_a_thread_of_its_own_is_to_blame_and_not_what_stands_by(helper: Thread | None) -> None:
+    waits = thread(Frame("get", "/usr/lib/python3.11/queue.py", 171))
+    state = family({0: helper, PARENT: waits} if helper else {PARENT: waits})
+    assert state.procs is not None
+    if helper is None:
+        state = replace(state, procs=replace(state.procs, processes=(*state.procs.processes, nameless(0, name="tracker"))))
+    said = diagnose(state, SPEC, NOW)
+    assert (said.word, [one.pid for one in said.culprits]) == ("hung", [100 + PARENT])
 
 
 def test_a_parent_that_works_is_no_launcher_and_its_children_that_wait_are_no_hang() -> None:

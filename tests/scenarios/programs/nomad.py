@@ -140,7 +140,40 @@ def compile_c(folder: Path, body: str) -> None:
     shell(folder, "gcc -O1 -w solver.c -o solver && (for r in 0 1 2; do RANK=$r WORLD_SIZE=3 ./solver & done; wait)")
 
 
+def tracker_binary(folder: Path) -> None:
+    """The training keeps a helper that is no Python, as trackers do, and waits for a lock."""
+    script(
+        folder,
+        "import subprocess\nhelper = subprocess.Popen(['sleep', '190'])\n"
+        "for s in range(1, 6): print(f'step {s}/90 loss {1/s:.2f}'); time.sleep(0.2)\nlock = threading.Lock(); lock.acquire(); lock.acquire()\n",
+    )
+
+
+def monitor_child(folder: Path) -> None:
+    """The training keeps a process of its own that watches the machine, and waits for a queue that nobody fills."""
+    script(
+        folder,
+        "import multiprocessing as mp, queue\n"
+        "def watch():\n    while True:\n        pathlib.Path('/proc/loadavg').read_text(); time.sleep(1)\n"
+        "mp.get_context('fork').Process(target=watch, daemon=True).start()\n"
+        "for s in range(1, 6): print(f'step {s}/90 loss {1/s:.2f}'); time.sleep(0.2)\nqueue.Queue().get()\n",
+    )
+
+
 # several processes
+
+
+def board_beside(folder: Path) -> None:
+    """A parent of four forked ranks keeps a board that serves metrics; rank 2 waits for an event."""
+    script(
+        folder,
+        "import multiprocessing as mp\nmp = mp.get_context('fork')\n"
+        "def board():\n    import http.server\n    http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler).serve_forever()\n"
+        "def rank_main(rank, meet):\n    for step in range(1, 90):\n        time.sleep(0.1)\n"
+        "        if rank == 2 and step == 6: threading.Event().wait()\n        meet.wait()\n        if rank == 0: print(f'step {step}/90')\n"
+        "meet = mp.Barrier(4)\nmp.Process(target=board, daemon=True).start()\n"
+        "all = [mp.Process(target=rank_main, args=(r, meet)) for r in range(4)]\nfor one in all: one.start()\nfor one in all: one.join()\n",
+    )
 
 
 def waits_in_vain(folder: Path) -> None:
@@ -185,6 +218,17 @@ def done_but_one(folder: Path) -> None:
         BY_FILES + "for step in range(1, 7):\n    time.sleep(0.1); meet(step)\n    if rank == 0: print(f'step {step}/6', flush=True)\n"
         "if rank == 0: print('Training completed.', flush=True)\nif rank == 2: threading.Event().wait()\n",
         3,
+    )
+
+
+def last_to_save(folder: Path) -> None:
+    """Three of four ranks are done and gone; rank 0 writes the final model to a slow disk."""
+    ranks(
+        folder,
+        BY_FILES + "for step in range(1, 7):\n    time.sleep(0.1); meet(step)\n    if rank == 0: print(f'step {step}/2000', flush=True)\n"
+        "if rank == 0:\n    print('early stopping; exporting weights', flush=True)\n    f = open('model.bin', 'wb')\n"
+        "    for part in range(4000):\n        f.write(os.urandom(1 << 18)); f.flush(); os.fsync(f.fileno()); f.seek(0); time.sleep(0.1)\n",
+        4,
     )
 
 
