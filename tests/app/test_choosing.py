@@ -120,6 +120,16 @@ class TestMouse:
             await settle(pilot, app)
             assert isinstance(app.screen, RankScreen)
 
+    async def test_a_click_brings_the_keys_with_it_from_another_pane(self):
+        app, _, _ = app_on("stalled")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("6")
+            await pilot.click("#ranks", offset=(10, 4))
+            await pilot.press("enter")
+            await settle(pilot, app)
+            assert isinstance(app.screen, RankScreen)
+
     async def test_a_click_on_the_verdict_opens_it(self):
         app, _, _ = app_on("stalled")
         async with app.run_test(size=(120, 40)) as pilot:
