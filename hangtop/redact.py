@@ -21,31 +21,50 @@ _NAME = (
 _HARMLESS = r"(?:\[redacted\]|\d{1,6}(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|none|null|yes|no|on|off|auto)(?![\w./+=-])"
 """What stays beside such a name, a mark of an earlier pass among it."""
 _SHAPES: tuple[tuple[str, str], ...] = (
-    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"),
+    ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
     ("Hugging Face token", r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}"),
-    ("API key", r"\bsk-[A-Za-z0-9_-]{16,}"),
+    ("API key", r"\b(?:sk-|[prs]k_(?:live|test)_|gsk_|xai-|nvapi-|r8_|SG\.|glsa_|dop_v1_)[A-Za-z0-9_.-]{16,}"),
+    ("Databricks token", r"\bdapi[0-9a-f]{32}"),
+    ("Alibaba or Tencent key", r"\b(?:LTAI|AKID)[A-Za-z0-9]{12,}"),
+    ("Vault token", r"\bhv[sbr]\.[A-Za-z0-9_-]{16,}"),
+    ("npm token", r"\bnpm_[A-Za-z0-9]{30,}"),
+    ("ModelScope token", r"\bms-[0-9a-f]{8}-[0-9a-f-]{20,}"),
     ("GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
     ("GitLab token", r"\bglpat-[A-Za-z0-9_-]{16,}"),
     ("AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("Google key", r"\bAIza[0-9A-Za-z_-]{30,}"),
+    ("Google key", r"\b(?:AIza[0-9A-Za-z_-]{30,}|ya29\.[0-9A-Za-z_-]{20,})"),
     ("Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
     ("PyPI token", r"\bpypi-[A-Za-z0-9_-]{30,}"),
-    ("JSON web token", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+    ("JSON in base 64, as web tokens and registry logins are", r"\beyJ[A-Za-z0-9_+/=-]{8,}(?:\.[A-Za-z0-9_-]*)*"),
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
-_IN_URL = re.compile(r"\b([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@:'\"]*:[^\s/@'\"]+@")
+_IN_URL = re.compile(r"\b([a-zA-Z][a-zA-Z0-9+.-]{0,20}://)(?:[^\s/@:'\"]{0,200}:[^\s/@'\"]+|[^\s/@:'\"]{16,})@")
+_WEBHOOK = re.compile(
+    r"(hooks\.slack\.com/(?:services|workflows)/|/open-apis/bot/v2/hook/|discord(?:app)?\.com/api/webhooks/\d+/"
+    r"|api\.telegram\.org/bot)[\w:-][\w:/-]{9,}"
+)
+_ON_COMMAND_LINE = re.compile(
+    r"(\bwandb login\s+(?:--\S+\s+)*|\bsshpass\s+-p\s*|\bmysql\w*\s[^\r\n]{0,200}?(?<=\s)-p|\blogin\s+\S+\s+password\s+"
+    r"|\s(?:-u|--user)\s+['\"]?[^\s:'\"]{1,100}:)(?!-)[^\s'\"]{4,}"
+)
+"""Programs that take a secret without a telling name; the third is how `.netrc` writes it."""
+_KEY_LIKE = re.compile(
+    r"(?i)(?P<name>key)(?P<between>[\"']?\s*(?:=>|[=:])\s*[\"']?)"
+    r"(?=[\w+/=-]{0,64}\d)(?=[\w+/=-]{0,64}[a-z])[A-Za-z0-9_+/=-]{20,}"
+)
+"""`wandb_key: 5f3…`; a `prompt_key: question` is a setting."""
 _IN_QUERY = re.compile(
     r"(?i)([?&](?:[\w-]*(?:token|key|secret|signature|sig|password|credential)[\w-]*)=)(?!\[redacted\])[^&\s'\"#]+"
 )
 _BESIDE_NAME = re.compile(
-    rf"(?i)(?P<name>\b[\w.-]*?{_NAME})(?P<between>[\"']?\s*(?:=>|[=:])\s*)(?!{_HARMLESS})"
+    rf"(?i)(?P<name>{_NAME})(?P<between>[\"']?\s*(?:=>|[=:])\s*)(?!{_HARMLESS})"
     r"(?P<value>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[^\s,;}\])\"']+)"
 )
 _OPTION = re.compile(
-    rf"(?i)(?P<name>--?[\w.-]*?{_NAME})(?P<between>\s+)(?!-)(?!{_HARMLESS})(?P<value>[^\s'\"]+|\"[^\"\n]*\"|'[^'\n]*')"
+    rf"(?i)(?P<name>--?[\w.-]{{0,60}}?{_NAME})(?P<between>\s+)(?!-)(?!{_HARMLESS})(?P<value>[^\s'\"]+|\"[^\"\n]*\"|'[^'\n]*')"
 )
 _SHAPE_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _SHAPES)
-_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}(?:$|[_.-]?\d*$)|^{_NAME}$")
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}(?:$|[_.-]?\d*$)|^{_NAME}$|passw(?:or)?d|api_?key$|secret$")
 
 
 class Redactor:
@@ -61,6 +80,9 @@ class Redactor:
         text = self._replace(_BEARER, "authorization header", rf"\1 {MARK}", text)
         text = self._replace(_IN_URL, "password in a URL", rf"\1{MARK}@", text)
         text = self._replace(_IN_QUERY, "signed URL", rf"\1{MARK}", text)
+        text = self._replace(_WEBHOOK, "webhook", rf"\1{MARK}", text)
+        text = self._replace(_ON_COMMAND_LINE, "password on a command line", rf"\1{MARK}", text)
+        text = self._replace(_KEY_LIKE, "value beside a telling name", rf"\g<name>\g<between>{MARK}", text)
         text = self._replace(_BESIDE_NAME, "value beside a telling name", rf"\g<name>\g<between>{MARK}", text)
         return self._replace(_OPTION, "value of a telling option", rf"\g<name>\g<between>{MARK}", text)
 
