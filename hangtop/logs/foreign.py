@@ -47,7 +47,7 @@ _ITEM_LINES = 20
 
 _HANDLED = re.compile(
     r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
-    r"|suppress(?:ing|ed)|non-fatal|recovered from)\b"
+    r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
 )
 _TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
 

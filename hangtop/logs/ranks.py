@@ -23,6 +23,8 @@ _RANK_TEXTS = tuple(
     )
 )
 _WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|^world[_ ]size[:= ]+(\d+)")
+_ROSTER = re.compile(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
+"""Ray Train's list of its workers: a line that speaks of others (ray/train/v2/_internal/execution/worker_group)."""
 _SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
@@ -68,6 +70,9 @@ class RankTable:
     def learn_text(self, line: Line) -> None:
         """Takes in what the message says, if it speaks of its writer's rank."""
         if not _SPEAKS.search(line.text) or any(word in line.text for word in _OF_A_GROUP):
+            return
+        if found := _ROSTER.search(line.text):
+            self._enlist(found["host"], int(found["pid"]), int(found["rank"]), int(found["local"]))
             return
         for pattern in _RANK_TEXTS:
             if found := pattern.search(line.text):
@@ -115,6 +120,13 @@ class RankTable:
         self._group_size[line.writer] = size
         self.world = max(self.world or 0, size)
         self._note(line, rank)
+
+    def _enlist(self, host: str, pid: int, rank: int, local_rank: int) -> None:
+        """Ray prints no address before the lines of its own node."""
+        self._rank_of["pid", host, pid] = rank
+        self._rank_of.setdefault(("pid", "", pid), rank)
+        self._facts[rank] = replace(self._facts.get(rank) or RankFacts(rank), pid=pid, local_rank=local_rank)
+        self.world = max(self.world or 0, rank + 1)
 
     def _note(self, line: Line, rank: int) -> None:
         prefix = line.prefix

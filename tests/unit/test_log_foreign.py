@@ -41,6 +41,7 @@ FOREIGN = {
     "a decoded example": f"inputs:\n{OOM}\nlabel_ids:\n[-100, 3]\n***** Running training *****\n",
     "code of a model": TRACEBACK.replace("/app/train.py", "<string>") + "ZeroDivisionError: division by zero\n",
     "an error that is tried again": f"request 3 failed; retrying (1/5)\n{TRACEBACK}{OOM}\n",
+    "an error that may be ignored": f"Failed to send. If transient, it's safe to ignore this error.\n{TRACEBACK}{OOM}\n",
     "an error that is skipped": f"{OOM}; skipping this batch\n",
     "an exception in a destructor": f"Exception ignored in: <function X.__del__ at 0x7f>\n{TRACEBACK}{OOM}\n",
 }

@@ -200,6 +200,20 @@ def test_a_pid_gets_its_rank_from_a_later_line() -> None:
     assert steps(read(text)) == {0: 3, 1: 2}
 
 
+def test_ray_train_lists_the_ranks_of_its_workers() -> None:
+    controller = "(TrainController pid=20472) "
+    roster = "".join(
+        f"{controller}- (ip=192.0.2.{2 + node}, pid={70 + 2 * node + local}) "
+        f"world_rank={2 * node + local}, local_rank={local}, node_rank={node}\n"
+        for node in (0, 1)
+        for local in (0, 1)
+    )
+    worker = "(RayTrainWorker pid=71) step 3/9 loss 0.1\n(RayTrainWorker pid=72, ip=192.0.2.3) step 2/9 loss 0.1\n"
+    reading = read(f"{controller}Started training worker group of size 4: \n{roster}{worker}")
+    assert steps(reading) == {0: None, 1: 3, 2: 2, 3: None}
+    assert [(rank.pid, rank.local_rank) for rank in reading.ranks] == [(70, 0), (71, 1), (72, 0), (73, 1)]
+
+
 def test_nccl_tells_the_ranks_of_pids() -> None:
     text = "".join(
         f"n1:{50 + rank}:{90 + rank} [{rank}] NCCL INFO ncclCommInitRank comm 0x55d rank {rank} nranks 4 - Init START\n"
