@@ -108,6 +108,8 @@ def _profile_matches(profile: Profile, whole: str, text: str) -> Iterator[str]:
         if _holds(Marker(line.literal, line.regex), text):
             yield f"progress {line.id}"
             break
+    if any(_holds(Marker(mesh.literal, mesh.regex), text) for mesh in profile.mesh):
+        yield "parallel groups"
     if any(_holds(block.begin, text) for block in profile.free_text):
         yield "free text begins"
 
@@ -125,6 +127,8 @@ def _patterns(profile: Profile) -> Iterator[tuple[str, str, tuple[str, ...], str
     for line in profile.progress:
         yield f"progress {line.id}", line.regex, line.literal, line.example
         yield f"pair of {line.id}", line.pair, (), line.example
+    for number, mesh in enumerate(profile.mesh):
+        yield f"mesh {number}", mesh.regex, mesh.literal, mesh.example
     for number, block in enumerate(profile.free_text):
         for marker in (block.begin, *block.until, *block.last):
             if marker.regex is not None:
