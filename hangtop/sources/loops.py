@@ -15,8 +15,9 @@ from hangtop.records.stack import Loop
 MAX_SOURCE = 400_000
 """Characters; to parse more takes too long for one look."""
 EXITS = (ast.Break, ast.Return, ast.Raise, ast.Yield, ast.YieldFrom, ast.Await)
-"""What may leave a loop that always goes on. So may a call, which may raise, and may be work: all but those of `PURE`."""
+"""What may leave a loop that always goes on. So may a call, which may raise, and may be work: all but the pure ones."""
 PURE = frozenset("abs bool divmod float hash int len list max min pow range round set sorted str sum tuple zip".split())
+PURE_MODULES = frozenset(("math", "random"))
 CLOCKS = frozenset({"time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "perf_counter_ns", "now"})
 NOTHING = (ast.Pass, ast.Continue)
 
@@ -53,7 +54,11 @@ def _is_endless(loop: ast.While) -> bool:
 
 
 def _is_pure(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in PURE
+    called = call.func
+    if isinstance(called, ast.Name):
+        return called.id in PURE
+    in_module = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in PURE_MODULES
+    return in_module or _reads_clock(call)
 
 
 def _names(nodes: Iterable[ast.AST], *, changed: bool = False) -> set[str]:
