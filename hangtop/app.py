@@ -129,9 +129,15 @@ class HangtopApp(Wayfinding):
 
     def on_mount(self) -> None:
         self._to_terminal(SAVE_TITLE)
+        self.app_resume_signal.subscribe(self, lambda _: self._come_back())
         self.set_interval(TICK_S, self.tick)
         self.set_timer(LOAD_S, _load_what_opens)
         self.run_worker(self._follow(), name="follow", exclusive=True)
+
+    def _come_back(self) -> None:
+        """After Ctrl-Z and `fg`, or SIGTSTP and SIGCONT: the terminal has forgotten everything."""
+        self._told_title = ""
+        self.screen.refresh(layout=True)
 
     def on_unmount(self) -> None:
         self.feed.close()

@@ -42,6 +42,7 @@ LOOK: tuple[Key, ...] = (
     Key("right_square_bracket", "]", "file(1)", "", "log of the next file"),
     Key("t", "t", "theme", "theme", "theme"),
     Key("question_mark", "?", "help", "help", "this help"),
+    Key("ctrl+z", "Ctrl-Z", "suspend_process", "", "to the shell; fg comes back"),
     Key("q", "q", "quit", "quit", "quit, at once"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -11,6 +12,8 @@ import psutil
 import pyte
 import pytest
 from test_terminal import Terminal, play
+
+from tests.fakes.processes import eventually
 
 
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
@@ -75,5 +78,22 @@ def test_the_screen_is_as_large_as_the_terminal_whatever_the_environment_says():
         terminal.read(60, until=b"quit")
         terminal.read(1)
         pyte.ByteStream(shown).feed(terminal.output)
+        assert "RUNNING" in shown.display[0]
+        assert "q quit" in shown.display[29]
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_paints_all_of_it_again():
+    shown = pyte.Screen(100, 30)
+    with Terminal(*play("healthy"), size=(100, 30)) as terminal:
+        terminal.read(60, until=b"quit")
+        terminal.read(1)
+        terminal.press(b"\x1a")
+        assert b"\x1b[?1049l" in terminal.read(30, until=b"\x1b[?1049l")
+        eventually(lambda: psutil.Process(terminal.process.pid).status() == psutil.STATUS_STOPPED)
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        assert b"q \x1b" in terminal.read(30, until=b"q \x1b")
+        terminal.read(1)
+        pyte.ByteStream(shown).feed(terminal.output.rpartition(b"\x1b[?1049h")[2])
+        assert "train.log" in shown.display[0]
         assert "RUNNING" in shown.display[0]
         assert "q quit" in shown.display[29]
