@@ -50,14 +50,13 @@ def by_groups(members: tuple[Standing, ...]) -> tuple[Standing, ...]:
     whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
     parted = [one for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for one in chosen]
     sure = [*parted, *(one for group in whole for one in group)] if parted else _waiting_groups(groups, whole)
-    waiting = _with_alike(here, sure)
-    ways = {_place(one): _functions(one) for one in waiting if not one.waits_for_peers}
-    return tuple(
-        as_waiting(one, frozenset().union(*(names for place, names in ways.items() if place != _place(one))))
-        if one in waiting and not one.waits_for_peers
-        else one
-        for one in members
-    )
+    unnamed = [one for one in _with_alike(here, sure) if not one.waits_for_peers]
+    places = {_place(one): _functions(one) for one in unnamed}
+    told = {
+        id(one): as_waiting(one, frozenset().union(*(names for place, names in places.items() if place != _place(one))))
+        for one in unnamed
+    }
+    return tuple(told.get(id(one), one) for one in members)
 
 
 def _waiting_groups(groups: Sequence[list[Standing]], whole: Sequence[list[Standing]]) -> list[Standing]:
@@ -80,7 +79,8 @@ def _with_alike(here: Sequence[Standing], sure: list[Standing]) -> list[Standing
     """Those who surely wait, and of the others who waits as they do where another does not: it waits for that one."""
     calls = {_call(one) for one in sure}
     for alike in (lambda one: _call(one) in calls, _for_a_byte):
-        left = [one for one in here if one not in sure]
+        known = {id(one) for one in sure}
+        left = [one for one in here if id(one) not in known]
         found = [one for one in left if (one.waits_for_peers or waits_for_others(one)) and alike(one)]
         sure = sure + (found if len(found) < len(left) else [])
     return sure if calls else []
@@ -95,8 +95,8 @@ def odd_in_groups(waiting: Sequence[Standing]) -> list[Standing] | None:
         return None
     for level in (lambda one: inner_group(one.place) or one.place, lambda one: stage_of(one.place)):
         groups = _split(waiting, level)
-        most = [_together(group, lambda one: one.call) for group in groups]
-        odd = [one for group, chosen in zip(groups, most, strict=True) if chosen for one in group if one not in chosen]
+        most = [{id(one) for one in _together(group, lambda one: one.call)} for group in groups]
+        odd = [one for group, chosen in zip(groups, most, strict=True) if chosen for one in group if id(one) not in chosen]
         if odd:
             return [one for one in odd if one.call not in PAIRWISE] or odd
     return []
