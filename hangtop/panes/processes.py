@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -110,11 +111,12 @@ class ProcessesPane(ChoosingPane):
         return [self.head(said, width, self._how(shown)), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """How many there are; in their place how many are ended, stopped or blocked in the kernel."""
+        """How many there are; in their place how many are stopped or blocked in the kernel, else how many have ended."""
         processes = [process for reading in readings_of(view).values() for process in reading.processes]
-        bad = sum(bool(state_of(process)) for process in processes)
-        if bad:
-            return f"{bad:,} stopped or blocked", "bad"
+        bad = Counter("ended" if letter in "ZX" else "stopped or blocked" for one in processes if (letter := state_of(one)))
+        for word in ("stopped or blocked", "ended"):
+            if bad[word]:
+                return f"{bad[word]:,} {word}", "bad"
         return (f"{len(processes):,}", "muted") if processes else None
 
     def chosen_node(self) -> Node | None:
