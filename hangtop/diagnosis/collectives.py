@@ -73,11 +73,11 @@ def _short(
     past: Mapping[int, CommRank] | None,
     then: Communicator | None,
 ) -> list[Behind]:
-    """The operations in which this rank is behind what is usual."""
+    """The operations in which this rank is behind what is usual, and nobody is further behind, for whom it may well wait."""
     short = []
     for operation, most in usual.items():
         count = rank.counts.get(operation)
-        if count is not None and count < most:
+        if count is not None and count < most and count == min(one.counts.get(operation, most) for one in comm.ranks):
             still = None if then is None or past is None else _same(past, rank) and _usual(then).get(operation) == most
             short.append(Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, still))
     return short
@@ -91,7 +91,11 @@ def _same(past: Mapping[int, CommRank] | None, rank: CommRank) -> bool | None:
 
 
 def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
-    """Ranks whose last enqueued collective is not that of the furthest rank, by process group. One rank alone tells nothing."""
+    """Ranks that never enqueued the collective of the furthest rank, by process group. One rank alone tells nothing.
+
+    Ranks may enqueue ahead: one whose own last collective nobody has completed waits in it. Where that is not told, only the last
+    of all does not wait.
+    """
     groups: dict[str, list[tuple[int, FlightGroup]]] = {}
     for dump in dumps:
         for group in dump.groups:
@@ -100,9 +104,19 @@ def behind_in_flight(dumps: Iterable[FlightDump]) -> tuple[Behind, ...]:
     found: list[Behind] = []
     for name, members in groups.items():
         furthest = max((group for _, group in members), key=lambda group: group.enqueued or 0)
+        lowest = min(group.enqueued or 0 for _, group in members)
+        completed = max(group.completed or 0 for _, group in members)
         found += [
             Behind(furthest.name or name, rank, furthest.operation or "collective", group.enqueued, furthest.enqueued)
             for rank, group in sorted(members, key=lambda member: member[0])
-            if (group.enqueued or 0) < (furthest.enqueued or 0)
+            if (group.enqueued or 0) < (furthest.enqueued or 0) and not _waits_in_flight(group, lowest, completed)
         ]
     return tuple(found)
+
+
+def _waits_in_flight(group: FlightGroup, lowest: int, completed: int) -> bool:
+    """Whether it may wait in its last collective. `lowest`: that of the rank that is furthest behind; `completed`: by any."""
+    last = group.enqueued or 0
+    if group.completed is None:
+        return last > lowest
+    return group.completed < last and completed < last

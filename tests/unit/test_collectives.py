@@ -176,6 +176,22 @@ def test_the_flight_recorder_names_the_rank_with_the_lowest_number_in_its_group(
     assert behind_in_flight([dump(0, 4), dump(1, 4)]) == ()
 
 
+def test_who_waits_in_a_collective_of_its_own_is_not_behind_although_others_enqueued_more() -> None:
+    def dump(number: int, enqueued: int, completed: int | None) -> FlightDump:
+        return FlightDump(number, "", 0.0, (FlightGroup("0", "default_pg", enqueued, completed, "all_reduce", "scheduled"),))
+
+    late = behind_in_flight([dump(0, 42, 40), dump(1, 41, 40), dump(2, 40, 40), dump(3, 41, 40)])
+    assert [one.rank for one in late] == [2]
+    late = behind_in_flight([dump(0, 42, None), dump(1, 41, None), dump(2, 40, None), dump(3, 41, None)])
+    assert [one.rank for one in late] == [2]
+    assert behind_in_flight([dump(0, 42, 40), dump(1, 41, 40), dump(2, 41, 40)]) == ()
+
+
+def test_nor_by_nccls_counts() -> None:
+    counts = [rank(number, 100 + number, {"AllReduce": count}) for number, count in enumerate((42, 41, 40, 41))]
+    assert [one.rank for one in behind(read(status(*counts))[0])] == [2]
+
+
 @pytest.mark.parametrize(
     ("given", "address"),
     [
