@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -73,14 +74,23 @@ def logs(case: Case) -> dict[str, str]:
         found = [one for one in case.log.findings if one.file == number][:MOST_FINDINGS]
         try:
             with open(file.path, "rb") as raw:
-                texts[f"{name}.head.txt"] = raw.read(head).decode("utf-8", "replace")
                 end = raw.seek(0, os.SEEK_END)
-                raw.seek(max(0, end - tail))
-                texts[f"{name}.tail.txt"] = raw.read(tail).decode("utf-8", "replace")
+                texts[f"{name}.head.txt"] = _part(raw, 0, head, end)
+                texts[f"{name}.tail.txt"] = _part(raw, max(0, end - tail), tail, end)
                 for one in found:
-                    raw.seek(max(0, one.offset - CONTEXT_BYTES))
-                    context = raw.read(2 * CONTEXT_BYTES).decode("utf-8", "replace")
+                    context = _part(raw, max(0, one.offset - CONTEXT_BYTES), 2 * CONTEXT_BYTES, end)
                     texts[f"{name}.at-{one.offset}.{one.id}.txt"] = context
         except OSError as error:
             texts[f"{name}.missing.txt"] = f"{file.path}: {error.strerror}"
     return texts
+
+
+def _part(raw: BinaryIO, begin: int, count: int, end: int) -> str:
+    """So many bytes from `begin` on, less the lines that are cut at its edges: half a secret has no shape to know it by.
+
+    A line that is longer than the part stays as it is."""
+    raw.seek(begin)
+    data = raw.read(count)
+    first = data.find(b"\n") + 1 if begin else 0
+    last = data.rfind(b"\n") + 1 if begin + len(data) < end else len(data)
+    return (data[first:last] if first < last else data).decode("utf-8", "replace")

@@ -22,6 +22,7 @@ _HARMLESS = r"(?:\[redacted\]|\d{1,6}(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|none
 """What stays beside such a name, a mark of an earlier pass among it."""
 _SHAPES: tuple[tuple[str, str], ...] = (
     ("private key", r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"),
+    ("private key", r"(?m)(?:^[A-Za-z0-9+/=]{16,100}[ \t\r]*\n){1,100}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"),
     ("Hugging Face token", r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}"),
     ("API key", r"\b(?:sk-|[prs]k_(?:live|test)_|gsk_|xai-|nvapi-|r8_|SG\.|glsa_|dop_v1_)[A-Za-z0-9_.-]{16,}"),
     ("Databricks token", r"\bdapi[0-9a-f]{32}"),

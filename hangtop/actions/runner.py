@@ -45,8 +45,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: _pass_on(pid))
     _tell(msgspec.json.encode(launch) + b"\n")
     _copy(master, log)
-    _, status = os.waitpid(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = _reap(pid)
     launches.keep(replace(launch, exit_code=code))
     _end_like(code)
 
@@ -160,8 +159,17 @@ def _end_like(code: int) -> None:
 
 
 def _pass_on(pid: int) -> None:
+    """Our own child, not reaped yet: its pid cannot be another's."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
+
+
+def _reap(pid: int) -> int:
+    """Its exit code. From the moment that its pid may be given away, no signal is passed on to it any more."""
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,22 @@ def test_a_big_log_is_packed_by_its_ends(tmp_path: Path) -> None:
     assert "CUDA out of memory" in files["log/00-train.log.tail.txt"]
 
 
+@pytest.mark.parametrize("edge", ["head", "tail"])
+@pytest.mark.parametrize("inside", [4, 12, 26])
+def test_a_secret_that_an_edge_cuts_does_not_slip_through_in_half(tmp_path: Path, edge: str, inside: int) -> None:
+    log, line = tmp_path / "train.log", f"loading with {SECRET}\n"
+    before = {"head": bundled.HEAD_BYTES, "tail": 8_192}[edge] - line.index(SECRET) - inside
+    after = {"head": bundled.TAIL_BYTES + 50_000, "tail": bundled.TAIL_BYTES - (len(SECRET) - inside) - 1}[edge]
+    log.write_text("x" * (before - 1) + "\n" + line + "y" * (after - 1) + "\n")
+    files = packed(log, tmp_path / "out.tar.gz")
+    assert all(SECRET[inside : inside + 6] not in text and SECRET[3:9] not in text for text in files.values())
+
+
+def test_a_private_key_without_its_first_line_is_one(tmp_path: Path) -> None:
+    body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 20
+    assert "MIIE" not in Redactor().text(f"a line\n{body}-----END PRIVATE KEY-----\nanother")
+
+
 def test_its_course_and_the_issue_text_tell_what_happened(tmp_path: Path) -> None:
     files = packed(train_log(tmp_path), tmp_path / "out.tar.gz")
     assert "training (train_loop, " in files["history.txt"]
