@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import prod
 
 from hangtop.records.mesh import ORDER, Mesh, Place
@@ -17,27 +18,36 @@ NAMES = {
 """What frameworks call a dimension, and its short name. DeepSpeed's `model` are tensor groups."""
 ARGUMENT = re.compile(
     r"(?:^|\s)[-+]{0,2}(?:(?!rollout)\w+\.)*"
-    r"(?:(?P<long>tensor|pipeline|context|data)[-_](?:model[-_])?parallel[-_](?:size|degree)|(?P<short>tp|pp|cp|dp)(?:[-_](?:size|degree))?)"
+    r"(?:(?:ulysses[-_])?(?P<long>tensor|pipeline|context|sequence|data)[-_](?:model[-_])?parallel[-_](?:size|degree)|(?P<short>tp|pp|cp|dp)(?:[-_](?:size|degree))?)"
     r"[= ](?P<size>\d{1,5})(?=\s|$)"
 )
 """`--tensor-model-parallel-size 4` (Megatron), `model.pipeline_model_parallel_size=2` (NeMo), `--tp-size 4` (SGLang)."""
 PIPELINE_BEFORE_DATA = "--use-tp-pp-dp-mapping"
 """Megatron's option that counts through pipeline stages before replicas."""
+CUT = "…"
+"""Ends a command line that is too long to be kept."""
 SERVES = ("VLLM::", "vllm::", "sglang::")
 TITLE = re.compile(r"(?:^|[_:])(DP|PP|TP|CP|EP)(\d+)(?=_|\s|$)")
 """`VLLM::Worker_PP1_TP0`, `sglang::scheduler_DP0_TP1`."""
 
 
 def by_arguments(commands: Iterable[str]) -> Mesh:
-    """What the ranks were started with, where all say the same."""
+    """What the run's processes were started with, where all say the same."""
     sizes: dict[str, set[int]] = {}
     order = ORDER
     for command in commands:
-        for found in ARGUMENT.finditer(command):
-            sizes.setdefault(found["short"] or NAMES[found["long"]], set()).add(int(found["size"]))
+        for name, size in _sizes(command):
+            sizes.setdefault(name, set()).add(size)
         if PIPELINE_BEFORE_DATA in command:
             order = ("dp", "pp", "cp", "tp")
     return Mesh({name: next(iter(said)) for name, said in sizes.items() if len(said) == 1}, order)
+
+
+@lru_cache(maxsize=4096)
+def _sizes(command: str) -> tuple[tuple[str, int], ...]:
+    """The sizes in a command line; none of one that is cut, where others may be missing. The same lines come each second."""
+    found = () if command.endswith(CUT) else ARGUMENT.finditer(command)
+    return tuple((one["short"] or NAMES[one["long"]], int(one["size"])) for one in found)
 
 
 def by_title(command: str) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -114,16 +114,16 @@ def _known(state: RunState) -> Known:
         held=_held(state, readings),
         furthest=max(steps, default=None),
         ordered=frozenset(order),
-        places=_places(state, process),
+        places=_places(state, process, readings.values()),
     )
 
 
-def _places(state: RunState, process: Mapping[int, Process]) -> dict[int, Place]:
-    """As the log says, else the ranks' own arguments, else their titles."""
+def _places(state: RunState, process: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
+    """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
     worlds = [log.world for log in state.ranks.values()] + [one.world for one in process.values()]
     world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
-    said = said or places(by_arguments(one.command for one in process.values()), world)
+    said = said or places(by_arguments({one.command for each in readings for one in each.processes}), world)
     return said or places(Mesh(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world)
 
 

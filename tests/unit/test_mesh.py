@@ -87,6 +87,15 @@ def test_what_a_rollout_engine_is_given_is_not_the_trainers() -> None:
     assert by_arguments(["python main_ppo.py actor_rollout_ref.rollout.tensor_model_parallel_size=2"]).sizes == {}
 
 
+def test_sequence_groups_of_ulysses_are_the_fastest() -> None:
+    mesh = by_arguments(["python main_ppo.py actor_rollout_ref.actor.ulysses_sequence_parallel_size=2"])
+    assert place_words(places(mesh, 4)[3]) == "dp1 sp1"
+
+
+def test_a_command_line_that_is_cut_says_nothing() -> None:
+    assert by_arguments(["python a.py --tensor-model-parallel-size 2 --data-pa…"]).sizes == {}
+
+
 def test_arguments_that_differ_say_nothing() -> None:
     assert by_arguments(["python a.py --tp 2", "python a.py --tp 4"]).sizes == {}
 
