@@ -24,6 +24,8 @@ ARGUMENT = re.compile(
 """`--tensor-model-parallel-size 4` (Megatron), `model.pipeline_model_parallel_size=2` (NeMo), `--tp-size 4` (SGLang)."""
 PIPELINE_BEFORE_DATA = "--use-tp-pp-dp-mapping"
 """Megatron's option that counts through pipeline stages before replicas."""
+HINTS = ("parallel", "-tp", "-pp", "-cp", " tp=", " pp=", " cp=")
+"""One of these is in every command line that names a size that counts: most are not looked at any further."""
 CUT = "…"
 """Ends a command line that is too long to be kept."""
 SERVES = ("VLLM::", "vllm::", "sglang::")
@@ -46,7 +48,7 @@ def by_arguments(commands: Iterable[str]) -> Mesh:
 @lru_cache(maxsize=4096)
 def _sizes(command: str) -> tuple[tuple[str, int], ...]:
     """The sizes in a command line; none of one that is cut, where others may be missing. The same lines come each second."""
-    found = () if command.endswith(CUT) else ARGUMENT.finditer(command)
+    found = () if command.endswith(CUT) or not any(hint in command for hint in HINTS) else ARGUMENT.finditer(command)
     return tuple((one["short"] or NAMES[one["long"]], int(one["size"])) for one in found)
 
 
