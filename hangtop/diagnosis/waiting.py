@@ -14,6 +14,7 @@ from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.dataloader import dead_workers
+from hangtop.diagnosis.doing import FOR_PEERS
 from hangtop.diagnosis.groups import PAIRWISE, group_of, odd_in_groups, stage_of
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.member_verdicts import (
@@ -30,8 +31,10 @@ from hangtop.diagnosis.member_verdicts import (
     still,
     waiting_kind,
 )
+from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE
 from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
+from hangtop.diagnosis.together import functions, waits_within
 from hangtop.records.verdict import Evidence, Kind, Verdict
 from hangtop.text import rate
 
@@ -67,13 +70,18 @@ def alive(case: Case) -> Verdict | None:
 
 
 def desync(case: Case) -> Verdict | None:
-    """All wait for their peers, but in different collectives: they took different ways."""
+    """All wait for their peers, but in different collectives: they took different ways.
+
+    Who waits for its GPU has launched its kernels ahead: where it stands in the program tells nothing.
+    """
     waiting = [one for one in case.standings if one.waits_for_peers]
     if not case.is_quiet or len(waiting) < 2 or len(waiting) < len(case.standings):
         return None
+    if any(one.call == IN_A_COLLECTIVE for one in waiting):
+        return None
     calls = Counter(one.call for one in waiting)
     if len(calls) < 2:
-        return None
+        return _by_other_ways(case, waiting)
     in_groups = odd_in_groups(waiting)
     if in_groups is not None and not in_groups and any(stage_of(one.place) for one in waiting):
         return None  # every group stands together: stages wait at different places
@@ -84,6 +92,29 @@ def desync(case: Case) -> Verdict | None:
     culprits = tuple(culprit_of(case, one) for one in odd)
     evidence = (Evidence("stacks", groups), silence(case))
     return hung(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
+
+
+def _by_other_ways(case: Case, waiting: list[Standing]) -> Verdict | None:
+    """All wait in one and the same call, to which they came through different functions of the program."""
+    ways = Counter(_way(one) for one in waiting)
+    if len(ways) < 2 or any(not way for way in ways) or any(one.place for one in waiting) or missing_ranks(case):
+        return None
+    most, size = ways.most_common(1)[0]
+    apart = [[one for one in waiting if _way(one) == way] for way, _ in ways.most_common()]
+    groups = " but ".join(f"{names(group).lower()} through {_way(group[0])[0][0]}" for group in apart)
+    culprits = tuple(culprit_of(case, one) for one in waiting if _way(one) != most) if 2 * size > len(waiting) else ()
+    headline = f"The ranks parted on their way to {waiting[0].call}: {groups}."
+    evidence = (Evidence("stacks", groups), silence(case))
+    return hung(headline, "desync", culprits, evidence, "the next look shows them on one way")
+
+
+def _way(one: Standing) -> tuple[tuple[str, str], ...]:
+    """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
+    if one.doing is None or one.doing.kind not in FOR_PEERS:
+        return ()
+    frames = one.doing.thread.frames
+    place = frames.index(one.doing.call) if one.doing.call in frames else 0
+    return functions(replace(one.doing, thread=replace(one.doing.thread, frames=frames[place + 1 :])))
 
 
 def _other_than_most(waiting: list[Standing], calls: Counter[str | None]) -> list[Standing]:
@@ -99,6 +130,7 @@ def straggler(case: Case) -> Verdict | None:
     """Peers wait for ranks that neither work nor come."""
     peers = [one for one in case.standings if one.waits_for_peers]
     odd = [one for one in case.standings if one.how in ("waits", "loops", "dataloader", "unknown")]
+    odd = [one for one in odd if not _is_fed(one)] or odd
     if not case.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
         return None
     looping = all(one.how == "loops" for one in odd)
@@ -119,6 +151,11 @@ def straggler(case: Case) -> Verdict | None:
     return hung(headline, kind, culprits, evidence, refute)
 
 
+def _is_fed(one: Standing) -> bool:
+    """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
+    return one.how == "waits" and one.doing is not None and one.doing.kind == "queue" and not waits_within(one.doing)
+
+
 def _stands(one: Standing) -> bool:
     """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
     return one.moved is False and one.doing is not None and one.doing.kind not in ("idle", "remote")
@@ -130,7 +167,7 @@ def all_wait(case: Case) -> Verdict | None:
         return None
     missing = missing_ranks(case)
     behind = laggards(case)
-    call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "their groups"
+    call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "collectives"
     if missing:
         headline = (
             f"All {len(case.standings)} ranks here wait in {call}; {rank_names(missing).lower()} run elsewhere, or not at all."

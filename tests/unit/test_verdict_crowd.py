@@ -9,7 +9,7 @@ from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
-from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
+from tests.unit.test_verdict_members import ALL_REDUCE, BUSY, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
 
 CONNECTION = "/usr/lib/python3.11/multiprocessing/connection.py"
 TENSOR = "/venv/lib/python3.11/site-packages/torch/_tensor.py"
@@ -107,6 +107,23 @@ def test_the_time_of_the_main_thread_tells_small_steps_from_mere_looks() -> None
 
     assert diagnose(used(0.008), SPEC, NOW).word == "slow"
     assert diagnose(used(0.0002), SPEC, NOW).word == "hung"
+
+
+def test_ranks_that_came_to_one_barrier_by_different_ways_parted() -> None:
+    barrier = Frame("Barrier._wait", "/usr/lib/python3.11/threading.py", 690)
+    ways = {rank: thread(barrier, Frame("data_sync" if rank == 3 else "tensor_sync", USER, 40 + rank)) for rank in range(4)}
+    said = diagnose(run(ways, tuple(process(rank) for rank in range(4))), SPEC, NOW)
+    assert (said.kind, [one.rank for one in said.culprits]) == ("desync", [3])
+    assert "ranks 0-2 through tensor_sync but rank 3 through data_sync" in said.headline
+
+
+def test_who_waits_for_a_queue_of_the_others_waits_for_who_stands_apart_too() -> None:
+    queues = "/usr/lib/python3.11/multiprocessing/queues.py"
+    empty = thread(Frame("recv_bytes", CONNECTION, 216), Frame("get", queues, 103), Frame("drain", USER, 36), wait="pipe")
+    event = thread(Frame("wait", "/usr/lib/python3.11/threading.py", 320), Frame("load", USER, 61))
+    processes = tuple(process(rank) for rank in range(4))
+    said = diagnose(run({0: ALL_REDUCE, 1: ALL_REDUCE, 2: event, 3: empty}, processes), SPEC, NOW)
+    assert [one.rank for one in said.culprits] == [2]
 
 
 def test_a_peer_that_was_caught_while_it_looked_whether_the_others_have_come_is_of_the_crowd() -> None:
