@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -125,3 +126,14 @@ def app_on(name: str, **options: object) -> tuple[HangtopApp, MemoryFeed, Clock]
     spec, readings, at = session(name)
     feed, clock = MemoryFeed(readings), Clock(at)
     return HangtopApp(spec, feed, now=clock, **options), feed, clock  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def on_screen(
+    name: str, size: tuple[int, int] = (120, 40), **options: object
+) -> AsyncIterator[tuple[HangtopApp, Pilot[None], MemoryFeed, Clock]]:
+    """The app on a recording, painted."""
+    app, feed, clock = app_on(name, **options)
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        yield app, pilot, feed, clock

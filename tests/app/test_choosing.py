@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from play import app_on, screen_text, session, settle
+from play import on_screen, screen_text, session, settle
 from textual.events import Key
 
 from hangtop.panes.keys import all_keys
@@ -11,9 +11,7 @@ from hangtop.screens.verdict import VerdictScreen
 
 
 async def test_the_choice_is_a_rank_not_a_line():
-    app, feed, _clock = app_on("healthy")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("healthy") as (app, pilot, feed, *_):
         await pilot.press("2", "down", "down", "down", "down")
         assert app.watch_screen.ranks_pane.chosen == 3
         _, readings, _ = session("stalled")
@@ -27,9 +25,7 @@ async def test_the_choice_is_a_rank_not_a_line():
 
 
 async def test_arrows_choose_a_rank_without_a_focus_and_a_burst_of_keys_is_not_lost():
-    app, _, _ = app_on("stalled")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("stalled") as (app, pilot, *_):
         await pilot.press("down")
         assert app.watch_screen.ranks_pane.chosen == 3
         await pilot.press("escape")
@@ -41,9 +37,7 @@ async def test_arrows_choose_a_rank_without_a_focus_and_a_burst_of_keys_is_not_l
 
 
 async def test_enter_shows_everything_known_of_the_chosen_rank_and_arrows_go_on():
-    app, _, _ = app_on("stalled")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("stalled") as (app, pilot, *_):
         await pilot.press("2", "down", "enter")
         await settle(pilot, app)
         assert isinstance(app.screen, RankScreen)
@@ -60,9 +54,7 @@ async def test_enter_shows_everything_known_of_the_chosen_rank_and_arrows_go_on(
 
 
 async def test_enter_without_a_choice_shows_findings_with_cause_and_fixes_and_jumps_to_the_line():
-    app, feed, _ = app_on("crashed")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("crashed") as (app, pilot, feed, *_):
         await pilot.press("enter")
         await settle(pilot, app)
         assert isinstance(app.screen, VerdictScreen)
@@ -78,9 +70,7 @@ async def test_enter_without_a_choice_shows_findings_with_cause_and_fixes_and_ju
 
 
 async def test_digits_focus_maximise_and_come_back():
-    app, _, _ = app_on("healthy")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("healthy") as (app, pilot, *_):
         await pilot.press("6")
         await settle(pilot, app)
         assert "━" in next(line for line in screen_text(app).splitlines() if " 6 Log" in line)
@@ -95,9 +85,7 @@ async def test_digits_focus_maximise_and_come_back():
 
 
 async def test_help_names_every_key_there_is():
-    app, _, _ = app_on("healthy")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("healthy") as (app, pilot, *_):
         await pilot.press("question_mark")
         await settle(pilot, app)
         text = screen_text(app)
@@ -110,9 +98,7 @@ async def test_help_names_every_key_there_is():
 
 class TestMouse:
     async def test_a_click_chooses_a_rank_and_a_second_one_opens_it(self):
-        app, _, _ = app_on("stalled")
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("stalled") as (app, pilot, *_):
             await pilot.click("#ranks", offset=(10, 4))
             await settle(pilot, app)
             assert app.watch_screen.ranks_pane.chosen == 1
@@ -121,9 +107,7 @@ class TestMouse:
             assert isinstance(app.screen, RankScreen)
 
     async def test_a_click_brings_the_keys_with_it_from_another_pane(self):
-        app, _, _ = app_on("stalled")
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("stalled") as (app, pilot, *_):
             await pilot.press("6")
             await pilot.click("#ranks", offset=(10, 4))
             await pilot.press("enter")
@@ -131,9 +115,7 @@ class TestMouse:
             assert isinstance(app.screen, RankScreen)
 
     async def test_a_click_on_the_verdict_opens_it(self):
-        app, _, _ = app_on("stalled")
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("stalled") as (app, pilot, *_):
             await pilot.click("#verdict", offset=(10, 0))
             await settle(pilot, app)
             assert isinstance(app.screen, VerdictScreen)

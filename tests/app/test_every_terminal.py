@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, app_on, line, screen_text, session, settle
+from play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle
 
 from hangtop.app import HangtopApp
 from hangtop.records.log import LogReading
 
 
 async def test_t_goes_round_the_themes():
-    app, _, _ = app_on("healthy")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("healthy") as (app, pilot, *_):
         seen = [app.palette.name]
         for _ in range(len(app.palettes)):
             await pilot.press("t")
@@ -26,9 +24,7 @@ async def test_t_goes_round_the_themes():
 
 class TestSmall:
     async def test_80x24_has_tabs_and_the_tail_of_the_log(self):
-        app, _, _ = app_on("stalled")
-        async with app.run_test(size=(80, 24)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("stalled", size=(80, 24)) as (app, *_):
             text = screen_text(app)
             assert "2 Ranks    3 GPUs" in text
             assert "6 Log silent" in text
@@ -36,9 +32,7 @@ class TestSmall:
             assert "reward batch" not in text.splitlines()[8]
 
     async def test_tabs_by_key_and_by_mouse(self):
-        app, _, _ = app_on("healthy")
-        async with app.run_test(size=(80, 24)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("healthy", size=(80, 24)) as (app, pilot, *_):
             await pilot.press("3")
             await settle(pilot, app)
             assert app.active == "gpus"
@@ -52,9 +46,7 @@ class TestSmall:
 
     @pytest.mark.parametrize("size", [(59, 40), (120, 14), (20, 5), (1, 1)])
     async def test_too_small_says_so_in_one_line_and_comes_back(self, size):
-        app, _, _ = app_on("healthy")
-        async with app.run_test(size=size) as pilot:
-            await settle(pilot, app)
+        async with on_screen("healthy", size=size) as (app, pilot, *_):
             assert "hangtop needs 60x15"[: size[0]] in screen_text(app)
             await pilot.resize_terminal(120, 40)
             await settle(pilot, app)
@@ -66,9 +58,7 @@ class TestSmall:
     @pytest.mark.parametrize("size", [(60, 15), (80, 24), (100, 30), (120, 40), (200, 60)])
     @pytest.mark.parametrize("name", ["healthy", "stalled", "crashed", "many"])
     async def test_no_row_is_wider_than_the_screen(self, name, size):
-        app, _, _ = app_on(name)
-        async with app.run_test(size=size) as pilot:
-            await settle(pilot, app)
+        async with on_screen(name, size=size) as (app, *_):
             lines = screen_text(app).splitlines()
             assert max(len(one) for one in lines) <= size[0]
             assert app.watch_screen.query_one("#status").text().strip() in lines[0]
@@ -102,9 +92,7 @@ class TestHostileText:
             assert "[b]" in screen_text(app)
 
     async def test_ascii_only_lets_nothing_else_through(self):
-        app, _, _ = app_on("stalled", ascii_only=True)
-        async with app.run_test(size=(80, 24)) as pilot:
-            await settle(pilot, app)
+        async with on_screen("stalled", ascii_only=True, size=(80, 24)) as (app, pilot, *_):
             text = screen_text(app)
             assert text.isascii()
             assert "# STALLED" in text
@@ -116,9 +104,7 @@ class TestHostileText:
 
 async def test_no_color_takes_an_ansi_theme_and_no_colour_comes_out(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    app, _, _ = app_on("stalled")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("stalled") as (app, pilot, *_):
         assert app.palette.ansi
         background = app.screen.background_colors[1]
         for strip in app.screen._compositor.render_strips():
@@ -130,9 +116,7 @@ async def test_no_color_takes_an_ansi_theme_and_no_colour_comes_out(monkeypatch)
 
 
 async def test_a_heat_grid_with_little_room_leaves_no_node_out():
-    app, _, _ = app_on("many", calm=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("many", calm=True) as (app, *_):
         text = screen_text(app)
         assert [node for node in range(32) if f"n{node:02d} " not in text] == [8]  # nothing is known of its ranks
         assert "□ no data" in text

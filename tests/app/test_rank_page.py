@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.play import app_on, screen_text, settle
+from tests.app.play import on_screen, screen_text, settle
 
 
 async def page_of_rank_3(width: int, height: int) -> str:
-    app, _, _ = app_on("fleet_hung", calm=True)
-    async with app.run_test(size=(width, height)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("fleet_hung", calm=True, size=(width, height)) as (app, pilot, *_):
         await pilot.press("2", "down", "enter")
         await settle(pilot, app)
         return screen_text(app)

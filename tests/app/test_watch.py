@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, app_on, beat, line, screen_text, session, settle
+from play import Clock, MemoryFeed, beat, line, on_screen, screen_text, session, settle
 
 from hangtop.app import HangtopApp
 from hangtop.panes.line import LineView
@@ -68,9 +68,7 @@ async def test_running_then_stalled_then_running_without_waiting(monkeypatch):
 
 
 async def test_calm_is_solid_at_once():
-    app, feed, clock = app_on("stalled", calm=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("stalled", calm=True) as (app, pilot, feed, clock):
         for _ in range(3):
             clock.now += 1.0
             feed.put(beat(clock.now))
@@ -79,9 +77,7 @@ async def test_calm_is_solid_at_once():
 
 
 async def test_a_dead_probe_is_blind_never_stalled():
-    app, feed, clock = app_on("healthy")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("healthy") as (app, pilot, feed, clock):
         clock.now += 200
         feed.put(Reading("feed", "n1", clock.now, ProbeState(alive=False, problem="the probe ended (killed)")))
         await settle(pilot, app)
@@ -128,9 +124,7 @@ async def test_1024_ranks_are_painted_in_a_tenth_of_a_second_or_so():
 
 
 async def test_a_slow_run_shows_first_who_works_in_amber_and_nothing_red():
-    app, _, _ = app_on("fleet_slow", calm=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("fleet_slow", calm=True) as (app, *_):
         text = screen_text(app)
         assert "▲ SLOW, ALIVE" in text
         assert "1 works · 7 wait" in text
@@ -156,9 +150,7 @@ async def test_what_was_said_before_the_log_was_read_does_not_stay():
 
 
 async def test_a_finished_run_names_what_it_left_behind_and_the_key_that_cleans_it():
-    app, _, _ = app_on("fleet_finished", calm=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("fleet_finished", calm=True) as (app, *_):
         text = screen_text(app)
         assert "1 process is left, with 1.2 G on GPU 6, 5.9 G of memory: pid 133902 VLLM::EngineCore   c clean leftovers" in text
         assert "1 not free" in text
@@ -167,8 +159,6 @@ async def test_a_finished_run_names_what_it_left_behind_and_the_key_that_cleans_
 
 
 async def test_where_nothing_may_be_done_no_such_key_is_offered():
-    app, _, _ = app_on("fleet_finished", calm=True, read_only=True)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, app)
+    async with on_screen("fleet_finished", calm=True, read_only=True) as (app, *_):
         assert "1 process is left" in screen_text(app)
         assert "c clean" not in screen_text(app)
