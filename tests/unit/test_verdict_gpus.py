@@ -183,6 +183,13 @@ def test_ranks_that_poll_for_kernels_that_spin_do_not_work(looks: bool) -> None:
     assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
 
 
+def test_ranks_that_poll_at_different_places_have_not_parted() -> None:
+    elsewhere = replace(POLLS, frames=(Frame("log_metrics", USER, 90), FETCH))
+    barrier = replace(POLLS, frames=(Frame("barrier", "/v/site-packages/torch/distributed/distributed_c10d.py", 4800), FETCH))
+    verdict = diagnose(beside_gpus(BUSY_WAIT, {0: elsewhere, 1: POLLS, 2: barrier, 3: POLLS}, SPINS), SPEC, NOW)
+    assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
+
+
 def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> None:
     idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
     verdict = diagnose(beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle), SPEC, NOW)
