@@ -10,6 +10,8 @@ UNHEARD_S = 5.0
 """A probe beats each second; silence beyond this means that nothing can be said of the log."""
 STUCK_S = 10.0
 """A look at the log takes milliseconds; one that takes this long hangs in the file system."""
+FIRST_STUCK_S = 30.0
+"""The first look, after a glimpse at the last lines, loads what is known of messages: on a crowded machine that took 10 s."""
 
 
 READABLE = frozenset({"ok", "closed", "gone"})
@@ -41,7 +43,7 @@ def _unwell(case: Case) -> str | None:
     health = state.health.get("log")
     if health is not None and health.problem:
         return health.problem
-    if health is not None and health.busy_s > STUCK_S:
+    if health is not None and health.busy_s > (FIRST_STUCK_S if health.read_at is None and state.log is not None else STUCK_S):
         return f"reading the log hangs since {clock(case.now - health.busy_s)}: the file system may not answer"
     if state.log is None and state.procs is not None and not case.spec.logs:
         gone = f"{state.procs.note}; " if state.procs.note else ""

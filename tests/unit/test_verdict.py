@@ -91,6 +91,7 @@ def test_a_network_file_system_gets_its_slack() -> None:
         (replace(run(300), probe=ProbeState(alive=False, problem="the probe was killed by SIGKILL")), "killed by SIGKILL"),
         (replace(run(300), health={"log": SourceHealth("log", problem="train.log: Permission denied")}), "Permission denied"),
         (replace(run(300), health={"log": SourceHealth("log", read_at=1.0, busy_s=12.0)}), "hangs since"),
+        (replace(run(300), health={"log": SourceHealth("log", busy_s=32.0)}), "hangs since"),
         (run(None, files=(LogFile("train.log", status="waiting", problem="waiting for train.log"),)), "waiting for train.log"),
     ],
 )
@@ -260,3 +261,9 @@ def test_a_log_that_never_was_read_has_nothing_old_to_show() -> None:
     assert (never.evidence, never.detail) == ((), "The run may be well.")
     lost = diagnose(replace(run(300, last_line="step 7"), heard_at=NOW - 6), SPEC, NOW)
     assert "step 7" in lost.evidence[0].text
+
+
+def test_a_first_look_that_still_loads_on_a_crowded_machine_is_not_blind_for_its_last_lines_are_known() -> None:
+    loading = {"log": SourceHealth("log", busy_s=12.0)}
+    assert diagnose(replace(run(300), health=loading), SPEC, NOW).word != "blind"
+    assert diagnose(replace(run(300), health=loading, log=None), SPEC, NOW).word == "blind"
