@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from hangtop import text
 from hangtop.actions.stop import Myself, frees, number_of, targets_of, why_not
-from hangtop.diagnosis.leftovers import leftovers
+from hangtop.diagnosis.leftovers import PARTS, leftovers
 from hangtop.model import RunState
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Spared
-from hangtop.records.process import Process, ProcessRole
+from hangtop.records.process import Process
 
 OLDER_S = 600.0
-PARTS: frozenset[ProcessRole] = frozenset(("rank", "data worker", "ray worker", "engine core", "compiler"))
-"""Roles of processes that cannot be a run of their own: who started them must live, or they are left over."""
 
 
 def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
@@ -22,7 +20,8 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     if found.problem:
         return Refusal(found.problem)
     orphans = candidates(state)
-    ours = frozenset(one.pid for one in leftovers(state).processes)
+    left = leftovers(state)
+    ours = frozenset(one.pid for one in left.processes if left.seen)
     reasons = {
         orphan.pid: why
         for orphan in orphans

@@ -10,45 +10,65 @@ from msgspec.structs import replace
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.model import RunState
 from hangtop.records.plan import Removal
-from hangtop.records.process import Process, ProcessReading
+from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import ENDED, Evidence, Verdict
 from hangtop.text import rank_ranges, size, some
 
 STARTED_WITHIN_S = 5.0
 """A launcher's own parts start after it; clocks of starts differ by so much at most."""
 SOURCE = "left"
-CLEAN = ("c", "clean leftovers")
+CLEAN, STOP = ("c", "clean leftovers"), ("k", "stop what is left")
+PARTS: frozenset[ProcessRole] = frozenset(("rank", "data worker", "ray worker", "engine core", "compiler"))
+"""Roles of processes that cannot be a run of their own: who started them must live, or they are left over."""
 
 
 class Leftovers(Struct, frozen=True):
-    """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more."""
+    """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more.
+
+    `seen`: the processes were seen to be the run's while it ran; else they lost their parent and point at its log.
+    """
 
     processes: tuple[Process, ...] = ()
     gpus: dict[int, int] = {}
     files: tuple[Removal, ...] = ()
+    seen: bool = True
 
 
-def leftovers(state: RunState) -> Leftovers:
+def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
     """Of the run whose writers are gone: its own processes that did not end with it.
 
-    Only what was seen in its tree while it ran counts: another run's orphans are no trace of this one, and what its shell started
-    afterwards goes on rightly, as do launchers and a Ray that lives. Files are known once the probe was asked for them.
+    Where it was seen running only what was seen in its tree counts: another run's orphans are no trace of this one, and what its
+    shell started afterwards goes on rightly, as do launchers and a Ray that lives. Of a run that had ended before, orphans that
+    point at its log, or are taken for its writers. `over`: the log says that the run ended; then ranks and engines that nobody looks after are left over also
+    when they still hold the log. Files are known once the probe was asked for them.
     """
     procs = state.procs
-    if procs is None or not procs.writers or any(writer.alive for writer in procs.writers):
+    if procs is None:
         return Leftovers()
-    since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
-    until = max(writer.gone_at or 0.0 for writer in procs.writers)
+    living = {writer.pid for writer in procs.writers if writer.alive}
+    if living and not (over and living <= {one.pid for one in procs.processes if _lost_its_parent(one)}):
+        return Leftovers()
+    if procs.writers:
+        since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
+        until = float("inf") if living else max(writer.gone_at or 0.0 for writer in procs.writers)
+        processes = tuple(one for one in procs.processes if since <= one.started_at <= until and _is_left(one, procs))
+    else:
+        pointing = [one for one in procs.orphans if one.pid in procs.pointing]
+        processes = (*(one for one in procs.processes if _lost_its_parent(one)), *pointing)
+        since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
     files = tuple(one for one in found if one.newest_at >= since)
-    processes = tuple(one for one in procs.processes if since <= one.started_at <= until and _is_left(one, procs))
     held: dict[int, int] = {}
     for host, node in state.gpus.items():
         on_gpus = memory_of(node.reading.gpus) if state.processes.get(host) is procs else {}
         for one in processes:
             for index, used in on_gpus.get(one.pid, {}).items():
                 held[index] = held.get(index, 0) + (used or 0)
-    return Leftovers(processes, held, files)
+    return Leftovers(processes, held, files, seen=bool(procs.writers))
+
+
+def _lost_its_parent(one: Process) -> bool:
+    return one.ppid == 1 and one.role in PARTS and one.state not in "ZX"
 
 
 def _is_left(one: Process, procs: ProcessReading) -> bool:
@@ -61,11 +81,12 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     """The verdict of a run that ended, with what it left behind as evidence and the key that cleans it up."""
     if verdict.word not in ENDED:
         return verdict
-    left = leftovers(state)
+    left = leftovers(state, over=True)
     said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
     if not said:
         return verdict
-    return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, CLEAN))
+    held = state.procs is not None and any(writer.alive for writer in state.procs.writers)
+    return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, STOP if held else CLEAN))
 
 
 def _processes(left: Leftovers) -> str:

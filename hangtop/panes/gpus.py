@@ -84,7 +84,7 @@ class GpusPane(ChoosingPane):
             of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
-            held=leftovers(view.state).gpus if view.verdict and view.verdict.word in ENDED else (),
+            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self._order = tuple(row.gpu.index for row in rows)

@@ -87,7 +87,7 @@ def left_behind(view: View, readings: Readings) -> list[Member]:
     """What a run that ended left behind."""
     if view.verdict is None or view.verdict.word not in ENDED:
         return []
-    left = {(one.pid, one.start_ticks) for one in leftovers(view.state).processes}
+    left = {(one.pid, one.start_ticks) for one in leftovers(view.state, over=True).processes}
     known = members(view, {host: reading.processes for host, reading in readings.items()})
     return [one for one in known if (one.process.pid, one.process.start_ticks) in left] if left else []
 

@@ -152,7 +152,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `blocked_on`: for
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
     command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers by what they were
-    started with; good enough to look at, never to be stopped.
+    started with; good enough to look at, never to be stopped. `pointing`: the same of orphans, where nobody writes the log.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -166,6 +166,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     missing_right: str | None = None
     blocked_on: tuple[BlockedOn, ...] = ()
     taken: tuple[int, ...] = ()
+    pointing: tuple[int, ...] = ()
 
 
 def exit_words(code: int) -> str:

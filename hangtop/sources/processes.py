@@ -71,6 +71,7 @@ class ProcessSource:
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
+        self._pointing: tuple[int, ...] = ()
         self._held: Files = {}
         self._hidden = 0
         self._told: ProcessReading | None = None
@@ -95,6 +96,8 @@ class ProcessSource:
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
+            lost = [] if self._writing.writers else [orphan.pid for orphan in self._orphans]
+            self._pointing = self._likely.pointing(lost, self._writing.logs)
         self._watched.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
@@ -107,6 +110,7 @@ class ProcessSource:
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
             blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
+            pointing=self._pointing,
         )
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading

@@ -68,3 +68,27 @@ def test_what_a_process_was_started_with_tells_its_log(command: tuple[str, ...],
 def test_two_programs_in_one_folder_are_not_told_apart() -> None:
     clues = {7: Clue(("python", "a.py"), "/data/run7"), 8: Clue(("python", "b.py"), "/data/run7")}
     assert choose(clues, {LOG}, everyone) == {}
+
+
+ORPHANED = (
+    "import os, subprocess, sys\n"
+    "quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}\n"
+    "rank = dict(os.environ, RANK='1', WORLD_SIZE='2')\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], env=rank, **quiet)\n"
+    "print(child.pid)"
+)
+"""A launcher that dies before its rank."""
+
+
+def test_a_rank_that_outlived_its_launcher_points_at_the_log_where_it_works(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    started = subprocess.run([sys.executable, "-c", ORPHANED], cwd=tmp_path, capture_output=True, text=True, check=True)
+    pid = int(started.stdout)
+    try:
+        time.sleep(0.1)
+        log.write_text("step 1\n")
+        spec = WatchSpec(logs=(str(log),))
+        (reading,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
+        assert pid in {*reading.pointing, *reading.taken}
+    finally:
+        os.kill(pid, signal.SIGKILL)

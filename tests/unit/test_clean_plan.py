@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.actions.clean import PARTS, plan
+from hangtop.actions.clean import plan
 from hangtop.actions.stop import Myself
+from hangtop.diagnosis.leftovers import PARTS
 from hangtop.model import RunState
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Removal, Spared

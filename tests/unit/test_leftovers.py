@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.leftovers import CLEAN, leftovers, with_leftovers
+from hangtop.diagnosis.leftovers import CLEAN, STOP, leftovers, with_leftovers
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.leftovers import LeftoversReading
@@ -73,3 +73,38 @@ def test_shared_memory_of_its_time_is_told_once_the_probe_has_looked():
 def test_a_run_that_goes_on_is_not_asked_for_leftovers():
     running = replace(FINISHED, word="running")
     assert with_leftovers(ended(ENGINE), running) == running
+
+
+def found_afterwards(*orphans: Process, pointing: tuple[int, ...]) -> RunState:
+    """hangtop was opened when the run had ended: nobody writes its log."""
+    return RunState(procs=ProcessReading(orphans=orphans, pointing=pointing))
+
+
+def test_of_a_run_that_had_ended_before_orphans_that_point_at_its_log_are_named():
+    other = replace(ENGINE, pid=91)
+    state = found_afterwards(ENGINE, other, pointing=(90,))
+    assert leftovers(state).processes == (ENGINE,)
+    assert with_leftovers(state, FINISHED).evidence[0].text == "1 process is left, with 6.0 G of memory: pid 90 VLLM::EngineCore"
+
+
+def test_what_only_points_at_the_log_is_not_known_to_be_of_the_run():
+    assert not leftovers(found_afterwards(ENGINE, pointing=(90,))).seen
+    assert leftovers(ended(ENGINE)).seen
+
+
+def test_a_rank_without_parent_that_still_holds_the_log_of_a_run_that_is_over_is_left():
+    procs = ProcessReading(writers=(replace(WRITER, pid=90, alive=True, gone_at=None),), processes=(ENGINE,))
+    state = RunState(procs=procs)
+    assert leftovers(state).processes == ()  # it may be a run that lives
+    said = with_leftovers(state, FINISHED)
+    assert said.evidence[0].text == "1 process is left, with 6.0 G of memory: pid 90 VLLM::EngineCore"
+    assert said.next == (STOP,)
+    watched_over = RunState(procs=replace(procs, processes=(replace(ENGINE, ppid=80),)))
+    assert with_leftovers(watched_over, FINISHED) == FINISHED
+
+
+def test_an_orphan_that_is_taken_for_the_writer_of_a_log_that_nobody_holds_is_left():
+    taken = RunState(procs=ProcessReading(processes=(ENGINE,), taken=(90,)))
+    assert leftovers(taken).processes == (ENGINE,)
+    assert leftovers(RunState(procs=ProcessReading(processes=(replace(ENGINE, ppid=80),), taken=(90,)))).processes == ()
+    assert leftovers(RunState(procs=ProcessReading(processes=(replace(ENGINE, role="other"),), taken=(90,)))).processes == ()

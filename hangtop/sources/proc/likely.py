@@ -54,7 +54,7 @@ class Likely:
         """By pid, why this topmost process is taken for the writer. `logs`: real paths, and when they were written last."""
         stats = self._table.stats
         around = {os.getpid(), *ancestors(stats, os.getpid())}
-        last = max(logs.values(), default=0.0) + CLOCK_S
+        last = _last_written(logs)
         asked = [
             stat
             for stat in stats.values()
@@ -64,6 +64,15 @@ class Likely:
         self._ask(asked)
         clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
         return choose(clues, frozenset(logs), partial(topmost_of, stats))
+
+    def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> tuple[int, ...]:
+        """Those of these processes whose command line or folder leads to the logs, and that were there when they were written."""
+        stats = [self._table.stats[pid] for pid in pids if pid in self._table.stats]
+        last, folders = _last_written(logs), _folders_of(logs)
+        there = [stat for stat in stats if self._table.started_at(stat.start_ticks) <= last]
+        self._ask(there)
+        clues = {stat.pid: clue for stat in there if (clue := self._clues.get(stat.identity)) is not None}
+        return tuple(pid for pid, clue in clues.items() if clue.names(logs) or clue.names(folders) or _works_in(clue, folders))
 
     def _ask(self, stats: Iterable[Stat]) -> None:
         due: dict[Hashable, Callable[[], Clue]] = {
@@ -83,7 +92,7 @@ def topmost_of(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
 
 def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:
     """The surest clue decides. A folder alone must lead to one program: two runs may share it."""
-    folders = {os.path.dirname(log) for log in logs} - {"/"}
+    folders = _folders_of(logs)
     clues = {pid: clue for pid, clue in clues.items() if not READERS.search(" ".join(clue.command[:4]))}
     if named := top([pid for pid, clue in clues.items() if clue.names(logs)]):
         return dict.fromkeys(named, "its command line names the log")
@@ -92,6 +101,14 @@ def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Coll
         return dict.fromkeys(inside, "its command line names the log's folder")
     there = top([pid for pid, clue in clues.items() if _works_in(clue, folders)]) if not inside else []
     return dict.fromkeys(there, "it trains in the log's folder") if len(there) == 1 else {}
+
+
+def _last_written(logs: Mapping[str, float]) -> float:
+    return max(logs.values(), default=0.0) + CLOCK_S
+
+
+def _folders_of(logs: Collection[str]) -> set[str]:
+    return {os.path.dirname(log) for log in logs} - {"/"}
 
 
 def _works_in(clue: Clue, folders: Collection[str]) -> bool:
