@@ -134,7 +134,7 @@ def _best(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) 
     ]
     if len(steps) <= 1:
         return steps[0] if steps else None
-    best = max(steps, key=lambda each: (place[each.profile], each.offset))
+    best = max(steps, key=lambda each: (place[each.profile], not each.coarse, each.offset))
     newest = max(steps, key=lambda each: each.offset)
     return newest if newest.total is not None and newest.total == best.total else best
 
@@ -153,16 +153,16 @@ def _progress(
 ) -> tuple[Progress, Kind | None]:
     """The run's step is that of its furthest writer; and the kind of line that tells it."""
     place = _specific(profiles)
-    found: list[tuple[bool, float, Sighting, FileFacts]] = []
+    found: list[tuple[bool, bool, float, Sighting, FileFacts]] = []
     for each in facts:
         since = _since(each, attempts)
         for writer in each.writers:
             best = _best(writer.sightings, since, place)
-            found += [(place[best.profile], best.step or 0.0, best, each)] if best else []
+            found += [(place[best.profile], not best.coarse, best.step or 0.0, best, each)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
         return Progress(metrics=metrics), None
-    _, _, best, where = max(found, key=lambda item: item[:2])
+    *_, best, where = max(found, key=lambda item: item[:3])
     return Progress(
         step=int(best.step or 0),
         total=_total(best, where),

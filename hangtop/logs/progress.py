@@ -24,7 +24,7 @@ Groups = dict[str, str | None]
 
 class Sighting(Struct, frozen=True):
     """One progress line, as it was read. `profile` and `kind` name the pattern; `counts`: it is the run's step, not a bar of
-    loading. `elapsed_s`: the bar's own clock. Values that the line does not carry are `None`."""
+    loading; `coarse`: it is an epoch. `elapsed_s`: the bar's own clock. Values that the line does not carry are `None`."""
 
     profile: str
     kind: str
@@ -32,6 +32,7 @@ class Sighting(Struct, frozen=True):
     at: float | None
     writer: Writer
     counts: bool
+    coarse: bool = False
     step: float | None = None
     total: float | None = None
     step_s: float | None = None
@@ -57,6 +58,7 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
         at=line.at,
         writer=line.writer,
         counts=progress.counts,
+        coarse=progress.coarse,
         step=number(said("step") or said("n")),
         total=number(said("total")) or total,
         step_s=_step_s(groups) or step_s or (None if step_ms is None else step_ms / 1e3),
