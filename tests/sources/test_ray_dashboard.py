@@ -181,6 +181,23 @@ def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
     assert find_token(1001, dict) is None
 
 
+def test_what_the_raylet_was_started_with_goes_before_a_file_that_a_later_cluster_wrote(monkeypatch, tmp_path):
+    from hangtop.sources.raycluster.token import find_token
+
+    def of_raylet(**environ: str) -> str:
+        token = find_token(os.geteuid(), lambda: {"HOME": str(tmp_path / "home"), **environ})
+        return token.header()["Authorization"] if token else ""
+
+    for folder, text in (("", "of another cluster"), ("home", "of its home")):
+        (tmp_path / folder / ".ray").mkdir(parents=True)
+        (tmp_path / folder / ".ray" / "auth_token").write_text(text)
+    assert of_raylet(RAY_AUTH_TOKEN="its own") == "Bearer its own"
+    assert of_raylet() == "Bearer of its home"
+    assert of_raylet(HOME=str(tmp_path / "none")) == "Bearer of another cluster"
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "set by hand")
+    assert of_raylet() == "Bearer set by hand"
+
+
 def test_an_answer_in_another_shape_is_a_matter_of_version_not_a_crash(fake, source):
     dashboard = fake()
     dashboard.bodies["/logical/actors"] = wrapped({"people": []})

@@ -22,7 +22,7 @@ EVERY_S = 20.0
 AFTER_FAILURE_S = 60.0
 PATIENCE_S = 6.0
 """A dashboard that is silent or fails may only be slow."""
-CHILD_S = 12.0
+CHILD_S = 20.0
 MARK = b"hangtop "
 IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 

@@ -27,7 +27,8 @@ class Token:
 
 
 def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Token | None:
-    """The token to answer a challenge of this cluster with.
+    """The token to answer a challenge of this cluster with: what its raylet was started with, else what was set for us, else the
+    file in a home, which any later `ray.init()` may have written (Ray 2.59 and later).
 
     `owner`: user id of the cluster's processes here, `None` for a cluster that the person named by its address. Our own token
     goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it.
@@ -37,18 +38,22 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
 
 
 def _candidates(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Iterator[str]:
-    if owner in (None, os.geteuid()):
-        yield from _of_user(os.environ, Path.home())
+    homes = []
     if owner is not None and os.geteuid() in (0, owner):
-        yield from _of_user(environ_of_raylet(), _home_of(owner))
+        raylet = environ_of_raylet()
+        yield from _of_variables(raylet)
+        homes.append(Path(raylet["HOME"]) if "HOME" in raylet else _home_of(owner))
+    if owner in (None, os.geteuid()):
+        yield from _of_variables(os.environ)
+        homes.append(Path.home())
+    yield from filter(None, (_read(home / DEFAULT_PATH) for home in homes))
 
 
-def _of_user(environ: Mapping[str, str], home: Path) -> Iterator[str]:
+def _of_variables(environ: Mapping[str, str]) -> Iterator[str]:
     if text := environ.get(VARIABLE, "").strip():
         yield text
-    for path in (environ.get(PATH_VARIABLE), home / DEFAULT_PATH):
-        if path and (text := _read(Path(path))):
-            yield text
+    if (path := environ.get(PATH_VARIABLE)) and (text := _read(Path(path))):
+        yield text
 
 
 def _read(path: Path) -> str:
