@@ -37,6 +37,7 @@ WORDS: dict[DoingKind, str] = {
     "backward": "in {call} of {own}",
     "dataloader": "waits for the data loader in {own}",
     "loader_worker": "loader worker, waits for work",
+    "build_lock": "waits for another's build in {own}",
     "compile": "compiles in {own}",
     "checkpoint": "saves in {own}",
     "load": "loads in {own}",

@@ -17,6 +17,7 @@ DoingKind = Literal[
     "backward",
     "dataloader",
     "loader_worker",
+    "build_lock",
     "compile",
     "checkpoint",
     "load",

@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     dataloader.dataloader,
     waiting.alive,
     gone.vanished,
+    waiting.nobody_builds,
     waiting.desync,
     waiting.straggler,
     ray_rules.straggler,

@@ -69,6 +69,21 @@ def alive(case: Case) -> Verdict | None:
     return replace(slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
 
 
+def nobody_builds(case: Case) -> Verdict | None:
+    """Ranks wait for the lock file of an extension that nobody builds: who was killed while building left it behind.
+
+    Nothing ever removes it (torch/utils/file_baton.py)."""
+    waits = [one for one in case.standings if one.doing is not None and one.doing.kind == "build_lock"]
+    if not case.is_quiet or not waits or any(one not in waits and not one.waits_for_peers for one in case.standings):
+        return None
+    culprits = tuple(culprit_of(case, one) for one in waits)
+    evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(case))
+    headline = f"{names(waits)} wait{s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
+    said = hung(headline, "unknown", culprits, evidence, "another node builds in the same folder")
+    folder = '"${TORCH_EXTENSIONS_DIR:-$HOME/.cache/torch_extensions}"'
+    return replace(said, detail=f"When no compiler runs anywhere: find {folder} -name lock -delete")
+
+
 def desync(case: Case) -> Verdict | None:
     """All wait for their peers, but in different collectives: they took different ways.
 
