@@ -1,6 +1,6 @@
 """What a GPU is asked, and how often: the cheap values each second, the others in turn.
 
-About 7 calls a GPU and second, so 8 GPUs stay under 60 a second. Each question gives fields of `Gpu`.
+About 6 calls a GPU and second, so 8 GPUs stay under 60 a second. Each question gives fields of `Gpu`.
 """
 
 from __future__ import annotations
@@ -169,9 +169,9 @@ QUICK = (
     Question("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
     Question("memory", 1, ("used_bytes",), _memory),
     Question("power", 1, ("power_w",), _power),
-    Question("temperature", 1, ("temperature_c",), _temperature),
+    Question("temperature", 2, ("temperature_c",), _temperature),
 )
-"""Asked in every round. Whether a GPU is well is judged by these."""
+"""Asked in every round, what moves slowly in every second. Whether a GPU is well is judged by these."""
 
 SLOW = (
     Question("processes", 2, ("processes",), _processes),
