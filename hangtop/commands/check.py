@@ -33,7 +33,7 @@ without them a live run would be called stalled, a hung one slow."""
 ALARMS = frozenset({"stalled", "hung"})
 UNREAD = Verdict(
     word="blind",
-    headline=f"Nothing of the log came within {UNREAD_AT_MOST_S:.0f} s: this machine is very busy, or the file system hangs.",
+    headline=f"The log was not read within {UNREAD_AT_MOST_S:.0f} s: this machine is very busy, or the file system hangs.",
     refute="the same check, a minute later, reads it",
     confidence="possible",
 )
@@ -59,7 +59,7 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         patience_s = QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
         if watched_s >= max(wait_s or 0.0, UNREAD_AT_MOST_S if _unread(case) else patience_s):
             break
-    return case, UNREAD if _unread(case) and verdict.word == "running" else verdict
+    return case, UNREAD if _unread(case) and verdict.word in ("running", "stalled") else verdict
 
 
 def proven(case: Case, verdict: Verdict) -> bool:
@@ -73,7 +73,9 @@ def proven(case: Case, verdict: Verdict) -> bool:
 
 
 def _unread(case: Case) -> bool:
-    return bool(case.spec.logs) and case.state.log is None
+    """Nothing of the log is known, or only its last lines, which tell of no stage and no limit."""
+    log = case.state.log
+    return bool(case.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))
 
 
 def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:
