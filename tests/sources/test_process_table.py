@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.process import ProcessReading
+from hangtop.sources.proc import linux
 from hangtop.sources.proc.linux import LinuxTable, parse_stat, read_stat
 from hangtop.sources.proc.portable import PortableTable
 from hangtop.sources.proc.rendezvous import meeting, parse_connections
@@ -21,7 +22,7 @@ from hangtop.sources.proc.tree import children_of, left_behind, preorder, with_l
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.processes import ProcessSource
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import eventually, python
+from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -255,3 +256,53 @@ def test_the_program_behind_a_pipe_into_hangtop_is_the_writer(tmp_path: Path) ->
         source = ProcessSource(WatchSpec(logs=("-",), stdin_fd=trainer.stdout.fileno()))
         readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
         assert [writer.pid for writer in readings[0].writers] == [trainer.pid]
+
+
+@linux_only
+def test_who_comes_and_who_goes_is_seen_at_the_next_look() -> None:
+    table = LinuxTable()
+    table.refresh(())
+    with running("sleep", "600") as process:
+        table.refresh(())
+        assert table.stats[process.pid].name == "sleep"
+    table.refresh(())
+    assert process.pid not in table.stats
+
+
+@linux_only
+def test_while_nobody_comes_or_goes_no_pid_is_listed_and_what_follows_from_the_tree_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel counts processes and pids that it gave out: a listing of thousands each second tells no more."""
+    crowd, listings = [(b"300", b"4000")], []
+    monkeypatch.setattr(linux, "_crowd", lambda: crowd[-1])
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: listings.append(path) or real(path))
+    table = LinuxTable()
+    table.refresh(())
+    before, own = table.stats, table.stats[os.getpid()]
+    spent = sum(range(3_000_000))  # some CPU time of our own
+    for _ in range(5):
+        table.refresh((os.getpid(),))
+    assert spent
+    assert listings == ["/proc"]
+    assert table.stats is before
+    assert table.stats[os.getpid()].cpu_ticks > own.cpu_ticks
+    crowd.append((b"301", b"4001"))
+    table.refresh(())
+    assert listings == ["/proc", "/proc"]
+
+
+@linux_only
+def test_at_leisure_a_dear_listing_is_not_made_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    listings: list[object] = []
+    numbers = iter(range(1_000))
+    monkeypatch.setattr(linux, "_crowd", lambda: (b"300", b"%d" % next(numbers)))
+    monkeypatch.setattr(linux, "LEISURE", 1e9)
+    real = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: listings.append(path) or real(path))
+    for table, made in ((LinuxTable(), 5), (LinuxTable(at_leisure=True), 1)):
+        listings.clear()
+        for _ in range(5):
+            table.refresh(())
+        assert len(listings) == made
