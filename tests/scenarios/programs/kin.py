@@ -34,10 +34,6 @@ def cook(seconds: float) -> float:
     return total
 
 
-def alive_for(seconds: int) -> None:
-    signal.alarm(seconds)
-
-
 # multiprocessing, three start methods
 
 
@@ -53,7 +49,7 @@ def forkserver(folder: Path) -> None:
 
 
 def forkserver_rank(rank: int, meet: Barrier, stop: threading.Event) -> None:
-    alive_for(LIFE_S)
+    signal.alarm(LIFE_S)
     for step in range(1, 40):
         time.sleep(0.1)
         try:
@@ -102,7 +98,7 @@ def manager(folder: Path) -> None:
 
 
 def manager_worker(rank: int, parameters: Parameters) -> None:
-    alive_for(LIFE_S)
+    signal.alarm(LIFE_S)
     for step in range(1, 40):
         time.sleep(0.05)
         parameters.take()
@@ -124,7 +120,7 @@ def spawned_queue(folder: Path) -> None:
 
 
 def spawned_queue_rank(rank: int, meet: Barrier) -> None:
-    alive_for(LIFE_S)
+    signal.alarm(LIFE_S)
     batches: queue.Queue[int] = queue.Queue(2)
 
     def prefetch() -> None:
@@ -308,7 +304,7 @@ def one_batch_less(folder: Path) -> None:
 
 
 def one_batch_less_rank(rank: int, lines: list[list[tuple[int, int]]]) -> None:
-    alive_for(LIFE_S)
+    signal.alarm(LIFE_S)
 
     def all_to_all(word: bytes) -> None:
         for other in range(4):
@@ -360,7 +356,7 @@ def evaluates(folder: Path) -> None:
 
 
 def evaluates_rank(rank: int, meet: Barrier) -> None:
-    alive_for(LIFE_S)
+    signal.alarm(LIFE_S)
     for step in range(1, 9):
         time.sleep(0.1)
         meet.wait()
@@ -379,7 +375,7 @@ def data_from_children(folder: Path) -> None:
     for rank in range(2):
         if os.fork() == 0:
             os.environ["RANK"] = str(rank)
-            alive_for(LIFE_S)
+            signal.alarm(LIFE_S)
             say(f"[rank {rank}] Tokenizing with 2 processes")
             code = "import time, zlib, os\ne = time.time() + 200\nwhile time.time() < e: zlib.compress(os.urandom(400000), 9); time.sleep(0.05)"
             children = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) for _ in range(2)]

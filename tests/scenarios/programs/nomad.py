@@ -13,39 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIFE_S = 200
-PYTHON = sys.executable
-START = f"import os, sys, time, threading, signal, socket, pathlib\nsignal.alarm({LIFE_S})\n"
-RANK = START + "rank, world = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])\n"
-BY_FILES = (
-    RANK + "def meet(step):\n"
-    "    pathlib.Path(f'sync.{step}.{rank}').touch()\n"
-    "    for _ in range(36000):\n"
-    "        if all(os.path.exists(f'sync.{step}.{r}') for r in range(world)): return\n"
-    "        time.sleep(0.1)\n"
-    "    raise TimeoutError\n"
-)
-TORCH = (
-    RANK + "import torch, torch.distributed as dist\nfrom datetime import timedelta\ntorch.set_num_threads(1)\n"
-    "dist.init_process_group('gloo', init_method='file://' + os.path.abspath('store'), rank=rank, world_size=world,"
-    " timeout=timedelta(hours=1))\npathlib.Path('imported').touch()\n"
-)
-
-
-def shell(folder: Path, line: str) -> None:
-    subprocess.run(["bash", "-c", line], cwd=folder, check=False)
-
-
-def ranks(folder: Path, text: str, world: int) -> None:
-    """Started one by one by a shell, all of which write one log."""
-    (folder / "train.py").write_text(text)
-    shell(folder, f"for r in $(seq 0 {world - 1}); do RANK=$r WORLD_SIZE={world} {PYTHON} -u train.py & done; wait")
-
-
-def script(folder: Path, text: str, *, name: str = "train.py") -> None:
-    (folder / name).write_text(START + text)
-    subprocess.run([PYTHON, "-u", name], cwd=folder, check=False)
-
+from scripts import BY_FILES, LIFE_S, PYTHON, RANK, START, ranks, script, shell
 
 # one process
 
@@ -221,6 +189,47 @@ def done_but_one(folder: Path) -> None:
     )
 
 
+def queue_stages(folder: Path) -> None:
+    """Four stages of a pipeline with bounded queues between them; stage 2 waits for an event of its own."""
+    script(
+        folder,
+        "from multiprocessing import Process, Queue\n"
+        "def stage(number, source, target):\n    for micro in range(1, 10**6):\n        item = source.get()\n"
+        "        if number == 2 and micro == 9: threading.Event().wait()\n        time.sleep(0.02); target.put(item)\n"
+        "def feed(target):\n    for micro in range(10**6): target.put(micro)\n"
+        "queues = [Queue(4) for _ in range(5)]\n"
+        "for n in range(4): Process(target=stage, args=(n, queues[n], queues[n + 1])).start()\n"
+        "threading.Thread(target=feed, args=(queues[0],), daemon=True).start()\n"
+        "while True: print('microbatch', queues[4].get(), 'done')\n",
+    )
+
+
+def two_barriers(folder: Path) -> None:
+    """Eight ranks; half of them enter two barriers in one order, half in the other."""
+    script(
+        folder,
+        "from multiprocessing import Barrier, Process\n"
+        "def tensor_sync(): first.wait(); second.wait()\ndef data_sync(): second.wait(); first.wait()\n"
+        "def rank_main(rank):\n    for step in range(1, 6):\n        time.sleep(0.1); start.wait()\n"
+        "        if rank == 0: print(f'step {step}/50')\n    (tensor_sync if rank < 4 else data_sync)()\n"
+        "start, first, second = Barrier(8), Barrier(8), Barrier(8)\n"
+        "all = [Process(target=rank_main, args=(r,)) for r in range(8)]\nfor one in all: one.start()\nfor one in all: one.join()\n",
+    )
+
+
+def one_of_four_servants(folder: Path) -> None:
+    """A driver asks four workers over pipes, step by step; worker 3 takes a lock twice."""
+    script(
+        folder,
+        "from multiprocessing import Pipe, Process\n"
+        "def serve(number, line):\n    lock = threading.Lock()\n    while True:\n        job = line.recv()\n"
+        "        if number == 3 and job == 6:\n            lock.acquire(); lock.acquire()\n        time.sleep(0.1); line.send(job)\n"
+        "pipes = [Pipe() for _ in range(4)]\nfor n, (_, far) in enumerate(pipes): Process(target=serve, args=(n, far), daemon=True).start()\n"
+        "for job in range(1, 100):\n    for near, _ in pipes: near.send(job)\n    for near, _ in pipes: near.recv()\n"
+        "    print(f'iteration {job}/100 reward_mean 0.{job}')\n",
+    )
+
+
 def last_to_save(folder: Path) -> None:
     """Three of four ranks are done and gone; rank 0 writes the final model to a slow disk."""
     ranks(
@@ -281,100 +290,6 @@ def beside_another(folder: Path) -> None:
         RANK + "print(f'rank {rank}: building vocabulary', flush=True)\nwords = {}\n"
         "for i in range(10**9): words[i % 5000] = words.get(i % 5000, 0) + i\n",
         2,
-    )
-
-
-# torch
-
-
-def asks_for_key(folder: Path) -> None:
-    """Rank 0 waits for a key of the store that nobody sets, the others are in a barrier."""
-    ranks(
-        folder,
-        TORCH + "for step in range(1, 50):\n    time.sleep(0.1)\n"
-        "    if rank == 0 and step == 6:\n        store = dist.TCPStore('127.0.0.1', 0, 1, True); store.wait(['model_ready'], timedelta(hours=1))\n"
-        "    dist.barrier()\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
-        3,
-    )
-
-
-def debugger(folder: Path) -> None:
-    """Rank 1 stands at a breakpoint, the others in all_reduce."""
-    (folder / "train.py").write_text(
-        TORCH + "for step in range(1, 50):\n    time.sleep(0.1)\n    if rank == 1 and step == 6: breakpoint()\n"
-        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n"
-    )
-    shell(folder, f"for r in 0 1 2 3; do RANK=$r WORLD_SIZE=4 {PYTHON} -u train.py < <(sleep {LIFE_S}) & done; wait")
-
-
-def swallowed(folder: Path) -> None:
-    """Rank 2 catches an error of its batch and goes on with the next: one collective less, and it ends in a barrier."""
-    ranks(
-        folder,
-        TORCH + "for step in range(1, 12):\n    time.sleep(0.1)\n    try:\n"
-        "        if rank == 2 and step == 6: raise ValueError('label out of range')\n"
-        "        dist.all_reduce(torch.ones(1))\n    except ValueError as error: print(f'rank {rank}: skipped batch: {error}', flush=True)\n"
-        "    if rank == 0: print(f'step {step}/11', flush=True)\ndist.barrier()\n",
-        4,
-    )
-
-
-def saver_thread(folder: Path) -> None:
-    """Rank 0 waits for its thread that saves, which waits for a lock; the others are in the next all_reduce."""
-    ranks(
-        folder,
-        TORCH + "disk = threading.Lock(); disk.acquire()\ndef write():\n    with disk: pass\n"
-        "for step in range(1, 50):\n    time.sleep(0.1)\n"
-        "    if rank == 0 and step == 6:\n        t = threading.Thread(target=write); t.start(); t.join()\n"
-        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
-        4,
-    )
-
-
-def hashes_for_ever(folder: Path) -> None:
-    """Rank 1 of two looks for a free seed, and the condition never holds."""
-    ranks(
-        folder,
-        TORCH + "def free_seed(seed):\n    found = False\n    while not found:\n        seed = hash(str(seed)) % 1000003\n    return seed\n"
-        "for step in range(1, 50):\n    time.sleep(0.1)\n    if rank == 1 and step == 6: free_seed(step)\n"
-        "    dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n",
-        2,
-    )
-
-
-def remote_samples(folder: Path) -> None:
-    """Two ranks; every sample of the DataLoader takes a second and a half from far away."""
-    ranks(
-        folder,
-        TORCH + "from torch.utils.data import DataLoader, Dataset\n"
-        "class Far(Dataset):\n    def __len__(self): return 10000\n    def __getitem__(self, i):\n        time.sleep(1.5)\n        return torch.zeros(3)\n"
-        "print(f'rank {rank}: epoch 0', flush=True)\nfor batch in DataLoader(Far(), batch_size=16, num_workers=2):\n    dist.all_reduce(torch.ones(1))\n",
-        2,
-    )
-
-
-def remote_sample_lost(folder: Path) -> None:
-    """Rank 1's DataLoader worker asks again and again whether its file has come; it never does."""
-    ranks(
-        folder,
-        TORCH + "from torch.utils.data import DataLoader, Dataset\n"
-        "class Far(Dataset):\n    def __len__(self): return 10000\n    def __getitem__(self, i):\n"
-        "        while rank == 1 and i > 40 and not os.path.exists(f'sample-{i}'): time.sleep(0.5)\n        return torch.zeros(3)\n"
-        "for step, batch in enumerate(DataLoader(Far(), batch_size=8, num_workers=2)):\n    time.sleep(0.1); dist.all_reduce(torch.ones(1))\n"
-        "    if rank == 0: print(f'step {step}/1250', flush=True)\n",
-        2,
-    )
-
-
-def evaluates(folder: Path) -> None:
-    """Rank 0 of three scores answers in plain Python, the others wait at the barrier."""
-    ranks(
-        folder,
-        TORCH + "def edit_distance(a, b):\n    row = list(range(len(b) + 1))\n    for i, x in enumerate(a, 1):\n        last, row[0] = row[0], i\n"
-        "        for j, y in enumerate(b, 1): last, row[j] = row[j], min(row[j] + 1, row[j-1] + 1, last + (x != y))\n    return row[-1]\n"
-        "for step in range(1, 6):\n    time.sleep(0.1); dist.all_reduce(torch.ones(1))\n    if rank == 0: print(f'step {step}/50', flush=True)\n"
-        "if rank == 0:\n    print('***** Running Evaluation *****', flush=True)\n    for n in range(10000): edit_distance('abcde' * 100, 'bcdea' * 100)\ndist.barrier()\n",
-        3,
     )
 
 
