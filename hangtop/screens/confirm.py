@@ -6,13 +6,10 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from hangtop.actions.perform import perform
 from hangtop.actions.presets import Preset, with_argv, with_presets
@@ -22,6 +19,7 @@ from hangtop.panes.plan_rows import preset_rows, rows, step_rows
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.screens.action_foot import at_work, buttons, key_words
+from hangtop.screens.box import BoxScreen
 from hangtop.screens.deed import Deed
 from hangtop.screens.line_edit import LineEdit
 
@@ -68,7 +66,7 @@ class ActionFoot(LineView):
         self.paint((between(left, right, width),))
 
 
-class ActionScreen(ModalScreen[None]):
+class ActionScreen(BoxScreen):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
@@ -76,9 +74,8 @@ class ActionScreen(ModalScreen[None]):
     when it was left under way.
     """
 
-    CSS = """
-    ActionScreen { align: center middle; background: $background 60%; }
-    ActionScreen #box { width: 92%; max-width: 132; height: auto; border: heavy $error; background: $surface; padding: 1 2; }
+    DEFAULT_CSS = """
+    ActionScreen #box { max-width: 132; border: heavy $error; }
     ActionScreen.calm #box { border: heavy $accent; }
     ActionScreen.ascii #box { border: ascii $error; }
     """
@@ -127,20 +124,14 @@ class ActionScreen(ModalScreen[None]):
         return [] if self.deed is None else self.deed.steps
 
     @property
-    def hangtop(self) -> HangtopApp:
-        return cast("HangtopApp", self.app)
-
-    @property
     def follows(self) -> bool:
         """Steps scroll by themselves."""
         return self.phase == "running"
 
-    def compose(self) -> ComposeResult:
-        self.set_class(self.hangtop.ascii, "ascii")
+    def parts(self) -> Iterable[LineView]:
         self.set_class(self._at_once, "calm")
-        with Vertical(id="box"):
-            yield ActionBody()
-            yield ActionFoot()
+        yield ActionBody()
+        yield ActionFoot()
 
     def on_mount(self) -> None:
         self.set_interval(LOOK_S, self.look)
@@ -151,11 +142,6 @@ class ActionScreen(ModalScreen[None]):
         if self.phase == "looking":
             self._settle(self._make())
         self.show(self.hangtop.view)
-
-    def show(self, view: View) -> None:
-        if self.is_mounted:
-            for part in self.query(LineView):
-                part.show(view)
 
     def rows(self, width: int) -> list[Row]:
         """The title, then what is to be read."""

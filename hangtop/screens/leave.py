@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Iterable
+from typing import Literal, cast
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.view import View
 from hangtop.screens.acts import stop_run
-
-if TYPE_CHECKING:
-    from hangtop.app import HangtopApp
+from hangtop.screens.box import BoxScreen
 
 Answer = Literal["leave", "stop", "stay"]
 BUTTONS: tuple[tuple[Answer, str], ...] = (("leave", " Leave it running "), ("stop", " Stop it … "), ("stay", " Stay "))
@@ -53,37 +49,17 @@ class LeaveBody(LineView):
         self.paint([cut(row, width) for row in rows])
 
 
-class LeaveScreen(ModalScreen[None]):
+class LeaveScreen(BoxScreen):
     """Every way out of it is immediate: it reads nothing and waits for nobody. `q` a second time quits."""
 
-    CSS = """
-    LeaveScreen { align: center middle; background: $background 60%; }
-    LeaveScreen #leave { width: 92%; max-width: 78; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
-    LeaveScreen.ascii #leave { border: ascii $accent; }
-    """
+    DEFAULT_CSS = "LeaveScreen #box { max-width: 78; }"
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen: Answer = "leave"
 
-    @property
-    def hangtop(self) -> HangtopApp:
-        return cast("HangtopApp", self.app)
-
-    def compose(self) -> ComposeResult:
-        self.set_class(self.hangtop.ascii, "ascii")
-        with Vertical(id="leave"):
-            yield LeaveBody()
-
-    def on_mount(self) -> None:
-        self.show(self.hangtop.view)
-
-    def show(self, view: View) -> None:
-        if self.is_mounted:
-            self.query_one(LeaveBody).show(view)
-
-    def on_resize(self) -> None:
-        self.show(self.hangtop.view)
+    def parts(self) -> Iterable[LineView]:
+        yield LeaveBody()
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from hangtop import text
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
@@ -17,9 +14,7 @@ from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster
-
-if TYPE_CHECKING:
-    from hangtop.app import HangtopApp
+from hangtop.screens.box import BoxScreen
 
 MOST = 12
 KEYS = (Key("", "↑↓", "", "choose", ""), Key("", "Enter", "", "its plan", ""), Key("", "Esc", "", "cancel", ""))
@@ -36,39 +31,18 @@ class SessionsBody(LineView):
         self.paint([cut(row, width) for row in rows])
 
 
-class SessionsScreen(ModalScreen[None]):
+class SessionsScreen(BoxScreen):
     """`known`: the sessions to choose from. `take` is called with the name of the chosen one, once this screen is closed."""
 
-    CSS = """
-    SessionsScreen { align: center middle; background: $background 60%; }
-    SessionsScreen #sessions { width: 92%; max-width: 120; height: auto; border: heavy $accent; background: $surface; }
-    SessionsScreen #sessions { padding: 1 2; }
-    SessionsScreen.ascii #sessions { border: ascii $accent; }
-    """
+    DEFAULT_CSS = "SessionsScreen #box { max-width: 120; }"
 
     def __init__(self, known: Sequence[RayCluster], take: Callable[[str], None]) -> None:
         super().__init__()
         self.known, self.at = tuple(known), 0
         self._take = take
 
-    @property
-    def hangtop(self) -> HangtopApp:
-        return cast("HangtopApp", self.app)
-
-    def compose(self) -> ComposeResult:
-        self.set_class(self.hangtop.ascii, "ascii")
-        with Vertical(id="sessions"):
-            yield SessionsBody()
-
-    def on_mount(self) -> None:
-        self.show(self.hangtop.view)
-
-    def on_resize(self) -> None:
-        self.show(self.hangtop.view)
-
-    def show(self, view: View) -> None:
-        if self.is_mounted:
-            self.query_one(SessionsBody).show(view)
+    def parts(self) -> Iterable[LineView]:
+        yield SessionsBody()
 
     def rows(self, width: int, now: float) -> list[Row]:
         """A row for each session, and what is not known: which of them is meant."""
