@@ -7,7 +7,7 @@ the GCS says that it is healthy and a node's report has moved within `STALE_AFTE
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -97,7 +97,8 @@ def stale_since(cluster: RayCluster, now: float) -> float | None:
     """Since when (unix time) what the dashboard tells is old; `None` while it can be trusted, and where there is no dashboard."""
     api = cluster.api
     if api.answer != "ok" and api.tables_at is not None:
-        return api.tables_at if now - api.tables_at > TABLES_STALE_S else None
+        gone = "gcs_server" in _broken(cluster.parts)
+        return api.tables_at if gone or now - api.tables_at > TABLES_STALE_S else None
     if api.answer == "none":
         return None
     if api.answer != "ok":
@@ -138,7 +139,7 @@ PART_NAMES = {
 ENDS_RAY = {
     "gcs_server": "drivers and raylets give up 60 s later",
     "raylet": "its workers end with it, or stay behind",
-    "dashboard": "actors are told by the process table alone",
+    "dashboard": "of other nodes nobody tells what runs there",
     "agent": "its node reports nothing more",
 }
 ORDER = ("gcs_server", "raylet", "dashboard", "dashboard_part", "agent", "runtime_env_agent")
@@ -223,9 +224,10 @@ def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
     return found
 
 
-def _broken(parts: Iterable[RayPart]) -> set[str]:
-    """Kinds of daemons here of which one is gone, stopped or a zombie."""
-    return {part.kind for part in parts if part.gone_at is not None or part.state in "TtZ"}
+def _broken(parts: Sequence[RayPart]) -> set[str]:
+    """Kinds of daemons here of which one is gone, stopped or a zombie, and no other took its place."""
+    sick = (part for part in parts if part.gone_at is not None or part.state in "TtZ")
+    return {part.kind for part in sick if not any(_serves(other, part) for other in parts)}
 
 
 def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from hangtop.diagnosis.ray import stale_since, troubles
-from hangtop.records.ray import RayApi, RayCluster
+from hangtop.records.ray import RayApi, RayCluster, RayPart
 from hangtop.sources.raycluster.poll import ACTORS, GROUPS, ApiView
 from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.tables import AFTER_FAILURE_S, CHILD_S, EVERY_S, PATIENCE_S, GcsTables
@@ -84,6 +84,8 @@ def test_without_a_dashboard_all_comes_from_the_tables_and_their_age_is_told(tab
     cluster = RayCluster("session", api=view.api)
     assert stale_since(cluster, NOW + EVERY_S) is None
     assert stale_since(cluster, NOW + 60) == NOW
+    silent = msgspec.structs.replace(cluster, parts=(RayPart("gcs_server", 7, NOW, state="T"),))
+    assert stale_since(silent, NOW + 1) == NOW
     assert troubles(cluster, NOW) == ()
 
 
