@@ -54,6 +54,7 @@ def test_both_tables_know_this_process_alike(make: type[ProcessTable], tmp_path:
         assert list(table.command(own.pid)) == Path("/proc/self/cmdline").read_text().split("\0")[:-1]
         assert table.environ(own.pid)["PATH"] == os.environ["PATH"]
         assert any(file.target == str(tmp_path / "held") and file.writable for file in table.open_files(own.pid))
+        time.sleep(0.01)  # one switch at least
         assert (table.details(own.pid).switches or 0) > 0
         assert own.rss_bytes > 2**20
 
