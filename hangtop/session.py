@@ -32,6 +32,12 @@ FAR_S = 12.0
 LOOK_BACK_S = 600.0
 """So often it is looked at what an ended run left behind: the more of it is old enough to go."""
 
+LOOK_EVERY_S = 0.1
+"""Between two looks at what a command waits for."""
+
+TOO_LONG = "the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more"
+"""Why there is no plan."""
+
 REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""
 
@@ -66,6 +72,16 @@ async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
     finally:
         task.cancel()
         feed.close()
+
+
+async def looks(feed: Feed, patience_s: float) -> AsyncIterator[tuple[RunState, float]]:
+    """The state ten times a second, and the seconds waited so far; at most so many."""
+    waited_s = 0.0
+    async for state in states(feed, LOOK_EVERY_S):
+        waited_s += LOOK_EVERY_S
+        yield state, waited_s
+        if waited_s > patience_s:
+            return
 
 
 class Curiosity:
@@ -138,7 +154,7 @@ async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = Fals
     loop = asyncio.get_running_loop()
     until = loop.time() + FIRST_LOOK_S
     looked, stacks = False, FarStacks(feed)
-    async for state in states(feed, 0.1):
+    async for state in states(feed, LOOK_EVERY_S):
         if state.procs is not None and not looked:
             looked, until = True, loop.time() + patience_s
         known = state.procs is not None and state.procs.processes and (not gpus or _told_once(state, "gpu"))

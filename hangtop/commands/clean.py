@@ -16,12 +16,11 @@ from hangtop.model import RunState
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import states
+from hangtop.session import TOO_LONG, looks
 from hangtop.spec import WatchSpec
 
 PATIENCE_S = 60.0
 PROCESSES_WITHIN_S = 5.0
-LOOK_EVERY_S = 0.1
 
 
 def narrowed(spec: WatchSpec) -> WatchSpec:
@@ -33,9 +32,7 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 something stayed, 2 cannot look."""
     state, found = asyncio.run(_look(feed, older_s))
     if found is None:
-        out.write(
-            "hangtop clean: the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more\n"
-        )
+        out.write(f"hangtop clean: {TOO_LONG}\n")
         return 2
     plan: Plan | Refusal = clean.plan(state, found, myself(), clock.now(), older_s)
     if isinstance(plan, Refusal) and found.problem is None:
@@ -46,12 +43,11 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
 
 async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading | None]:
     """First the processes, then the files, and which of the processes still write."""
-    state, asked, looks = RunState(), False, 0
-    async for state in states(feed, LOOK_EVERY_S):
-        looks += 1
-        if not asked and (state.procs is not None or looks * LOOK_EVERY_S > PROCESSES_WITHIN_S):
+    state, asked = RunState(), False
+    async for state, waited_s in looks(feed, PATIENCE_S):
+        if not asked and (state.procs is not None or waited_s > PROCESSES_WITHIN_S):
             asked = True
             feed.ask(LeftoversAsk(1, older_s, tuple(one.pid for one in clean.candidates(state))))
-        if state.leftovers is not None or looks * LOOK_EVERY_S > PATIENCE_S:
+        if state.leftovers is not None:
             break
     return state, state.leftovers

@@ -15,10 +15,10 @@ from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.raysession import RaySession
-from hangtop.session import states
+from hangtop.session import TOO_LONG, looks
 from hangtop.spec import WatchSpec
 
-PATIENCE_S, SETTLE_S, LOOK_EVERY_S = 20.0, 6.0, 0.1
+PATIENCE_S, SETTLE_S = 20.0, 6.0
 """Without a log the processes of a run are not waited for; an answer of the dashboard is, for a moment."""
 Verb = Literal["stop", "restart"]
 
@@ -59,11 +59,8 @@ async def _plan(feed: Feed, verb: Verb, session: str, *, plain: bool) -> Plan | 
 async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refusal]:
     """What is known, and the session that the run lives in, or that is named."""
     asked: Refusal | None = None
-    number, looks = 0, 0
-    state = RunState()
-    async for state in states(feed, LOOK_EVERY_S):
-        looks += 1
-        waited_s = looks * LOOK_EVERY_S
+    number, state = 0, RunState()
+    async for state, waited_s in looks(feed, PATIENCE_S):
         health = state.health.get("ray")
         if health is not None and (health.absent or health.problem):
             return state, Refusal(health.absent or health.problem or "")
@@ -78,9 +75,7 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
                 feed.ask(ask)
         if state.ray_session is not None and state.ray_session.ask == number:
             return state, state.ray_session
-        if waited_s > PATIENCE_S:
-            break
-    return state, asked or Refusal("the look at this machine took too long: HANGTOP_DEBUG=FILE tells more")
+    return state, asked or Refusal(TOO_LONG)
 
 
 def _settled(state: RunState) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,41 +10,30 @@ from typing import TextIO
 from hangtop import clock
 from hangtop.actions import ray, recover, restart
 from hangtop.actions.perform import myself
-from hangtop.actions.presets import named, with_presets
-from hangtop.commands.stop import show
+from hangtop.commands.stop import show_again
 from hangtop.diagnosis.ray import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import settled, states
+from hangtop.session import TOO_LONG, looks, settled
 from hangtop.spec import WatchSpec
 
-PATIENCE_S, SETTLE_S, LOOK_EVERY_S = 30.0, 6.0, 0.1
+PATIENCE_S, SETTLE_S = 30.0, 6.0
 NUMBER = 1
 """Of each question."""
 
 
 def run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
-    try:
-        wanted = named(chosen)
-    except LookupError as error:
-        out.write(f"hangtop recover: {error.args[0]}\n")
-        return 2
-    plan = asyncio.run(_plan(feed, spec))
-    if isinstance(plan, Plan):
-        plan = with_presets(plan, wanted)
-    return show(plan, "recover", yes=yes, out=out)
+    return show_again(_plan(feed, spec), "recover", chosen, yes=yes, out=out)
 
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
     """First the run and its Ray; then, of both, how they were started."""
     asked: RayAsk | Refusal | None = None
-    begun, looks = False, 0
-    async for state in states(feed, LOOK_EVERY_S):
-        looks += 1
-        waited_s = looks * LOOK_EVERY_S
+    begun = False
+    async for state, waited_s in looks(feed, PATIENCE_S):
         if not begun and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
             begun = True
             feed.ask(restart.launch_ask(state, NUMBER))
@@ -55,9 +43,7 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
                 feed.ask(asked)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
             return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, _place())
-        if waited_s > PATIENCE_S:
-            break
-    return Refusal("the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more")
+    return Refusal(TOO_LONG)
 
 
 def _ray_known(state: RunState) -> bool:

@@ -11,15 +11,13 @@ from typing import TextIO
 from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import named, with_presets
-from hangtop.commands.stop import show
+from hangtop.commands.stop import show_again
 from hangtop.feeds import Feed
-from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start, Step
-from hangtop.session import states
+from hangtop.session import TOO_LONG, looks
 from hangtop.spec import WatchSpec
 
-PATIENCE_S, PROCESSES_WITHIN_S, LOOK_EVERY_S = 15.0, 3.0, 0.1
+PATIENCE_S, PROCESSES_WITHIN_S = 15.0, 3.0
 
 
 def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
@@ -47,15 +45,7 @@ def goes_on(logs: Sequence[str]) -> str:
 
 def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan."""
-    try:
-        wanted = named(chosen)
-    except LookupError as error:
-        out.write(f"hangtop restart: {error.args[0]}\n")
-        return 2
-    plan = asyncio.run(_plan(feed, spec))
-    if isinstance(plan, Plan):
-        plan = with_presets(plan, wanted)
-    return show(plan, "restart", yes=yes, out=out)
+    return show_again(_plan(feed, spec), "restart", chosen, yes=yes, out=out)
 
 
 async def _steps(plan: Plan) -> list[Step]:
@@ -64,17 +54,12 @@ async def _steps(plan: Plan) -> list[Step]:
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
     """First the processes, then how the topmost of them was started."""
-    told: LaunchReading | None = None
-    asked, looks = False, 0
-    async for state in states(feed, LOOK_EVERY_S):
-        looks += 1
+    asked = False
+    async for state, waited_s in looks(feed, PATIENCE_S):
         alive = state.procs is not None and state.procs.processes
-        if not asked and (alive or looks * LOOK_EVERY_S > PROCESSES_WITHIN_S):
+        if not asked and (alive or waited_s > PROCESSES_WITHIN_S):
             asked = True
             feed.ask(restart.launch_ask(state, 1))
-        told = state.launch
-        if told is not None:
-            return restart.answered(state, told, myself(), None, spec.logs)
-        if looks * LOOK_EVERY_S > PATIENCE_S:
-            break
-    return Refusal("the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more")
+        if state.launch is not None:
+            return restart.answered(state, state.launch, myself(), None, spec.logs)
+    return Refusal(TOO_LONG)

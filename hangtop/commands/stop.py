@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TextIO
+from collections.abc import Coroutine, Sequence
+from typing import Any, TextIO
 
 from hangtop.actions import stop
 from hangtop.actions.perform import Performance, myself, perform
+from hangtop.actions.presets import named, with_presets
 from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.plan import Plan, Refusal, Step
-from hangtop.session import processes_of
+from hangtop.session import TOO_LONG, processes_of
 
-TOO_LONG = "the look at the processes of this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more"
 WIDE = 10_000
 """Scripts want whole lines."""
 
@@ -35,6 +36,20 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
     return asyncio.run(_carry_out(plan, out))
+
+
+def show_again(
+    making: Coroutine[Any, Any, Plan | Refusal], command: str, chosen: Sequence[str], *, yes: bool, out: TextIO
+) -> int:
+    """The same for a plan that is still to be made and starts the run again, with these presets."""
+    try:
+        wanted = named(chosen)
+    except LookupError as error:
+        making.close()
+        out.write(f"hangtop {command}: {error.args[0]}\n")
+        return 2
+    plan = asyncio.run(making)
+    return show(with_presets(plan, wanted) if isinstance(plan, Plan) else plan, command, yes=yes, out=out)
 
 
 def lines(plan: Plan) -> list[str]:
