@@ -73,7 +73,12 @@ class Doing(Struct, frozen=True):
     @property
     def function(self) -> str:
         """The one name to say: that of the collective, else the user's function."""
-        return self.call.name if self.kind in FOR_PEERS else self.own.name
+        return self.called if self.kind in FOR_PEERS else self.own.name
+
+    @property
+    def called(self) -> str:
+        """The name of the call that says what it does; all parts of a barrier of threads or processes are one."""
+        return "Barrier.wait" if self.call.function.startswith("Barrier.") else self.call.name
 
     @property
     def file(self) -> str:
@@ -92,7 +97,7 @@ class Doing(Struct, frozen=True):
         """In a few words: `waits for a lock in load_shard`."""
         if self.kind == "idle" and any(EVENT_LOOP in frame.file for frame in self.thread.frames) and owner(self.file) == "user":
             return f"waits in the event loop of {self.own.name}"
-        return WORDS[self.kind].format(call=self.call.name, own=self.own.name)
+        return WORDS[self.kind].format(call=self.called, own=self.own.name)
 
     @property
     def where(self) -> str:

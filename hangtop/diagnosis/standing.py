@@ -198,7 +198,7 @@ def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patien
         rank=rank.rank if rank.rank >= 0 else None,
         pid=process.pid,
         host=rank.host,
-        call=known.call.name if known is not None else None,
+        call=known.called if known is not None else None,
         doing=known,
         process=process,
         moved=False if len(stacks) == 1 < len(seen) else _moved(stacks),

@@ -62,7 +62,7 @@ MAIN = ("main /home/me/train.py:88", "<module> /home/me/train.py:90")
             "in allreduce",
             "train.py:88",
         ),
-        ([f"Barrier.wait {LIB}/threading.py:666"], "lock", "collective", "in wait", "train.py:88"),
+        ([f"Barrier.wait {LIB}/threading.py:666"], "lock", "collective", "in Barrier.wait", "train.py:88"),
         (
             [f"_create_c10d_store {SITE}/torch/distributed/rendezvous.py:198"],
             "sleep",
