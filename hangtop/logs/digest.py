@@ -257,7 +257,7 @@ class Digest:
         for signature in wants.signatures:
             self._messages.try_on(signature, line, lines, span)
         for groups in wants.groups:
-            self._mesh.learn(groups.profile.name, groups.line, line)
+            self._mesh.learn(groups.profile.name, groups.line, line, self._ranks.rank_of(line.writer))
         if wants.notice:
             self._notices.read(line)
 

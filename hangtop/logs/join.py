@@ -67,7 +67,7 @@ def join(
         profiles=tuple(each.name for each in profiles),
         attempt=len(course.restarts) + 1,
         world=max((each.world for each in facts if each.world), default=None),
-        mesh=mesh.chosen((each.meshes for each in facts), profiles, catalog),
+        mesh=mesh.chosen(facts, profiles, catalog),
         workers=next((each.workers for each in facts if each.workers), None),
         stages=course.events,
         plan=plan_of(profiles, course.events),

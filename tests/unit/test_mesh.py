@@ -48,6 +48,15 @@ def test_tensor_and_pipeline_groups_are_read_from_the_log(line: str) -> None:
     assert placed(line, 8) == {rank: f"pp{rank // 4} tp{rank % 4}" for rank in range(8)}
 
 
+def test_a_place_in_the_log_of_each_rank() -> None:
+    digests = [Digest(CATALOG, rank, rank=rank) for rank in range(4)]
+    for rank, digest in enumerate(digests):
+        digest.feed(f"groups: pp={rank // 2} tp={rank % 2}\n".encode())
+    mesh = join([digest.facts() for digest in digests], [], CATALOG).mesh
+    assert mesh is not None
+    assert {rank: place_words(place) for rank, place in places(mesh, 4).items()}[3] == "pp1 tp1"
+
+
 def test_data_groups_are_what_is_left_of_the_world() -> None:
     assert placed("[rank0]: tp=2 pp=2", 8)[5] == "pp1 dp0 tp1"
 
