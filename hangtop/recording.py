@@ -201,7 +201,13 @@ class ReplayFeed:
         return self._paused
 
     def now(self) -> float:
-        """Session time in unix seconds. It stops at the end of the recording, where nothing more is known."""
+        """Session time in unix seconds. It stops at the end of the recording, where nothing more is known, and waits for a
+        reading that is due: at great speed a busy moment of this machine would be a silence of the run."""
+        times = self._recording.times
+        return min(self._due(), times[min(self._next, len(times) - 1)])
+
+    def _due(self) -> float:
+        """The session time up to which readings are to be played."""
         if self._paused:
             return self._at
         return min(self._at + (time.monotonic() - self._since) * self._speed, self.span[1])
@@ -217,7 +223,7 @@ class ReplayFeed:
     async def readings(self) -> AsyncIterator[Reading]:
         filler = Filler()
         while not self._closed:
-            reached = bisect.bisect_right(self._recording.times, self.now())
+            reached = bisect.bisect_right(self._recording.times, self._due())
             if reached < self._next:
                 self._next, filler = 0, Filler()
                 yield Reading("replay", "", self.span[0], Rewind())
@@ -252,7 +258,7 @@ class ReplayFeed:
         times = self._recording.times
         due_s = None
         if self._next < len(times) and not self._paused:
-            due_s = max(0.001, (times[self._next] - self.now()) / self._speed)
+            due_s = max(0.001, (times[self._next] - self._due()) / self._speed)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), due_s)
         self._changed.clear()

@@ -170,3 +170,13 @@ async def test_a_question_is_answered_even_by_a_recording(tmp_path: Path) -> Non
                 assert one.value.ask == 7
                 assert "only the newest lines" in (one.value.problem or "")
                 return
+
+
+async def test_no_time_passes_before_what_was_recorded_of_it_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "session.hangtop"
+    record(path, *[reading(1_000 + step, step) for step in range(100)])
+    feed = ReplayFeed(load(path), speed=1e9)
+    readings = feed.readings()
+    for step in range(3):
+        assert feed.now() == 1_000 + step
+        assert (await anext(readings)).at == 1_000 + step
