@@ -9,8 +9,9 @@ from functools import cache
 from hangtop.diagnosis.gpu import NO_TRACK, busy_waits, is_current, lately
 from hangtop.diagnosis.presence import nobody_here
 from hangtop.model import RunState
+from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuReading
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import Process, ProcessReading
 
 
 def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
@@ -110,8 +111,8 @@ def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:
     return {pids[-1]: pid for pid, pids in nspids.items() if len(pids) > 1 and inner[pids[-1]] == 1}
 
 
-def spinning(state: RunState, now: float) -> Callable[[str | None, int | None], bool]:
-    """Whether the GPU of a rank, by host and index, busy-waits; one whose index is not known does if all of its host do."""
+def spinning(state: RunState, now: float) -> Callable[[Rank, Process], bool]:
+    """Whether the GPU of a rank busy-waits; one whose GPU is not known does if all of its host do."""
 
     @cache
     def of_host(host: str) -> dict[int, bool]:
@@ -120,9 +121,23 @@ def spinning(state: RunState, now: float) -> Callable[[str | None, int | None], 
         late = (lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in gpus)
         return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in zip(gpus, late, strict=True)}
 
-    def spins(host: str | None, index: int | None) -> bool:
-        place = next(iter(state.gpus), "") if host is None and len(state.gpus) == 1 else host or ""
-        known = of_host(place) if place in state.gpus else {}
+    def spins(rank: Rank, process: Process) -> bool:
+        host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
+        if host not in state.gpus:
+            return False
+        known, index = of_host(host), _index(rank, process, state.gpus[host].reading.gpus)
         return known.get(index, False) if index is not None else bool(known) and all(known.values())
 
     return spins
+
+
+def _index(rank: Rank, process: Process, gpus: Sequence[Gpu]) -> int | None:
+    """The GPU of a rank; where driver and device files do not tell (in a container), the one of its local rank, as is usual."""
+    if rank.gpu is not None:
+        return rank.gpu
+    found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
+    names = [name.strip() for name in (process.visible_devices or "").split(",") if name.strip()]
+    if len(found) == 1 or rank.local_rank is None:
+        return found[0] if len(found) == 1 else None
+    given = names[rank.local_rank] if rank.local_rank < len(names) else "" if names else str(rank.local_rank)
+    return int(given) if given.isdecimal() else None

@@ -30,7 +30,7 @@ from hangtop.records.stack import StacksReading
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
-Spins = Callable[[str | None, int | None], bool]
+Spins = Callable[[Rank, Process], bool]
 
 CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
@@ -77,7 +77,7 @@ class Standing(Struct, frozen=True):
 def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[Standing, ...]:
     """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
 
-    `spins`: whether the GPU of a host and index busy-waits. `patient`: who may compute or loop for ever is taken to compute.
+    `spins`: whether the GPU of a rank busy-waits. `patient`: who may compute or loop for ever is taken to compute.
     Looks from before the last output are of another moment.
     """
     if state.procs is None:
@@ -92,7 +92,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     standing = [
-        _on_gpu(_stand(rank, process, stacks, sources, patient), process, stacks, partial(spins, rank.host, rank.gpu))
+        _on_gpu(_stand(rank, process, stacks, sources, patient), process, stacks, partial(spins, rank, process))
         for rank, process in members
         if process is not None
         for stacks in (_stacks_of(process, looks),)

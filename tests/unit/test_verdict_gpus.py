@@ -190,6 +190,19 @@ def test_ranks_that_poll_at_different_places_have_not_parted() -> None:
     assert (verdict.word, verdict.kind, verdict.culprits) == ("hung", "nccl", ())
 
 
+def test_in_a_container_that_hides_pids_the_local_rank_tells_the_gpu() -> None:
+    idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
+    state = beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle)
+    assert state.procs is not None
+    hidden = tuple(
+        replace(one, devices=(0, 1, 2, 3), visible_devices=None, local_rank=one.rank, cpu_percent=0.0 if one.rank == 2 else 99.0)
+        for one in state.procs.processes
+    )
+    polls = tuple(replace(one, subtree_cpu_percent=one.cpu_percent) for one in hidden)
+    verdict = diagnose(replace(with_processes(state, ProcessReading(processes=polls)), looks=state.looks), SPEC, NOW)
+    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "nccl", [2])
+
+
 def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> None:
     idle = replace(SPINS, cpu_percent=0.0, running_part=0.0)
     verdict = diagnose(beside_gpus(ONE_IDLE, {0: POLLS, 1: POLLS, 2: LOCKED, 3: POLLS}, idle), SPEC, NOW)
