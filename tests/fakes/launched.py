@@ -45,8 +45,10 @@ class Watch:
         self.last = ProcessReading()
 
     def look(self) -> ProcessReading:
-        values = [value for value in self.source.read(time.time()) if isinstance(value, ProcessReading)]
-        (self.last,) = values
+        """What is known after one more look; a look that saw nothing new tells nothing."""
+        for value in self.source.read(time.time()):
+            if isinstance(value, ProcessReading):
+                self.last = value
         return self.last
 
     def until(self, seen: Callable[[ProcessReading], object], what: str = "it") -> ProcessReading:

@@ -77,8 +77,8 @@ def test_without_proc_the_writer_is_found_through_psutil(tmp_path: Path) -> None
         source = ProcessSource(WatchSpec(logs=(str(log),)), PortableTable())
 
         def writers() -> list[int]:
-            (reading,) = (value for value in source.read(time.time()) if isinstance(value, ProcessReading))
-            return [writer.pid for writer in reading.writers]
+            readings = (value for value in source.read(time.time()) if isinstance(value, ProcessReading))
+            return [writer.pid for reading in readings for writer in reading.writers]
 
         assert eventually(writers) == [trainer.pid]
 
