@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.signature import Fix, Setting, Signature, compiled
-from hangtop.records.log import Role
+from hangtop.records.log import ROLES
 from hangtop.text import wrap
 
 WIDTH = 100
@@ -20,7 +20,6 @@ SHORTEST_PART = 8
 """Characters; a shorter part of a message fits too many."""
 
 _WORD = re.compile(r"[a-z0-9]+")
-_ROLE_ORDER: tuple[Role, ...] = ("cause", "victim", "evidence", "consequence", "summary", "noise")
 
 _WORDS = {
     "en": {
@@ -147,7 +146,7 @@ def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]
     if of_kind is not None and not found.keys() - {"py.traceback"}:
         return (of_kind,)
     known = (catalog.signatures[name] for name in found)
-    return tuple(sorted(known, key=lambda each: (each.severity == "hint", _ROLE_ORDER.index(each.role), -found[each.id])))
+    return tuple(sorted(known, key=lambda each: (each.severity == "hint", ROLES.index(each.role), -found[each.id])))
 
 
 def partial(query: str, catalog: Catalog) -> tuple[Signature, ...]:

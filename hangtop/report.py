@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.case import Case
 from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import Finding, LogReading
+from hangtop.records.log import ROLES, Finding, LogReading
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.spec import ASKED_SOURCES
 
@@ -120,10 +120,9 @@ def report(case: Case, verdict: Verdict) -> Report:
 
 
 def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Earliest cause first, then victims, consequences, summaries, and hints last. What is known to be harmless is left out."""
-    roles = ("cause", "victim", "consequence", "summary", "evidence")
+    """Earliest cause first, then the other roles in their order, hints last. What is known to be harmless is left out."""
     told = [one for one in findings if one.role != "noise"]
-    return tuple(sorted(told, key=lambda one: (one.severity == "hint", roles.index(one.role), one.file, one.offset)))
+    return tuple(sorted(told, key=lambda one: (one.severity == "hint", ROLES.index(one.role), one.file, one.offset)))
 
 
 def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:

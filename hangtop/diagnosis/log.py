@@ -8,7 +8,7 @@ from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.last_words import last_words
 from hangtop.diagnosis.presence import nobody_writes
-from hangtop.records.log import Finding
+from hangtop.records.log import ROLES, Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, moment, rank_ranges
 from hangtop.text import pace as pace_words
@@ -134,8 +134,7 @@ def _after_finish(case: Case, finding: Finding) -> bool:
 def first_cause(findings: list[Finding]) -> Finding:
     """The earliest cause; a victim or a consequence only when nothing else is there: who prints a timeout is who waited
     (pytorch/pytorch#118369)."""
-    order = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
-    return min(findings, key=lambda finding: (order[finding.role], finding.offset))
+    return min(findings, key=lambda finding: (ROLES.index(finding.role), finding.offset))
 
 
 def finished(case: Case) -> Verdict | None:

@@ -15,9 +15,7 @@ from hangtop.logs.messages import TRACEBACK
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
-from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
-
-_ROLE_ORDER = {"cause": 0, "victim": 1, "evidence": 2, "consequence": 3, "summary": 4, "noise": 5}
+from hangtop.records.log import ROLES, Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 BESIDE_BYTES = 2_048
 """As near as the lines of one exception stand to each other."""
@@ -311,7 +309,7 @@ def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
 def _finding_order(finding: Finding) -> tuple[int, bool, int, bool, float, int, int]:
     at = finding.at if finding.at is not None else math.inf
     behind = finding.id == TRACEBACK and finding.role == "summary"  # it says less than any page on one of its lines
-    return (-finding.attempt, finding.severity == "hint", _ROLE_ORDER[finding.role], behind, at, finding.file, finding.offset)
+    return (-finding.attempt, finding.severity == "hint", ROLES.index(finding.role), behind, at, finding.file, finding.offset)
 
 
 def _together(one: Finding, other: Finding) -> Finding:

@@ -13,6 +13,8 @@ FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "dir
 """`closed`: a pipe whose writer closed it, so that nothing more will come. `binary`: it holds no text."""
 Severity = Literal["fatal", "warning", "hint"]
 Role = Literal["cause", "victim", "consequence", "summary", "evidence", "noise"]
+ROLES: tuple[Role, ...] = ("cause", "victim", "evidence", "consequence", "summary", "noise")
+"""In the order in which they are told: a summary says least of what it sums up."""
 
 
 BESIDE = 1 << 20
