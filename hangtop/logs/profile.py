@@ -73,7 +73,7 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     `value`, and `unit` of a value like `412ms`, whose key then is `time[ms]`). `whole`: pairs are looked for in all of the line.
     `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`), in lower case if not as they are; keys that are
     not named here are dropped. The names `total`, `step_s` and `step_ms` stand for the total and the time of a step.
-    `coarse`: it tells epochs, which count as steps only where nothing finer is told.
+    `coarse`: epochs, or what is only likely to be steps; it counts where nothing finer is told.
     `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
     `total_from`: the regex group `total` found once in another line (its literals stand in `total_literal`).
     """
