@@ -268,7 +268,8 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
     def cell(row: GpuRow) -> Row:
         if not row.fresh:
             silent = width == WIDE_TREND and status_now(row.gpu, row.now) == "no answer"
-            return ((f"{'no answer ' if silent else ''}{text.age(row.age_s)} ago", row.role or "stale"),)
+            age = text.age(row.age_s)
+            return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
         return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" or row.works else "trend"),)
 
     return cell

@@ -111,12 +111,12 @@ class ProcessesPane(ChoosingPane):
         return [self.head(said, width, self._how(shown)), *above, *table, *below]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """How many there are; in their place how many are stopped or blocked in the kernel, else how many have ended."""
+        """How many there are; in their place how many are blocked in the kernel, else stopped, else ended."""
         processes = [process for reading in readings_of(view).values() for process in reading.processes]
-        bad = Counter("ended" if letter in "ZX" else "stopped or blocked" for one in processes if (letter := state_of(one)))
-        for word in ("stopped or blocked", "ended"):
-            if bad[word]:
-                return f"{bad[word]:,} {word}", "bad"
+        bad = Counter(state_of(process) for process in processes)
+        for letters, word in (("D", "blocked"), ("Tt", "stopped"), ("ZX", "ended")):
+            if count := sum(bad[letter] for letter in letters):
+                return f"{count:,} {word}", "bad"
         return (f"{len(processes):,}", "muted") if processes else None
 
     def chosen_node(self) -> Node | None:

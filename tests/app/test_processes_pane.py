@@ -241,7 +241,7 @@ async def test_numbers_alone_change_seldom_trouble_shows_at_once():
             feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=stopped)))
             await settle(pilot, app)
             assert "stopped" in pane_of(app).text()
-            assert pane_of(app).alarm(app.view) == ("1 stopped or blocked", "bad")
+            assert pane_of(app).alarm(app.view) == ("1 stopped", "bad")
             ended = tuple(replace(one, state="Z") if one.pid == 133_952 else one for one in busier)
             feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=ended)))
             await settle(pilot, app)
