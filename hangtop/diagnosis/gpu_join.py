@@ -125,15 +125,15 @@ def spinning(state: RunState, now: float) -> Callable[[Rank, Process], bool]:
         host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
         if host not in state.gpus:
             return False
-        known, index = of_host(host), _index(rank, process, state.gpus[host].reading.gpus)
+        known, index = of_host(host), index_of(rank, process, state.gpus[host].reading.gpus)
         return known.get(index, False) if index is not None else bool(known) and all(known.values())
 
     return spins
 
 
-def _index(rank: Rank, process: Process, gpus: Sequence[Gpu]) -> int | None:
+def index_of(rank: Rank, process: Process | None, gpus: Sequence[Gpu]) -> int | None:
     """The GPU of a rank; where driver and device files do not tell (in a container), the one of its local rank, as is usual."""
-    if rank.gpu is not None:
+    if rank.gpu is not None or process is None:
         return rank.gpu
     found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
     names = [name.strip() for name in (process.visible_devices or "").split(",") if name.strip()]

@@ -8,7 +8,7 @@ from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu import facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.gpu_join import index_of, of_run
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 from hangtop.text import clock, rank_ranges
@@ -105,5 +105,7 @@ def works(case: Case) -> tuple[Evidence, ...]:
 
 
 def _suspect(case: Case, host: str, index: int, text: str) -> Culprit:
-    rank = next((rank for rank in case.ranks if rank.gpu == index and rank.host in (None, host)), None)
+    gpus = case.state.gpus[host].reading.gpus
+    here = (rank for rank in case.ranks if rank.host in (None, host))
+    rank = next((rank for rank in here if index_of(rank, rank.process, gpus) == index), None)
     return Culprit(rank.rank if rank else None, rank.pid if rank else None, host, "possible", (f"GPU {index} {text}",))
