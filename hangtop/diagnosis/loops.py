@@ -25,6 +25,8 @@ TURNS_CPU_S = 0.001
 on a crowded machine); a step of a simulator some ms."""
 ASKED: tuple[DoingKind, ...] = ("network", "remote")
 FED: tuple[DoingKind, ...] = ("pipe", "queue")
+WAITS_ONCE = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
+"""Files whose waits end when what they wait for has come, and wake nobody before."""
 
 Looks = Sequence[tuple[float, Stack]]
 Sources = Sequence[Excerpt]
@@ -97,16 +99,18 @@ def only_looks(process: Process) -> bool:
 
 
 def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
-    """Sleeps for moments in a loop that ends by itself, or where no loop of its own asks: a library calls it again and again.
+    """Sleeps or waits for its own threads, for moments each, in a loop that ends by itself, or where no loop of its own asks: a
+    library calls it again and again.
 
-    A `while` around the sleep asks whether something has come, and so may a library that sleeps on its own.
+    A `while` around the wait asks whether something has come, and so may a library that waits on its own.
     """
     recent = process.recent
-    if known.kind != "sleep" or recent is None or not _wakes(recent):
+    if known.kind not in ("sleep", "join", "queue", "lock") or recent is None or not _wakes(recent):
         return False
     frames = known.thread.frames
     places = [place for place in own(frames) if place < started(frames)]
-    if not places or any(owner(frame.file) in ("python", "plumbing", "framework", "package") for frame in frames[: places[0]]):
+    inner = [frame for frame in frames[: places[0] if places else 0] if owner(frame.file) != "native"]
+    if not places or not all(frame.file.endswith(WAITS_ONCE) for frame in inner):
         return False
     loops = [_around(frames[place], sources) for place in places if owner(frames[place].file) == "user"]
     return next((loop for loop in loops if loop != "none"), "none" if loops else None) in ("ends", "none")

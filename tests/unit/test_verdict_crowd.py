@@ -151,6 +151,16 @@ def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(l
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
 
+@pytest.mark.parametrize(("loop", "word"), [("ends", "slow"), ("asks", "hung")])
+def test_who_is_woken_by_a_thread_of_its_own_again_and_again_gets_what_it_waits_for(loop: Loop, word: str) -> None:
+    place = Frame("accumulate", USER, 50)
+    waits = thread(Frame("get", "/usr/lib/python3.11/queue.py", 171), place)
+    state = four(waits, process(2, replace(IDLE, switches_s=2.0)), silence_s=130)
+    sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (STEP, "none")))
+    looks = tuple(replace(one, excerpts=sources) for one in state.looks)
+    assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
+
+
 @pytest.mark.parametrize(("passed_b_s", "word"), [(300.0, "slow"), (0.0, "hung")])
 def test_who_waits_for_a_pipe_is_fed_where_bytes_come(passed_b_s: float, word: str) -> None:
     recent = replace(IDLE, switches_s=5.0, passed_b_s=passed_b_s)
