@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 OPEN = ("/api/version", "/api/gcs_healthz", "/api/authentication_mode")
 SESSION = "session_2026-01-11_10-00-00_000000_4242"
+SOCKET = f"/tmp/ray/{SESSION}/sockets/raylet"
 DRIVER, COMMAND = 4_000, "python train.py --password s3cr3t"
 REPORT_S = 5.0
 """Agents report so often, and `now` moves so often."""
@@ -104,7 +105,14 @@ def detail(node: int, workers: int, now: float, agents: int | None = None) -> di
 
 
 def summary(node: int, now: float, agents: int | None = None) -> dict:
-    raylet = {"nodeId": node_id(node), "state": "ALIVE", "isHeadNode": node == 0, "sessionDir": f"/tmp/ray/{SESSION}"}
+    folder = f"/tmp/ray/{SESSION}"
+    raylet = {
+        "nodeId": node_id(node),
+        "state": "ALIVE",
+        "isHeadNode": node == 0,
+        "sessionDir": folder,
+        "rayletSocketName": SOCKET,
+    }
     return {
         "now": now,
         "hostname": f"n{node}",

@@ -12,10 +12,13 @@ from hangtop.records.ray import RayCluster, RayReading
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.table import Stat
 from hangtop.sources.ray import RaySource, parse_address
+from hangtop.sources.raycluster.cluster import Cluster
+from hangtop.sources.raycluster.daemons import daemon_of
 from hangtop.sources.raycluster.dashboard import Dashboard
+from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.token import Token
 from hangtop.spec import WatchSpec
-from tests.fakes.ray_dashboard import DRIVER, SESSION, FakeDashboard, node_id, wrapped
+from tests.fakes.ray_dashboard import DRIVER, SESSION, SOCKET, FakeDashboard, node_id, wrapped
 
 
 class EmptyTable:
@@ -86,6 +89,24 @@ def test_where_the_nodes_do_not_tell_their_drivers_the_list_of_jobs_does(fake, s
     (driver,) = cluster_of(ray, 1002.0).drivers
     assert (driver.job, driver.pid, driver.node) == ("01000000", DRIVER, node_id(0))
     assert driver.command == "python train.py --password ***"
+
+
+def test_an_older_ray_calls_the_id_of_a_node_otherwise(fake, source):
+    dashboard = fake()
+    for row in dashboard.actors.values():
+        row["address"]["rayletId"] = row["address"].pop("nodeId")
+    dashboard.refresh()
+    assert {actor.host for actor in cluster_of(source(dashboard.address), 1000.0).actors} == {"n0"}
+
+
+def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(fake):
+    """As of Ray 2.9. The path alone is the same on every machine of a cluster."""
+    raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
+    assert raylet is not None
+    cluster = Cluster(SESSION, Poll(Dashboard(fake(nodes=2).address, lambda: None)))
+    found = cluster.look([raylet], [], 1000.0)
+    cluster.close()
+    assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}
 
 
 def test_how_long_a_method_runs_counts_from_when_its_title_changed(fake, source):

@@ -49,7 +49,8 @@ class Cluster:
         if alive or workers or not daemons:
             self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
         view = self.view
-        nodes = {d.pid: d.node for d in alive if d.kind == "raylet" and d.node and d.state != "Z"}
+        raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
+        nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
         actors = actors_of(Local(workers, nodes, pids), view, self._memory, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
         self._memory.turn()
@@ -82,6 +83,12 @@ class Cluster:
     def _is_orphan(self, worker: Worker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
         return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+
+
+def _node_of(raylet: Daemon, view: ApiView) -> str | None:
+    """The node whose raylet has this address and socket."""
+    told = ((node, (seen.summary.ip, seen.summary.raylet.raylet_socket_name)) for node, seen in view.nodes.items())
+    return next((node for node, socket in told if socket == raylet.socket and all(socket)), None)
 
 
 def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:

@@ -42,7 +42,10 @@ class Origin:
 
 
 class Daemon(Struct, frozen=True):
-    """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves."""
+    """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves.
+
+    `socket`: of a raylet, its address and the path of its socket: they name its node where it was not given an id (Ray 2.9).
+    """
 
     kind: DaemonKind
     identity: Identity = Identity(0, 0)
@@ -53,6 +56,7 @@ class Daemon(Struct, frozen=True):
     node: str | None = None
     gcs_address: str | None = None
     dashboard: str | None = None
+    socket: tuple[str, str] = ("", "")
     uid: int | None = None
     cwd: str | None = None
     argv: tuple[str, ...] = ()
@@ -97,6 +101,7 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
         node=options.get("node-id"),
         gcs_address=_gcs(kind, options),
         dashboard=_dashboard(kind, options),
+        socket=(options.get("node-ip-address", ""), options.get("raylet-socket-name", "")),
         argv=tuple(without_secrets(clean_text(word)) for word in words),
         origin=Origin(tuple(words)),
     )

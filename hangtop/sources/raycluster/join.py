@@ -59,11 +59,11 @@ class _Witnesses(Struct, frozen=True):
     def stats_of(self, actor: shapes.Actor) -> shapes.Worker | None:
         """What the node's agent tells of its process."""
         held = self.by_actor.get(actor.actor_id)
-        return held[1] if held else self.by_node_pid.get((actor.address.node_id, actor.pid or 0))
+        return held[1] if held else self.by_node_pid.get((actor.address.node, actor.pid or 0))
 
     def node_of(self, actor: shapes.Actor) -> str | None:
         held = self.by_actor.get(actor.actor_id)
-        node = actor.address.node_id
+        node = actor.address.node
         return held[0] if held else None if node in ("", NOWHERE) else node
 
     def worker_of(self, node: str | None, pid: int, stats: shapes.Worker | None) -> Worker | None:

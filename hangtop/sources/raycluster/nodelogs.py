@@ -82,7 +82,7 @@ class NodeLogs:
     def _lines(self, place: Place, name: str) -> Part:
         if self._dashboard is None:
             return Part(problem=NOBODY)
-        path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=1"
+        path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=2"
         answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
         if answer.cut:
             return Part(problem=f"its last {MOST_LINES} lines are more than {LONGEST_LINES_BYTES >> 10} kB")

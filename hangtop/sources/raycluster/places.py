@@ -47,14 +47,14 @@ class Place(Struct, frozen=True):
 def place_of(actor: shapes.Actor, view: ApiView) -> Place | None:
     """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
     address, pid = actor.address, actor.pid or 0
-    seen = view.nodes.get(address.node_id)
+    seen = view.nodes.get(address.node)
     if seen is None or not pid or address.worker_id in ("", NOBODY):
         return None
     raylet, ip = seen.summary.raylet, seen.summary.ip or address.ip_address
     port = shapes.number(raylet.dashboard_agent_listen_port)
     host = f"[{ip}]" if ":" in ip else ip
     return Place(
-        address.node_id,
+        address.node,
         seen.summary.hostname or ip,
         pid,
         address.worker_id,

@@ -21,15 +21,16 @@ Data = TypeVar("Data")
 
 HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
 PAGE = "/nodes/<id>"
-GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=1&limit=1000", "/api/cluster_status"
+GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=2&limit=1000", "/api/cluster_status"
+"""Of two seconds the server waits one for the GCS. Of one it waits none, which Ray 2.38 refuses."""
 JOBS = "/api/jobs/"
 ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
 """A version of Ray may have removed a path."""
 STATE_LIMIT = 2_000
 """With more actors than this, no list of the state API is asked for."""
 _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
-TASKS = f"/api/v0/tasks?detail=1&timeout=1&limit={STATE_LIMIT}&{_RUNNING}"
-DETAILS = f"/api/v0/actors?detail=1&timeout=1&limit={STATE_LIMIT}"
+TASKS = f"/api/v0/tasks?detail=1&timeout=2&limit={STATE_LIMIT}&{_RUNNING}"
+DETAILS = f"/api/v0/actors?detail=1&timeout=2&limit={STATE_LIMIT}"
 MOST_PAGES = 128
 """Node pages in one look; of more nodes the rest is read at the next."""
 SELDOM_S, WAITING_S = 10.0, 4.0

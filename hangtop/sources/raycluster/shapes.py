@@ -1,4 +1,4 @@
-"""What the dashboard of Ray answers, as far as hangtop reads it (Ray 2.49 to 2.60). Field names are Ray's own, in camel case.
+"""What the dashboard of Ray answers, as far as hangtop reads it (Ray 2.9 to 2.60). Field names are Ray's own, in camel case.
 
 Everything has a default: a field that a version does not have reads as "not known". Numbers come as text in places.
 """
@@ -61,9 +61,16 @@ class Worker(Shape, frozen=True, gc=False):
 
 
 class Address(Shape, frozen=True, gc=False):
+    """`raylet_id`: how older versions call the node's id (2.38 does, 2.49 does not)."""
+
     node_id: str = ""
+    raylet_id: str = ""
     ip_address: str = ""
     worker_id: str = ""
+
+    @property
+    def node(self) -> str:
+        return self.node_id or self.raylet_id
 
 
 class Actor(Shape, frozen=True, gc=False):
@@ -94,6 +101,7 @@ class Raylet(Shape, frozen=True, gc=False):
     state_message: str | None = None
     is_head_node: bool = False
     session_dir: str = ""
+    raylet_socket_name: str = ""
     dashboard_agent_listen_port: Number = None
 
 

@@ -93,7 +93,7 @@ def actor(one: Any) -> dict[str, Any]:
 
 
 def home(address: Any) -> str:
-    """The id of a node. Before Ray 2.36 the field was called otherwise."""
+    """The id of a node, which was `raylet_id` once."""
     return str((address.node_id if hasattr(address, "node_id") else address.raylet_id).hex())
 
 
@@ -127,6 +127,7 @@ def node(one: dict[str, Any], actors: Any, jobs: Any) -> dict[str, Any]:
             "stateMessage": one.get("DeathReasonMessage") or "",
             "isHeadNode": HEAD in (one.get("Resources") or {}),
             "sessionDir": one.get("RayletSocketName", "").rpartition("/sockets/")[0],
+            "rayletSocketName": one.get("RayletSocketName", ""),
             "dashboardAgentListenPort": one.get("DashboardAgentListenPort"),
         },
         "workers": [
