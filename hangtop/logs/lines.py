@@ -249,7 +249,7 @@ class Lines:
         return text
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)
 def _names_in(head: bytes) -> bytes:
     """`Lines.name` of what stands before a bar, or before the words that a step line begins with: the same few texts again and
     again, and the regexes take 4 microseconds."""

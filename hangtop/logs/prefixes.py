@@ -199,7 +199,7 @@ def _unrepeated(text: str) -> tuple[str, int]:
     return (text[: found.start()], int(found[1])) if found else (text, 0)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)
 def strip_head(head: str) -> Prefix:
     """The prefixes at the start of a line that goes on for long, such as a bar that draws itself anew."""
     return strip(head)[0]
