@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.panes.ray_rows import actor_rows, death_rows, summary, table_rows, trouble_rows
-from hangtop.records.ray import Death, RayActor, RayCluster
+from hangtop.records.ray import Death, RayActor, RayApi, RayCluster
 from tests.unit.test_ray_rules import HEALTHY, NOW, cluster, worker
 
 
@@ -80,3 +80,13 @@ def test_enlarged_each_worker_says_its_memory_and_that_of_its_gpu():
     assert "rss G   gpu G" in title
     assert "3.0    71.0" in first
     assert "3.0       –" in second
+
+
+def test_what_was_read_from_the_gcs_in_place_of_a_dashboard_says_so_and_how_old_it_is():
+    bare = replace(fleet(), api=RayApi(answer="none", tables_at=NOW - 12))
+    (said,) = told([summary(bare, actor_rows(bare, NOW, trouble=False), NOW)])
+    assert said.startswith("from the GCS 10s ago · 9 alive")
+    (said,) = told([summary(bare, actor_rows(bare, NOW + 60, trouble=False), NOW + 60)])
+    assert said.startswith("no answer for 1"), "old values say their age"
+    (said,) = told([summary(replace(bare, api=RayApi()), (), NOW)])
+    assert said.startswith("processes only")
