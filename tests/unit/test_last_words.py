@@ -97,3 +97,49 @@ def test_tracebacks_of_two_ranks_do_not_mix_their_lines() -> None:
     told = verdict(BARS, woven)
     assert told.headline == "Rank 1: FlockError: nine sheep."
     assert any("flock.py:41" in one.text for one in told.evidence)
+
+
+def raised(line: bytes, above: bytes = b"") -> Verdict:
+    return verdict(BARS, above, TRACE.replace(b"FlockError: nine sheep", line))
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b"AssertionError: flock of 10 must be divisible by 3 dogs", "do not fit each other"),
+        (b"acme.FlockTimeout: no answer", "did not answer in time"),
+        (b"ValueError: expected 4 legs but got 3", "that must agree do not"),
+        (b"acme.Error: cannot connect to http://flock:80", "other end of a connection"),
+        (b"KeyError: 'sheep'", "not in a dictionary"),
+        (b"acme.ShepherdError: shears need sharpening", "last line of the block"),
+    ],
+)
+def test_an_exception_without_a_page_is_explained_by_its_words(line: bytes, kind: str) -> None:
+    assert kind in raised(line).detail
+
+
+def test_a_page_says_more_than_a_kind() -> None:
+    told = raised(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
+    assert "cuda.oom" in told.evidence[0].text
+
+
+def test_an_exception_that_the_run_handles_is_of_no_kind() -> None:
+    told = raised(b"ValueError: expected 4 legs but got 3", b"ERROR: step failed, retrying with the next batch\n")
+    assert told.word != "crashed"
+
+
+RICH = """\
+╭─────────── Traceback (most recent call last) ───────────╮
+│ /home/me/proj/train.py:355 in train                      │
+│ ❱ 355 │   out = model(batch)                             │
+│ /opt/conda/lib/python3.11/site-packages/acme/a.py:9 in f │
+╰──────────────────────────────────────────────────────────╯
+FlockError: nine sheep
+"""
+
+
+@pytest.mark.parametrize("text", [RICH, RICH.translate(str.maketrans("╭╮╰╯─│❱", "++++-|>"))])
+def test_a_traceback_that_rich_drew_is_one(text: str) -> None:
+    told = verdict(BARS, text.encode())
+    assert told.headline == "FlockError: nine sheep."
+    assert any("/home/me/proj/train.py:355 in train" in one.text for one in told.evidence)
