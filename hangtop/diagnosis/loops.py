@@ -23,6 +23,8 @@ TURNS_CPU_PERCENT = 2.5
 TURNS_CPU_S = 0.001
 """Processor time of one turn: who looks whether something has come needs 0.04 to 0.2 ms, 0.5 ms who tries to connect (measured
 on a crowded machine); a step of a simulator some ms."""
+STARTED_LATE_S = 5.0
+"""What the run started when it fell silent, or soon after, is what it may wait for in vain."""
 ASKED: tuple[DoingKind, ...] = ("network", "remote")
 FED: tuple[DoingKind, ...] = ("pipe", "queue")
 WAITS_ONCE = ("/threading.py", "/queue.py", "/concurrent/futures/_base.py")
@@ -96,6 +98,13 @@ def only_looks(process: Process) -> bool:
     """Wakes up again and again, and each time does next to nothing: it looks whether something has come."""
     recent = process.recent
     return recent is not None and recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
+
+
+def by_children(process: Process, known: Doing, silent_since: float) -> bool:
+    """Waits for a child, below which something was started long after the run last spoke: a script that goes from command to
+    command, or asks again and again."""
+    youngest = process.subtree_started_at or 0.0
+    return known.kind == "child" and youngest - max(silent_since, process.started_at) >= STARTED_LATE_S
 
 
 def by_steps(process: Process, known: Doing, sources: Sources) -> bool:

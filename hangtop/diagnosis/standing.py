@@ -19,7 +19,7 @@ from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import A_CHILD, Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
+from hangtop.diagnosis.loops import Looks, Sources, by_children, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.together import takes_part, waits_within, watches_children
 from hangtop.model import RunState
@@ -83,7 +83,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
     if state.procs is None:
         return ()
     processes = {process.pid: process for process in state.procs.processes}
-    looks, sources = _looks(state), _sources(state)
+    looks, stand = _looks(state), _judge(state, patient)
     members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
     seen = {rank.pid for rank, _ in members}
     if not any(process for _, process in members):
@@ -92,7 +92,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     standing = [
-        _on_gpu(_stand(rank, process, stacks, sources, patient), process, stacks, partial(spins, rank, process))
+        _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank, process))
         for rank, process in members
         if process is not None
         for stacks in (_stacks_of(process, looks),)
@@ -104,17 +104,21 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
 
 def standing_of(state: RunState, process: Process, *, patient: bool) -> Standing:
     """That of a process that is no member, such as a data worker."""
-    return _stand(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)), _sources(state), patient)
+    return _judge(state, patient)(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)))
 
 
 def _looks(state: RunState) -> tuple[StacksReading, ...]:
     """Those since the last output."""
-    silent_since = (state.log.last_output_at if state.log is not None else None) or 0.0
-    return tuple(look for look in state.looks if look.stacks and look.started_at >= silent_since)
+    return tuple(look for look in state.looks if look.stacks and look.started_at >= _silent_since(state))
 
 
-def _sources(state: RunState) -> Sources:
-    return tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+def _silent_since(state: RunState) -> float:
+    return (state.log.last_output_at if state.log is not None else None) or 0.0
+
+
+def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], Standing]:
+    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+    return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
 
 
 def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
@@ -177,10 +181,15 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
     return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
 
 
-def _stand(rank: Rank, process: Process, stacks: Looks, sources: Sources, patient: bool) -> Standing:
+def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> Standing:
     seen, stacks = stacks, _telling(process, stacks)
     known = doing(stacks[-1][1]) if stacks else None
-    trades = known is not None and (may_trade(process, known) or by_turns(process) or by_steps(process, known, sources))
+    trades = known is not None and (
+        may_trade(process, known)
+        or by_turns(process)
+        or by_steps(process, known, sources)
+        or by_children(process, known, silent_since)
+    )
     doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
     unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2

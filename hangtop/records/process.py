@@ -35,8 +35,8 @@ class Recent(Struct, frozen=True, omit_defaults=True):
     `running_part` and `blocked_part`: share of looks in state R and D. `wchan`: where it was in every look in state D, `None`
     when that changed. `io_b_s`: bytes from and to storage. `passed_b_s`: bytes through read and write calls, pipes and sockets
     included. `switches_s`: voluntary switches of the main thread alone, for those of the process are no sign of life: the
-    threads of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: time that the main thread ran, and that it waited
-    for a core; both to the nanosecond, where CPU times come in steps of 10 ms.
+    threads of a hung gloo group go on (measured). `main_cpu_part`, `delay_part`: time that the main thread ran, and that it
+    waited for a core; both to the nanosecond, where CPU times come in steps of 10 ms.
     """
 
     seconds: float
@@ -55,11 +55,11 @@ class Recent(Struct, frozen=True, omit_defaults=True):
 class Process(Struct, frozen=True, omit_defaults=True):
     """One process. `state` is the letter of proc(5). CPU in percent of one core, over the last look.
 
-    `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every look
-    saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by these that
-    a launcher or the parent of a compiler is judged. `devices`: numbers of the `/dev/nvidia*` it holds open.
-    `log_rank`: the number in the name of the log that it holds open, and no process beside those below it.
-    `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
+    `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every
+    look saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by
+    these that a launcher or the parent of a compiler is judged; `subtree_started_at` of the youngest. `devices`: numbers of the
+    `/dev/nvidia*` it holds open. `log_rank`: the number in the name of the log that it holds open, and no process beside those
+    below it. `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
     """
 
     pid: int
@@ -90,6 +90,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     subtree_cpu_percent: float | None = None
     subtree_io_b_s: float | None = None
     subtree_running_part: float | None = None
+    subtree_started_at: float | None = None
     devices: tuple[int, ...] = ()
     visible_devices: str | None = None
     log_rank: int | None = None

@@ -247,6 +247,15 @@ def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -
     assert "want of memory" in starved.headline
 
 
+@pytest.mark.parametrize(("after_s", "word"), [(60.0, "slow"), (1.0, "hung")])
+def test_a_script_that_goes_from_command_to_command_is_at_work_and_one_child_that_never_ends_is_not(
+    after_s: float, word: str
+) -> None:
+    shell = thread(Frame("wait", "/usr/lib/python3.11/subprocess.py", 1264), Frame("upload", USER, 61), wait="child")
+    known = process(2, subtree_size=3, subtree_started_at=NOW - 130 + after_s)
+    assert diagnose(four(shell, known, silence_s=130), SPEC, NOW).word == word
+
+
 def test_ranks_that_are_done_before_one_that_still_saves_are_no_dead_ones() -> None:
     ended = tuple(process(rank, exit_code=0) for rank in (1, 2, 3))
 

@@ -17,18 +17,22 @@ class Sums(Struct):
     cpu_percent: float | None
     io_b_s: float | None
     running_part: float | None
+    started_at: float
 
     @classmethod
     def of(cls, process: Process) -> Sums:
         rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
         cpu = _either(process.cpu_percent, process.reaped_percent, sum)
-        return cls(1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None)
+        return cls(
+            1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None, process.started_at
+        )
 
     def add(self, below: Sums) -> None:
         self.size += below.size
         self.cpu_percent = _either(self.cpu_percent, below.cpu_percent, sum)
         self.io_b_s = _either(self.io_b_s, below.io_b_s, sum)
         self.running_part = _either(self.running_part, below.running_part, max)
+        self.started_at = max(self.started_at, below.started_at)
 
     def onto(self, process: Process) -> Process:
         return replace(
@@ -37,6 +41,7 @@ class Sums(Struct):
             subtree_cpu_percent=None if self.cpu_percent is None else round(self.cpu_percent, 1),
             subtree_io_b_s=None if self.io_b_s is None else round(self.io_b_s, 1),
             subtree_running_part=self.running_part,
+            subtree_started_at=self.started_at if self.size > 1 else None,
         )
 
 
