@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from hangtop.sources.nvml.card import LATE_S, NO_ANSWER_S, Card
 from hangtop.sources.nvml.pids import PidSight
 from hangtop.sources.nvml.trial import Trial
 
+LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5
 FIRST_ROUND_WAIT_S = 0.3
 RETIRE_WAIT_S = 2.0
@@ -46,6 +48,7 @@ class Opening(threading.Thread):
 
     def run(self) -> None:
         try:
+            ctypes.CDLL(LIBRARY)  # as the binding will: where there is none, that need not be loaded (1 MB)
             nvml = import_module("pynvml")
             self._close(nvml)
             nvml.nvmlInit()
@@ -167,8 +170,8 @@ def _refusal(error: Exception) -> Absent | Trouble:
     code = getattr(error, "value", None)
     if isinstance(error, ImportError):
         return Trouble("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
-    if code == words.LIBRARY_NOT_FOUND:
-        return Absent("no NVIDIA driver here (libnvidia-ml.so.1 not found)")
+    if isinstance(error, OSError):
+        return Absent(f"no NVIDIA driver here ({LIBRARY} not found)")
     if code == words.DRIVER_NOT_LOADED:
         return Trouble(
             "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
