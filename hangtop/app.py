@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 TICK_S = 1.0
 PAINT_S = 0.25
 """Readings may come ten times a second; the screen follows at most four times."""
-LOAD_S = 1.0
+LOAD_S = 3.0
 """So long after the start, when all is painted, the rest of the program is loaded."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
