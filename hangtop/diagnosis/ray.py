@@ -215,7 +215,7 @@ def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
         found.append(RayTrouble("gcs_server", f"the GCS does not answer since {clock(api.gcs_since)}", mend))
     elif api.gcs_ok is not False and api.late and "dashboard_part" not in known:
         found.append(RayTrouble("dashboard_part", f"the dashboard does not answer {', '.join(api.late)}"))
-    if api.strange and api.answer != "strange":
+    if api.strange and api.answer == "ok":
         paths = ", ".join(path.partition("?")[0] for path in api.strange)
         text = f"Ray {api.version or 'of this version'} answers {paths} in a shape that hangtop does not know"
         found.append(RayTrouble("version", text, UPGRADE if api.tables_at is None else BY_TABLES))
