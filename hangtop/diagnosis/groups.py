@@ -102,6 +102,14 @@ def odd_in_groups(waiting: Sequence[Standing]) -> list[Standing] | None:
     return []
 
 
+def undecided(odd: Sequence[Standing]) -> bool:
+    """The two of one group, both of which wait for a byte, at different places: one for the other, and nothing tells which."""
+    if len(odd) != 2 or inner_group(odd[0].place) is None or inner_group(odd[0].place) != inner_group(odd[1].place):
+        return False
+    alike = _call(odd[0]) == _call(odd[1]) and all(_for_a_byte(one) for one in odd)
+    return alike and _place(odd[0]) != _place(odd[1])
+
+
 class Group(Struct, frozen=True):
     """The other ranks of one's innermost group, who all wait in one collective."""
 

@@ -15,7 +15,7 @@ from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.dataloader import dead_workers
 from hangtop.diagnosis.doing import FOR_PEERS
-from hangtop.diagnosis.groups import PAIRWISE, group_of, odd_in_groups, stage_of
+from hangtop.diagnosis.groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.member_verdicts import (
     count,
@@ -35,6 +35,7 @@ from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE
 from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
 from hangtop.diagnosis.together import functions, waits_within
+from hangtop.mesh import place_words
 from hangtop.records.verdict import Evidence, Kind, Verdict
 from hangtop.text import rate
 
@@ -152,10 +153,7 @@ def straggler(case: Case) -> Verdict | None:
     orphaned = [one for one in odd if dead_workers(case, one)]
     on_disk = all(one.doing is not None and one.doing.kind == "io" for one in odd)
     kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
-    culprits = tuple(culprit_of(case, one) for one in odd)
-    group = group_of(odd[0], case.standings) if len(odd) == 1 else None
-    call = f"{peers[0].call}" if group is None else f"{group.call} with its {group.name}"
-    headline = f"{names(odd)} never entered {call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
+    culprits = () if undecided(odd) else tuple(culprit_of(case, one) for one in odd)
     apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
     ended = tuple(Evidence("procs", f"{one.name}: its child {dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
     mount = blocked_on(case.procs, {one.pid for one in odd})
@@ -163,7 +161,17 @@ def straggler(case: Case) -> Verdict | None:
     together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
     evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *ended, silence(case))
     refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
-    return hung(headline, kind, culprits, evidence, refute)
+    return hung(_never_came(case, odd, peers), kind, culprits, evidence, refute)
+
+
+def _never_came(case: Case, odd: list[Standing], peers: list[Standing]) -> str:
+    """Who is missing where, in one sentence."""
+    if undecided(odd):
+        group = place_words(inner_group(odd[0].place) or ())
+        return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{s(peers)}."
+    own = group_of(odd[0], case.standings) if len(odd) == 1 else None
+    call = str(peers[0].call) if own is None else f"{own.call} with its {own.name}"
+    return f"{names(odd)} never entered {call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
 
 
 def _is_fed(one: Standing) -> bool:

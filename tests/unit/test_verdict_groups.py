@@ -92,6 +92,24 @@ def test_one_group_of_many_is_on_this_machine_and_has_its_odd_one() -> None:
     assert blamed(diagnose(state, SPEC, NOW)) == ("hung", [5])
 
 
+TALKS = thread(Frame("recv_into", SOCKET, 700), Frame("add_shards", USER, 30), wait="socket")
+NEXT = thread(Frame("recv_into", SOCKET, 700), Frame("from_stage_above", USER, 40), wait="socket")
+
+
+def test_of_two_that_wait_alike_for_bytes_none_is_blamed_for_one_waits_for_the_other() -> None:
+    verdict = said({"pp": 2, "dp": 2, "tp": 2}, [NEXT, NEXT, TALKS, ASKS], [NEXT, NEXT, NEXT, NEXT])
+    assert blamed(verdict) == ("hung", [])
+    assert "One of ranks 2-3 (pp0 dp1) never came; 6 ranks wait." in verdict.headline
+
+
+def test_two_that_ask_one_silent_server_are_both_who_the_others_wait_for() -> None:
+    assert blamed(said({"pp": 4, "tp": 2}, [ASKS, ASKS], [ABOVE] * 2, [ABOVE] * 2, [ABOVE] * 2)) == ("hung", [0, 1])
+
+
+def test_of_two_the_one_that_waits_for_no_byte_is_the_odd_one() -> None:
+    assert blamed(said({"pp": 2, "dp": 2, "tp": 2}, [NEXT, NEXT, TALKS, LOCK], [NEXT, NEXT, NEXT, NEXT])) == ("hung", [3])
+
+
 def test_replicas_alone_are_a_crowd_like_any_other() -> None:
     assert blamed(said({"dp": 4}, [SUMS], [LOCK], [SUMS], [SUMS])) == ("hung", [1])
 
