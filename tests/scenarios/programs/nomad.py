@@ -128,7 +128,46 @@ def monitor_child(folder: Path) -> None:
     )
 
 
+def scored_far_away(folder: Path) -> None:
+    """Four threads ask a model far away, over half a second an answer; the main thread waits for their results in order."""
+    script(
+        folder,
+        "from concurrent.futures import ThreadPoolExecutor\ndef score(number):\n    time.sleep(0.6)\n    return number\n"
+        "print('scoring 4000 samples')\nwith ThreadPoolExecutor(4) as pool: list(pool.map(score, range(4000)))\n",
+    )
+
+
+def fetched_by_pool(folder: Path) -> None:
+    """A pool of four processes fetches files, over half a second each; the training waits for all of them."""
+    script(
+        folder,
+        "import multiprocessing as mp\ndef fetch(number):\n    time.sleep(0.6)\n    return number\n"
+        "print('fetching 5000 files with 4 workers')\nwith mp.get_context('fork').Pool(4) as pool: pool.map(fetch, range(5000), chunksize=10)\n",
+    )
+
+
+def accumulates(folder: Path) -> None:
+    """The main thread takes 256 batches from a queue before its first step; its own thread puts one every 0.8 s."""
+    script(
+        folder,
+        "import queue\nready = queue.Queue(2)\ndef produce():\n    for n in range(10000): time.sleep(0.8); ready.put(n)\n"
+        "threading.Thread(target=produce, daemon=True).start()\nprint('accumulating 256 micro batches')\n"
+        "for step in range(100): batch = [ready.get() for _ in range(256)]; print('step', step)\n",
+    )
+
+
 # several processes
+
+
+def upload_script(folder: Path) -> None:
+    """Rank 0 waits for a shell script that packs a part and rests, again and again; the others are at the barrier."""
+    ranks(
+        folder,
+        BY_FILES + "import subprocess\nfor step in range(1, 6):\n    time.sleep(0.1); meet(step)\n    if rank == 0: print(f'step {step}/50', flush=True)\n"
+        "if rank == 0:\n    print('uploading checkpoint', flush=True)\n"
+        "    subprocess.run('for i in $(seq 200); do head -c 3000000 /dev/urandom | gzip > part.gz; sleep 1; done', shell=True)\nmeet(6)\n",
+        4,
+    )
 
 
 def board_beside(folder: Path) -> None:
