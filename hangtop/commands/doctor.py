@@ -73,12 +73,19 @@ def _interpreter(words: list[str]) -> str:
     for word in words[:3]:
         if os.path.basename(word).startswith("python") and (found := shutil.which(word)):
             return found
-    if words and (script := shutil.which(words[0])):
+    script = shutil.which(words[0]) if words else None
+    return (_named_by(script) if script else None) or shutil.which("python3") or sys.executable
+
+
+def _named_by(script: str) -> str | None:
+    """The Python that a script's first line names, by path or by way of `env`."""
+    try:
         with open(script, "rb") as file:
             first = file.readline(256)
-        if first.startswith(b"#!") and b"python" in first:
-            return first[2:].split()[0].decode(errors="replace")
-    return shutil.which("python3") or sys.executable
+    except OSError:  # to be run, not to be read
+        return None
+    named = [word for word in first[2:].decode(errors="replace").split() if os.path.basename(word).startswith("python")]
+    return shutil.which(named[0]) if first.startswith(b"#!") and named else None
 
 
 def examine(subject: Subject, deadline_s: float = DEADLINE_S) -> list[Check]:

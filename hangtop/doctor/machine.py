@@ -13,6 +13,7 @@ import psutil
 
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.sources import rights
+from hangtop.sources.proc.host import memory_limit
 from hangtop.text import size
 
 G = 2**30
@@ -95,30 +96,20 @@ def _limit(title: str, value: int, wanted: int, mend: str) -> Check:
 
 
 def memory(_: Subject) -> Iterator[Check]:
-    """Host memory, and the limit of the control group this process lives in."""
+    """Host memory, and the tightest limit of the control groups this process is in: a container's, a Slurm job's."""
     host = psutil.virtual_memory()
     low = host.available < LOW_MEMORY_PART * host.total
     detail = f"{size(host.available)} available of {size(host.total)}"
     yield Check("memory", "host memory", "warn" if low else "ok", detail, "ps aux --sort=-rss | head" if low else "")
-    limit = _cgroup_limit()
+    limit, _used, _kills = memory_limit(os.getpid())
     if limit is not None and limit < host.total:
         yield Check(
             "memory",
-            "memory limit of this container",
+            "memory limit of this job",
             "warn" if limit < host.total / 4 else "ok",
             f"{size(limit)} of the host's {size(host.total)}",
             "docker run --memory … / Slurm --mem=…" if limit < host.total / 4 else "",
         )
-
-
-def _cgroup_limit() -> int | None:
-    for place in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            text = Path(place).read_text().strip()
-        except OSError:
-            continue
-        return int(text) if text.isdigit() else None
-    return None
 
 
 def looking(_: Subject) -> Iterator[Check]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from hangtop import clock
 from hangtop.diagnosis import ray as ray_words
 from hangtop.diagnosis.gpu import BAD, facts
+from hangtop.diagnosis.ray_wishes import wishes
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
-from hangtop.session import states
+from hangtop.session import looks
 from hangtop.spec import WatchSpec
 from hangtop.text import size
 
@@ -53,12 +53,9 @@ def _pairs(state: RunState, subject: Subject) -> Iterator[Check]:
 
 async def _look() -> RunState:
     state = RunState()
-    started = time.monotonic()
-    async for state in states(ProbeFeed(WatchSpec(sources=SOURCES)), 0.1):
+    async for state, _ in looks(ProbeFeed(WatchSpec(sources=SOURCES)), PATIENCE_S):
         health = [state.health.get(name) for name in SOURCES]
         if all(one is not None and (one.read_at or one.absent or one.problem) for one in health):
-            break
-        if time.monotonic() - started > PATIENCE_S:
             break
     return state
 
@@ -110,14 +107,13 @@ def _leftovers(state: RunState) -> Iterator[Check]:
 def _ray(state: RunState) -> Iterator[Check]:
     health = state.health.get("ray")
     if health is not None and (health.absent or health.problem):
-        status = "fail" if health.problem else "ok"
-        yield Check("ray", "cluster", "fail" if status == "fail" else "ok", health.problem or health.absent or "")
+        yield Check("ray", "cluster", "fail" if health.problem else "ok", health.problem or health.absent or "")
         return
     for cluster in (cluster for reading in state.ray.values() for cluster in reading.clusters):
         troubles = ray_words.troubles(cluster, clock.now())
         for trouble in troubles:
             yield Check("ray", trouble.part, "fail", trouble.text, trouble.mend)
-        for wish in ray_words.wishes(cluster)[:3]:
+        for wish in wishes(cluster)[:3]:
             yield Check("ray", "resources", "warn", f"{wish.who} waits for {wish.asks}", "ray status")
         if not troubles:
             yield ok("ray", "cluster", f"{len(cluster.nodes)} nodes, {len(cluster.actors)} actors")

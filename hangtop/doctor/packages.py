@@ -131,14 +131,8 @@ def extensions(subject: Subject, found: Mapping[str, str]) -> Iterator[Check]:
             yield ok("packages", package, f"{found[package]} imports")
             continue
         why = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        status = "fail" if "undefined symbol" in why or "ABI" in why else "warn"
-        yield Check(
-            "packages",
-            package,
-            "fail" if status == "fail" else "warn",
-            why,
-            f"pip install --force-reinstall --no-build-isolation {package}",
-        )
+        mend = f"pip install --force-reinstall --no-build-isolation {package}"
+        yield Check("packages", package, "fail" if "undefined symbol" in why or "ABI" in why else "warn", why, mend)
 
 
 def _release(version: str | None) -> tuple[int, ...] | None:

@@ -141,6 +141,23 @@ def test_versions_that_clash(versions: dict[str, str], title: str) -> None:
     assert not list(packages.clashes({"torch": "2.6.0+cu124", "numpy": "2.1.0", "torchvision": "0.21.0+cu124"}))
 
 
+@pytest.mark.parametrize("first", ["#!{python}", "#!/usr/bin/env python3", "#!/usr/bin/env -S python3 -u"])
+def test_the_python_that_a_script_names_is_the_run_s(first: str, tmp_path: Path) -> None:
+    script = tmp_path / "train"
+    script.write_text(f"{first.format(python=sys.executable)}\nprint(1)\n")
+    script.chmod(0o755)
+    python = doctor.subject_of((str(script),), os.environ, "/").python
+    assert python == (sys.executable if "{" in first else shutil.which("python3"))
+    assert packages.installed(python)
+
+
+def test_a_script_that_may_be_run_but_not_read_breaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "train"
+    script.mkdir()
+    monkeypatch.setattr(shutil, "which", lambda word: str(script) if word == "train" else "/usr/bin/python3")
+    assert doctor.subject_of(("train",), {}, "/").python == "/usr/bin/python3"
+
+
 def test_the_runs_own_interpreter_is_asked(tmp_path: Path) -> None:
     assert "pytest" in packages.installed(sys.executable)
     broken = tmp_path / "python3"
