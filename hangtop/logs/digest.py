@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from itertools import islice
 from operator import itemgetter
-
-from msgspec import Struct
 
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.classify import shown_line
 from hangtop.logs.clean import clean_text
-from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.facts import FileFacts
 from hangtop.logs.floods import Floods
 from hangtop.logs.fold import find_folded
 from hangtop.logs.frameworks import Frameworks
@@ -23,7 +20,6 @@ from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.mesh import MeshTable
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
-from hangtop.logs.pace import PaceMeter
 from hangtop.logs.pick import LARGE, pick
 from hangtop.logs.progress import Sighting, read
 from hangtop.logs.ranks import RankTable
@@ -34,6 +30,7 @@ from hangtop.logs.silence import longest_gap_s
 from hangtop.logs.split import Block, Blocks
 from hangtop.logs.stages import Marks
 from hangtop.logs.stamps import LogClock
+from hangtop.logs.writers import Writers
 from hangtop.records.log import LogLine
 
 _JUMP = "num.loss_jump"
@@ -41,17 +38,6 @@ _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 4_096  # one hit in so many bytes: then it pays to leave out literals that have no more to say
 _WALKS = 2  # times in a block that the lines between two others are looked at
-
-
-_MANY: Writer = ("actor", "")
-"""Who writes a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
-
-
-class _Writer(Struct):
-    sightings: dict[Kind, Sighting]
-    last_at: float | None = None
-    last_offset: int = -1
-    lines: int = 0
 
 
 class Digest:
@@ -78,14 +64,12 @@ class Digest:
         self._free = FreeTexts()
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
-        self._messages = Messages(self._steps, self._index.roles, self._index.kinds)
+        self._writers = Writers()
+        self._messages = Messages(self._writers.steps, self._index.roles, self._index.kinds)
         self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
         self._ranks = RankTable(rank)
         self._mesh = MeshTable()
-        self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
-        self._totals: dict[Kind, float] = {}
-        self._writers: dict[Writer, _Writer] = {}
         self._recent = Recent(self._clock)
         self._left_out: frozenset[int] = frozenset()
         self._detected: tuple[int, frozenset[int]] = (0, frozenset())
@@ -122,10 +106,8 @@ class Digest:
         """All that is known now."""
         self._flush()
         self._sweep()
-        progress = {
-            name: max((each.offset for each in writer.sightings.values()), default=-1) for name, writer in self._writers.items()
-        }
-        findings, survived = self._messages.findings(self._ranks, self._file, progress, self._asides.values())
+        newest = self._writers.newest_steps()
+        findings, survived = self._messages.findings(self._ranks, self._file, newest, self._asides.values())
         return FileFacts(
             file=self._file,
             bytes=self.bytes,
@@ -134,9 +116,9 @@ class Digest:
             marks=self._marks.all(),
             findings=findings,
             survived=survived,
-            writers=tuple(self._writer_facts()),
-            paces={kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()},
-            totals=dict(self._totals),
+            writers=tuple(self._writers.all(self._ranks, self._marks.latest)),
+            paces=self._writers.paces(),
+            totals=dict(self._writers.totals),
             ranks=self._ranks.all(),
             world=self._ranks.world,
             meshes=self._mesh.all(),
@@ -235,22 +217,21 @@ class Digest:
         if not self._free.is_unsure(line.writer):
             self._asides.pop(line.writer, None)
         elif wants.signatures:
-            aside = self._asides.setdefault(line.writer, Messages(self._steps, self._index.roles, self._index.kinds))
+            aside = self._asides.setdefault(line.writer, Messages(self._writers.steps, self._index.roles, self._index.kinds))
             for signature in wants.signatures:
                 aside.try_on(signature, line, lines, span)
 
     def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
-        writer = self._writer(line)
+        self._writers.heard(line)
         if wants.rank:
             self._ranks.learn_text(line)
         for total in wants.totals:
             if found := compiled(total.reader.progress.total_from or "").search(line.text):
-                self._totals[total.reader.profiles[0].name, total.reader.progress.id] = float(found["total"].replace(",", ""))
-        if line.prefix.repeated:  # it stands for lines of many: activity, but of no rank in particular the progress
-            writer = self._writers.setdefault(_MANY, _Writer({}))
+                kind = (total.reader.profiles[0].name, total.reader.progress.id)
+                self._writers.totals[kind] = float(found["total"].replace(",", ""))
         marks = [each for each in wants.stages if each.marker.regex is None or compiled(each.marker.regex).search(line.text)]
         starting = any(not (each.profile.base or each.stage.steady or each.stage.recurs) for each in marks)
-        complete = self._progress(wants, line, writer, starting=starting)
+        complete = self._progress(wants, line, starting=starting)
         who = self._who(line)
         for each in marks:
             self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
@@ -266,7 +247,7 @@ class Digest:
         rank = self._ranks.rank_of(line.writer)
         return line.writer if rank is None else ("rank", rank)
 
-    def _progress(self, wants: Wants, line: Line, writer: _Writer, *, starting: bool) -> bool:
+    def _progress(self, wants: Wants, line: Line, *, starting: bool) -> bool:
         """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end.
         `starting`: a framework knows it as a part of its start (`loading checkpoint … at iteration 12000`), so it is no step."""
         told: set[str] = set()
@@ -278,42 +259,19 @@ class Digest:
             if sighting := read(reader.profiles[0], reader.progress, line):
                 told |= names
                 complete = sighting.step is not None and sighting.step == sighting.total
-                self._sighted(sighting, reader, line, writer, complete)
+                self._sighted(sighting, reader, line, complete)
         return complete
 
-    def _sighted(self, sighting: Sighting, reader: Reader, line: Line, writer: _Writer, complete: bool) -> None:
-        kind = (sighting.profile, sighting.kind)
-        writer.sightings[kind] = sighting
+    def _sighted(self, sighting: Sighting, reader: Reader, line: Line, complete: bool) -> None:
         for profile, stage in reader.stages:
             self._marks.saw(profile, stage, line, self._who(line), late=complete)
+        jump = self._writers.saw(sighting, line)
+        if jump is not None and (signature := self._index.catalog.signatures.get(_JUMP)) is not None:
+            self._messages.saw(signature, line, {}, text=jump.text)
         if sighting.counts:
-            jump = self._paces[kind].saw(sighting, late=bool(line.prefix.repeated))
-            if jump is not None and (signature := self._index.catalog.signatures.get(_JUMP)) is not None:
-                self._messages.saw(signature, line, {}, text=jump.text)
             for name, signature_id in _NOT_FINITE.items():
                 if not math.isfinite(sighting.metrics.get(name, 0.0)) and signature_id in self._index.catalog.signatures:
                     self._messages.saw(self._index.catalog.signatures[signature_id], line, {})
-
-    def _writer(self, line: Line) -> _Writer:
-        writer = self._writers.get(line.writer)
-        if writer is None:
-            writer = self._writers[line.writer] = _Writer({})
-        if line.offset > writer.last_offset:
-            writer.lines += 1
-            writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
-        return writer
-
-    def _steps(self) -> int:
-        """Lines that prove that the run goes on. One line is one proof, whatever it leaps over: in a driver's log of Ray the last
-        lines of workers come after the traceback that ended the run, those that stand for many last of all."""
-        return max((meter.lines for meter in self._paces.values()), default=0)
-
-    def _writer_facts(self) -> Iterator[WriterFacts]:
-        for name, writer in self._writers.items():
-            marks = self._marks.latest.get(name, {})
-            yield WriterFacts(
-                name, self._ranks.rank_of(name), tuple(writer.sightings.values()), dict(marks), writer.last_at, writer.lines
-            )
 
     def _listen(self, line: Line, lines: Lines, span: Span) -> None:
         """Keeps the time. A silence between two lines that were read counts only when the lines between them bear it out."""
@@ -341,7 +299,7 @@ class Digest:
             line = lines.parse(span)
             newest = newest or line
             self._ranks.learn(line)
-            self._writer(line)
+            self._writers.heard(line)
             if len(names) == 1 and line.stamp is not None:
                 self._clock.last_log_time = line.stamp
         if newest is not None:
