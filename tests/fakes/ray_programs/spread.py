@@ -1,4 +1,5 @@
-"""Ranks spread over all nodes in turn: each draws its own bar, and one stops early and never comes back from its update.
+"""Ranks spread over all nodes in turn, the head first: each draws its own bar, and one stops early and never comes back from its
+update.
 
 Usage: spread.py GCS_ADDRESS RANKS SLOW_RANK LOG. `SPREAD HANGS` on stdout: all but the slow one are at 9 of 9 and back. The log
 has one line of a trainer, as if Ray had left out all others.
@@ -35,7 +36,8 @@ class WorkerDict:
 
 def main() -> None:
     ray.init(address=GCS_ADDRESS, namespace=f"spread{os.getpid()}", log_to_driver=False)
-    nodes = sorted(node["NodeID"] for node in ray.nodes() if node["Alive"])
+    alive = (node for node in ray.nodes() if node["Alive"])
+    nodes = [node["NodeID"] for node in sorted(alive, key=lambda node: "node:__internal_head__" not in node["Resources"])]
     ranks = []
     for rank in range(RANKS):
         variables = {"RANK": str(rank), "WORLD_SIZE": str(RANKS)}
