@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from play import Clock, MemoryFeed, screen_text, session, settle
 
@@ -34,131 +31,128 @@ def health(at: float, **said: str) -> Reading:
     return Reading("probe", HOST, at, Heartbeat(sources=(SourceHealth("gpu", read_at=None if said else at, **said),)))
 
 
-@contextmanager
-def app_with_gpus(*readings: Reading) -> Iterator[tuple[HangtopApp, MemoryFeed, Clock, float]]:
+def app_with_gpus(*readings: Reading) -> tuple[HangtopApp, MemoryFeed, Clock, float]:
     """The healthy recording, and these readings after it."""
     spec, recorded, at = session("healthy", without="procs")
     feed, clock = MemoryFeed([*recorded, *readings]), Clock(at)
-    yield HangtopApp(spec, feed, now=clock), feed, clock, at
+    return HangtopApp(spec, feed, now=clock), feed, clock, at
 
 
 async def test_a_run_that_is_well_shows_its_gpus_in_grey():
-    with app_with_gpus() as (app, feed, _, at):
-        feed.put(reading(at, *(gpu(i, at) for i in range(8))))
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
-            text = screen_text(app)
-            assert "3 GPUs  8 × H100 80G · limit 700 W" in text
-            assert "━━━━━━━━  97  ━━━━━─  611   61.0   62" in text
-            roles = {role for row in app.watch_screen.query_one("#gpus").rows for _, role in row}
-            assert not roles & {"bad", "bad bold", "warn"}
+    app, feed, _, at = app_with_gpus()
+    feed.put(reading(at, *(gpu(i, at) for i in range(8))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "3 GPUs  8 × H100 80G · limit 700 W" in text
+        assert "━━━━━━━━  97  ━━━━━─  611   61.0   62" in text
+        roles = {role for row in app.watch_screen.query_one("#gpus").rows for _, role in row}
+        assert not roles & {"bad", "bad bold", "warn"}
 
 
 async def test_a_run_that_stands_shows_the_idle_gpu_first_and_no_number_ticks_within_its_noise():
-    with app_with_gpus() as (app, feed, clock, at):
-        clock.now = at + 180
-        for second in range(60):
-            then = at + 120 + second
-            spin = {"util_percent": 100.0, "power_w": 92.0 + second % 2}
-            idle = {"util_percent": 0.0, "power_w": 71.0}
-            feed.put(reading(then, *(gpu(i, then, **(idle if i == 3 else spin)) for i in range(8))))
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
-            rows = app.watch_screen.query_one("#gpus").text().splitlines()
-            assert rows[0].startswith("3 GPUs  1 idle · 7 busy-wait · limit 700 W")
-            assert rows[2].startswith("▸   3  ────────   0")
-            assert rows[3].startswith("~   0  ━━━━━━━━ 100")
-            clock.now += 1
-            feed.put(
-                reading(clock.now, *(gpu(i, clock.now, util_percent=0.0 if i == 3 else 99.0, power_w=90.0) for i in range(8)))
-            )
-            await settle(pilot, app)
-            again = app.watch_screen.query_one("#gpus").text().splitlines()
-            assert [row[:44] for row in again[2:]] == [row[:44] for row in rows[2:]]  # the trend beside it moves every 10 s
+    app, feed, clock, at = app_with_gpus()
+    clock.now = at + 180
+    for second in range(60):
+        then = at + 120 + second
+        spin = {"util_percent": 100.0, "power_w": 92.0 + second % 2}
+        idle = {"util_percent": 0.0, "power_w": 71.0}
+        feed.put(reading(then, *(gpu(i, then, **(idle if i == 3 else spin)) for i in range(8))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        rows = app.watch_screen.query_one("#gpus").text().splitlines()
+        assert rows[0].startswith("3 GPUs  1 idle · 7 busy-wait · limit 700 W")
+        assert rows[2].startswith("▸   3  ────────   0")
+        assert rows[3].startswith("~   0  ━━━━━━━━ 100")
+        clock.now += 1
+        feed.put(reading(clock.now, *(gpu(i, clock.now, util_percent=0.0 if i == 3 else 99.0, power_w=90.0) for i in range(8))))
+        await settle(pilot, app)
+        again = app.watch_screen.query_one("#gpus").text().splitlines()
+        assert [row[:44] for row in again[2:]] == [row[:44] for row in rows[2:]]  # the trend beside it moves every 10 s
 
 
 async def test_values_age_when_the_driver_falls_silent():
-    with app_with_gpus() as (app, feed, clock, at):
-        feed.put(reading(at, *(gpu(i, at) for i in range(8))))
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
-            silent = [gpu(i, at, status="no answer", since=at) for i in range(8)]
-            clock.now = at + 44
-            feed.put(reading(clock.now, *silent, stuck_since=at))
-            await settle(pilot, app)
-            text = screen_text(app)
-            assert "no answer for 40s · old values below" in text
-            assert text.count("40s ago") == 8
-            assert "value of" in text
+    app, feed, clock, at = app_with_gpus()
+    feed.put(reading(at, *(gpu(i, at) for i in range(8))))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        silent = [gpu(i, at, status="no answer", since=at) for i in range(8)]
+        clock.now = at + 44
+        feed.put(reading(clock.now, *silent, stuck_since=at))
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "no answer for 40s · old values below" in text
+        assert text.count("40s ago") == 8
+        assert "value of" in text
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_an_nvml_that_hangs_before_the_start_is_one_line(size: tuple[int, int]):
-    with app_with_gpus() as (app, feed, clock, at):
-        clock.now = at + 12
-        feed.put(reading(clock.now, stuck_since=at, stuck_in="nvmlInit"))
-        async with app.run_test(size=size) as pilot:
-            await settle(pilot, app)
-            await pilot.press("3")
-            await settle(pilot, app)
-            assert "no answer for 10s: nvmlInit has not returned" in screen_text(app)
+    app, feed, clock, at = app_with_gpus()
+    clock.now = at + 12
+    feed.put(reading(clock.now, stuck_since=at, stuck_in="nvmlInit"))
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        await pilot.press("3")
+        await settle(pilot, app)
+        assert "no answer for 10s: nvmlInit has not returned" in screen_text(app)
 
 
 async def test_no_gpu_is_one_line_that_says_so():
-    with app_with_gpus() as (app, feed, _, at):
-        feed.put(health(at, absent="no NVIDIA driver here (libnvidia-ml.so.1 not found)"))
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
-            assert "none: no NVIDIA driver here (libnvidia-ml.so.1 not found)" in screen_text(app)
+    app, feed, _, at = app_with_gpus()
+    feed.put(health(at, absent="no NVIDIA driver here (libnvidia-ml.so.1 not found)"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        assert "none: no NVIDIA driver here (libnvidia-ml.so.1 not found)" in screen_text(app)
 
 
 async def test_hidden_pids_are_said_once_below_the_table():
-    with app_with_gpus() as (app, feed, _, at):
-        feed.put(reading(at, *(gpu(i, at) for i in range(4)), pids_hidden=True, notes=(PIDS_HIDDEN,)))
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
-            assert screen_text(app).count(PIDS_HIDDEN) == 1
+    app, feed, _, at = app_with_gpus()
+    feed.put(reading(at, *(gpu(i, at) for i in range(4)), pids_hidden=True, notes=(PIDS_HIDDEN,)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        assert screen_text(app).count(PIDS_HIDDEN) == 1
 
 
 async def test_many_nodes_are_shown_as_means():
-    with app_with_gpus() as (app, feed, _, at):
-        for node in range(32):
-            feed.put(Reading("gpu", f"n{node:02d}", at, reading(at, *(gpu(i, at) for i in range(8))).value))
-        async with app.run_test(size=(200, 60)) as pilot:
-            await settle(pilot, app)
-            text = screen_text(app)
-            assert "256 of 256 answer · means per node, limit 700 W" in text
-            assert "and 20 nodes like these" in text
+    app, feed, _, at = app_with_gpus()
+    for node in range(32):
+        feed.put(Reading("gpu", f"n{node:02d}", at, reading(at, *(gpu(i, at) for i in range(8))).value))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot, app)
+        text = screen_text(app)
+        assert "256 of 256 answer · means per node, limit 700 W" in text
+        assert "and 20 nodes like these" in text
 
 
 async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
-    with app_with_gpus() as (app, feed, _, at):
-        for node in range(32):
-            feed.put(Reading("gpu", f"n{node:02d}", at, reading(at, *(gpu(i, at) for i in range(8))).value))
-        async with app.run_test(size=(200, 60)) as pilot:
-            await settle(pilot, app)
-            pane = app.watch_screen.query_one(GpusPane)
-            await pilot.press("3", "end")
-            await settle(pilot, app)
-            assert pane.node == "n31"
-            assert "of 32" in screen_text(app)
+    app, feed, _, at = app_with_gpus()
+    for node in range(32):
+        feed.put(Reading("gpu", f"n{node:02d}", at, reading(at, *(gpu(i, at) for i in range(8))).value))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot, app)
+        pane = app.watch_screen.query_one(GpusPane)
+        await pilot.press("3", "end")
+        await settle(pilot, app)
+        assert pane.node == "n31"
+        assert "of 32" in screen_text(app)
 
-            await pilot.press("up", "enter")
-            await settle(pilot, app)
-            assert (pane.opened, pane.node) == ("n30", "n30")
-            assert "n30  8 × H100 80G" in screen_text(app)
-            await pilot.press("down")
-            assert pane.chosen == 0
+        await pilot.press("up", "enter")
+        await settle(pilot, app)
+        assert (pane.opened, pane.node) == ("n30", "n30")
+        assert "n30  8 × H100 80G" in screen_text(app)
+        await pilot.press("down")
+        assert pane.chosen == 0
 
-            await pilot.press("escape", "escape")
-            await settle(pilot, app)
-            assert "256 of 256 answer" in screen_text(app)
-            await pilot.press("escape")
-            assert pane.node is None
+        await pilot.press("escape", "escape")
+        await settle(pilot, app)
+        assert "256 of 256 answer" in screen_text(app)
+        await pilot.press("escape")
+        assert pane.node is None
 
-            await pilot.click(GpusPane, offset=(5, 3))
-            await settle(pilot, app)
-            assert pane.node == "n01"
-            await pilot.click(GpusPane, offset=(5, 3))
-            await settle(pilot, app)
-            assert pane.opened == "n01"
+        await pilot.click(GpusPane, offset=(5, 3))
+        await settle(pilot, app)
+        assert pane.node == "n01"
+        await pilot.click(GpusPane, offset=(5, 3))
+        await settle(pilot, app)
+        assert pane.opened == "n01"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, line, screen_text, session, settle
 from textual.events import Key
@@ -23,13 +25,18 @@ class TestLogPane:
             for i in range(4000)
         ]
 
-    def app(self, newest: int = 300):
+    @asynccontextmanager
+    async def watched(self, newest: int = 300):
+        """The end of a long log on the screen."""
         spec, readings, at = session("healthy")
         log = readings[0].value
         files = (replace(log.files[0], size_bytes=400_000),)
         readings[0] = replace(readings[0], value=replace(log, tail=tuple(self.file[-newest:]), files=files))
-        feed, clock = MemoryFeed(readings, self.file), Clock(at)
-        return HangtopApp(spec, feed, now=clock), feed, clock
+        feed = MemoryFeed(readings, self.file)
+        app = HangtopApp(spec, feed, now=Clock(at))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, app)
+            yield app, pilot, feed
 
     async def more(self, app, feed, pilot, *lines):
         log = app.state.log
@@ -37,17 +44,13 @@ class TestLogPane:
         await settle(pilot, app)
 
     async def test_it_follows(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             assert "line 3999" in screen_text(app)
             await self.more(app, feed, pilot, line(400_000, "a new line", app.now()))
             assert "a new line" in screen_text(app).splitlines()[-2]
 
     async def test_it_scrolls_back_beyond_the_tail_and_f_follows_again(self):
-        app, feed, _ = self.app(newest=60)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched(newest=60) as (app, pilot, feed):
             await pilot.press("6", *["pageup"] * 5)
             await settle(pilot, app)
             assert {ask.direction for ask in feed.asked} == {"back"}
@@ -62,9 +65,7 @@ class TestLogPane:
             assert "came meanwhile" in screen_text(app)
 
     async def test_home_is_the_first_line_of_the_file(self):
-        app, _, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, *_):
             await pilot.press("6", "home")
             await settle(pilot, app)
             assert "line 0" in screen_text(app)
@@ -73,9 +74,7 @@ class TestLogPane:
             assert "line 3999" in screen_text(app)
 
     async def test_the_wheel_scrolls_and_the_end_follows_again(self):
-        app, _, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, *_):
             pane = app.watch_screen.log_pane
             pane.action_scroll(-9)
             assert not pane.book.following
@@ -84,9 +83,7 @@ class TestLogPane:
             assert pane.book.following
 
     async def test_a_filter_searches_the_whole_file_and_new_lines(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             await pilot.press("slash")
             await settle(pilot, app)
             assert isinstance(app.focused, FilterPrompt)
@@ -105,9 +102,7 @@ class TestLogPane:
             assert "other" in screen_text(app)
 
     async def test_a_regex_goes_to_the_probe_and_a_bad_one_is_said(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             await pilot.press("slash", "tab", *"(a", "enter")
             await settle(pilot, app)
             assert "not a regex" in screen_text(app)
@@ -116,9 +111,7 @@ class TestLogPane:
             assert (feed.asked[-1].pattern, feed.asked[-1].regex) == ("lin.", True)
 
     async def test_a_burst_of_keys_over_a_slow_line_reaches_the_prompt(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             for key in ("slash", *"tefnq1", "enter"):
                 app.post_message(Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
             await settle(pilot, app)
@@ -127,18 +120,14 @@ class TestLogPane:
             assert app.palette.name == "dark"
 
     async def test_esc_leaves_the_prompt_without_a_filter(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             await pilot.press("slash", "x", "escape")
             await settle(pilot, app)
             assert not feed.asked
             assert "q quit" in screen_text(app)
 
     async def test_only_errors_and_stages(self):
-        app, feed, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, feed):
             await pilot.press("e")
             await settle(pilot, app)
             assert feed.asked[-1].kinds == ("stage", "error")
@@ -149,9 +138,7 @@ class TestLogPane:
             assert "line 3999" in screen_text(app)
 
     async def test_n_goes_to_the_next_line_with_the_text_among_all_lines(self):
-        app, _, _ = self.app()
-        async with app.run_test(size=(120, 40)) as pilot:
-            await settle(pilot, app)
+        async with self.watched() as (app, pilot, *_):
             await pilot.press("slash", *"needle", "enter")
             await settle(pilot, app)
             await pilot.press("N")
