@@ -14,8 +14,8 @@ from hangtop.sources.proc.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_fork
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.words import clean, command_line
 
-KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE)
-KEPT += ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
+OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
+KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS)
 """Nothing else of an environment is kept: it can hold secrets."""
 TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to say what they do: it is read again each time."""
