@@ -18,13 +18,10 @@ NO_ANSWER_S = 10.0
 
 
 def driver_doubted(case: Case) -> bool:
-    """Whether a driver gives no answer, and not for long enough to tell. Before its first answer nothing of it is known."""
-    health = case.state.health.get("gpu")
-    if health is not None and health.absent:
-        return False
+    """Whether a driver gives no answer, and not for long enough to tell. A reading without GPUs is no driver yet, or none at all."""
     for node in case.state.gpus.values():
         since, gpus = node.reading.stuck_since, node.reading.gpus
-        waits = all(gpu.status in ("reading", "late") for gpu in gpus) if gpus else node.reading.driver is None
+        waits = bool(gpus) and all(gpu.status in ("reading", "late") for gpu in gpus)
         if waits if since is None else case.now - since < NO_ANSWER_S:
             return True
     return False

@@ -82,12 +82,10 @@ def test_a_driver_that_is_slow_for_a_moment_is_no_hang() -> None:
 
 
 def test_check_waits_for_a_driver_that_may_answer_yet_and_not_for_one_that_is_not_here() -> None:
-    early = run()
-    assert driver_doubted(look(early, SPEC, NOW))
-    absent = replace(early, health={**early.health, "gpu": SourceHealth("gpu", absent="no NVIDIA driver here")})
-    assert not driver_doubted(look(absent, SPEC, NOW))
-    answered = replace(early, gpus={"n1": NodeGpus(GpuReading(driver="580.1"), NOW)})
-    assert not driver_doubted(look(answered, SPEC, NOW))
+    asked = replace(SPINNING[0], status="reading")
+    assert driver_doubted(look(run(asked), SPEC, NOW))
+    assert driver_doubted(look(run(stuck_since=NOW - 4), SPEC, NOW))
+    assert not driver_doubted(look(run(), SPEC, NOW))
 
 
 def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:
