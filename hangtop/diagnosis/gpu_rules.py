@@ -18,7 +18,7 @@ NO_ANSWER_S = 10.0
 
 
 def driver_doubted(case: Case) -> bool:
-    """Whether a driver gives no answer, and not for long enough to tell. A reading without GPUs is no driver yet, or none at all."""
+    """Whether a driver gives no answer, and not for long enough to tell. A reading without GPUs is no driver, or not yet."""
     for node in case.state.gpus.values():
         since, gpus = node.reading.stuck_since, node.reading.gpus
         waits = bool(gpus) and all(gpu.status in ("reading", "late") for gpu in gpus)
