@@ -24,6 +24,8 @@ BLANK: Row = ()
 
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28
+WIDE = 100
+"""Below so many cells the names of functions need the room of the note beside them."""
 LOCALS_SHOWN = 8
 
 
@@ -159,8 +161,9 @@ def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: 
         role = "muted"
     else:
         role = f"{edge[1]} bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
-    note = "◂ the classes part here" if place == one.parts_at else ""
-    name = _column(f"   {frame.function}", max(20, width - 2 * PLACE_CELLS))
+    parting, cells = ("◂ the classes part here", 28) if width >= WIDE else ("◂ they part", 16)
+    note = parting if place == one.parts_at else ""
+    name = _column(f"   {frame.function}", max(20, width - PLACE_CELLS - cells))
     return _fit(
         (edge, (name, role), ("  ", ""), (_column(place_of(frame, mine=mine), PLACE_CELLS), role), ("  ", ""), (note, "muted")),
         width,
