@@ -312,7 +312,8 @@ def running(case: Case) -> Verdict:
     progress = case.log.progress
     if case.state.log is None:
         return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
-    headline = "Running as before." if progress.step is not None else "Starting." if case.log.bytes else "Nothing written yet."
+    begun = "Starting." if case.log.bytes else "Nothing written yet." if case.log.caught_up else "Reading the log."
+    headline = "Running as before." if progress.step is not None else begun
     alone = nobody_writes(case.state) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
     if alone:
         headline = f"No process here has the log open: the run ended without a word after {case.silent_since}, or runs elsewhere."

@@ -26,7 +26,7 @@ def rows(options: Options) -> Iterator[Row]:
         log = write_healthy_log(folder / "train.log")
         driver = StandInDriver(folder, GPUS)
         with running("sh", "-c", f"exec 3>>{log}; exec sleep 600"):
-            _watched(log, {}, 1.0)  # to compile its modules takes a first start some 10 MB, which it keeps
+            _watched(log, _own(driver), 1.0)  # to compile its modules takes a first start some 10 MB, which it keeps
             yield from _rows("quiet log, no GPU", _watched(log, {}, options.seconds))
             yield from _rows("quiet log, 8 GPUs", _watched(log, _own(driver), options.seconds), driver, folder)
         for name, arguments in OTHERS.items():
