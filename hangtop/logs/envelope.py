@@ -19,6 +19,8 @@ _DATA = frozenset({"prompt", "response", "completion", "messages", "content", "t
 """An object with one of these is an example or an answer of a model, not an entry of a log."""
 
 _MOST_CHARS = 300
+_MOST_DIGITS = 6
+_LATEST_S = 1e11
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -29,7 +31,7 @@ def opened(text: str) -> tuple[dict[str, Any], str] | None:
         return None
     try:
         found = _decode(text.encode("utf-8", "replace"))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     time, level = _first(found, _TIME), _first(found, _LEVEL)
     if (time is None and level is None) or _DATA & found.keys():
@@ -51,24 +53,30 @@ def _first(found: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((found[key] for key in keys if key in found), None)
 
 
-def _pairs(found: Mapping[str, Any]) -> Iterator[str]:
-    """The values that are not told elsewhere. Those in an inner object count as its own: `"metrics": {"loss": 1.2}`."""
+def _pairs(found: Mapping[str, Any], *, inner: bool = False) -> Iterator[str]:
+    """The values that are not told elsewhere. Those of an inner object count as its own: `"metrics": {"loss": 1.2}`."""
     for key, value in found.items():
-        if isinstance(value, dict):
-            yield from _pairs(value)
+        if isinstance(value, dict) and not inner:
+            yield from _pairs(value, inner=True)
         elif key not in (*_MESSAGE, *_TIME, *_LEVEL, *_RANK, *_WHO) and isinstance(value, str | int | float):
             yield f"{key}={str(value)[:_MOST_CHARS]}"
 
 
 def _number(value: Any) -> int | None:
-    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdigit()) else None
+    """A rank: text or number, and small."""
+    text = str(value)
+    return int(text) if len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit() else None
 
 
 def _stamp(value: Any) -> str | None:
     """A time as a log would write it. Numbers are seconds since 1970, or what is a thousand or a million times as much."""
-    if isinstance(value, str) and not value.isdigit():
+    text = str(value)
+    if isinstance(value, str) and not text.isdecimal():
         return value
-    seconds = float(value) if isinstance(value, int | float | str) else 0.0
-    while seconds > 1e11:
-        seconds /= 1e3
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if seconds > 1e9 else None
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    for _ in range(3):
+        seconds = seconds / 1e3 if seconds > _LATEST_S else seconds
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if 1e9 < seconds <= _LATEST_S else None

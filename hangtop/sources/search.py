@@ -104,7 +104,7 @@ class Search:
 
     def _places(self, data: bytes) -> list[int] | None:
         """Places in all rows that may be wanted; `None` when any row may be."""
-        if self._matcher is not None and self._matcher.word:
+        if self._matcher is not None and self._matcher.word and not data.startswith(b'{"'):  # JSON is shown in other words
             text = data.lower() if self._matcher.any_case else data
             return list(_first_in_rows(text, self._matcher.word))
         return None if self._kinds is None else [start for _, start, _ in self._kinds.hits(data)]

@@ -210,6 +210,12 @@ def test_a_search_finds_what_a_look_at_every_line_finds(tmp_path, reader, patter
     assert page.found == len(expected)
 
 
+def test_json_lines_are_searched_as_they_are_shown(tmp_path, reader):
+    path = tmp_path / "train.log"
+    path.write_text("".join(f'{{"level": "info", "msg": "\\u6b65", "step": {n}, "rank": 0}}\n' for n in range(50)))
+    assert texts(reader(path).ask(0, pattern="步 step=41")) == ["步 step=41"]
+
+
 def test_next_and_previous(log, reader):
     here = log.read_bytes().index(b"line 500")
     watching = reader(log)

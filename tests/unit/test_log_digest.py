@@ -47,6 +47,8 @@ PIECES = st.sampled_from(
         b"[prompt] tell me\nCUDA out of memory. Tried to allocate 2 GiB\n[response] x\n[score] 1.0\n",
         b"RuntimeError: CUDA error: device-side assert triggered\n",
         b"2026-01-11T10:00:00.0Z stderr P half \n2026-01-11T10:00:00.0Z stderr F [rank7]:step 3/9\n",
+        b'{"level":"info","time":"2026-01-11T10:00:00Z","rank":2,"msg":"train","step":4,"loss":0.5}\n',
+        b'{"log":"[rank1]: step 4/9 loss 2\\n","stream":"stderr","time":"2026-01-11T10:00:00.1Z"}\n',
         b"\0" * 70,
         b"\xff\xfe bad \xc3\x28\n",
         b"\r\n",

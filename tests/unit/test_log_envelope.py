@@ -23,6 +23,19 @@ def test_the_journals_microseconds_are_a_time() -> None:
     assert (said["time"], text) == ("2026-01-11T10:00:00.000000Z", "step 1/9")
 
 
+@pytest.mark.parametrize("time", ["1e400", '"' + "9" * 400 + '"', "-1", '"²"', "[1]", "9" * 30, "1768125600123456789"])
+@pytest.mark.parametrize("rank", ["-1", "true", '"²"', "9" * 30, "null"])
+def test_no_odd_number_is_a_time_or_a_rank(time: str, rank: str) -> None:
+    prefix, _ = strip(f'{{"level": "info", "time": {time}, "rank": {rank}, "msg": "x"}}')
+    assert prefix.rank is None
+    assert prefix.time in ("", "²", "2026-01-11T10:00:00.123457Z")
+
+
+def test_an_object_nested_without_end_is_left_alone() -> None:
+    text = '{"time": 1, "a": ' * 4_000 + "1" + "}" * 4_000
+    assert opened(text) is None
+
+
 def test_a_structured_entry_becomes_its_message_and_pairs() -> None:
     said, text = opened(
         '{"ts": 1768125600.5, "level": "info", "rank": 2, "msg": "train", "metrics": {"step": 4, "loss": 2.5}}'
