@@ -263,18 +263,19 @@ def _calls(row: ActorRow) -> Row:
 
 
 def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
-    """`full`: with what there is no room for beside other panes."""
-    hosts = {actor.host for row in rows for actor in row.actors if actor.host}
+    """`full`: with what there is no room for beside other panes. What nobody tells of any actor has no column."""
+    actors = [actor for row in rows for actor in row.actors]
+    hosts = {actor.host for actor in actors if actor.host}
     columns: list[tuple[bool, Column[ActorRow]]] = [
-        (True, Column("actor", 24 if full else 15, 0, _name)),
-        (any(actor.rank is not None for row in rows for actor in row.actors), Column("rank", 8, 0, _ranks, snug=True)),
+        (True, Column("actor", 24 if full else 15, 0, _name, snug=full)),
+        (any(actor.rank is not None for actor in actors), Column("rank", 8, 0, _ranks, snug=True)),
         (len(hosts) > 1, Column("node", 8, 2, _host)),
         (full, Column("pid", 8, 1, _pids, right=True)),
-        (full, Column("gpu", 5, 1, _gpus, right=True)),
-        (full, Column("cpu", 5, 1, _cpu, right=True)),
-        (full, Column("rss G", 6, 1, _memory, right=True)),
-        (full and any(a.gpu_memory_bytes for row in rows for a in row.actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
-        (full, Column("calls", 5, 1, _calls, right=True)),
+        (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
+        (full and any(actor.cpu_percent is not None for actor in actors), Column("cpu", 5, 1, _cpu, right=True)),
+        (full and any(actor.rss_bytes is not None for actor in actors), Column("rss G", 6, 1, _memory, right=True)),
+        (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
+        (full and any(actor.pending_tasks is not None for actor in actors), Column("calls", 5, 1, _calls, right=True)),
         (True, Column("state", 12, 0, _state, snug=True)),
         (full, Column("means", 14, 3, _means)),
         (True, Column("doing", 0, 0, _does, least=10)),
