@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from pathlib import PurePath
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from hangtop.diagnosis.doing import NAMELESS, Doing
 from hangtop.diagnosis.frames import own, owner
 from hangtop.diagnosis.standing import Standing
 from hangtop.diagnosis.together import FOR_OTHERS, functions
+from hangtop.records.stack import Frame
 
 POLLS_S = 1.0
 """One that sleeps and wakes this often, times a second, asks for something again and again."""
@@ -93,6 +95,11 @@ def as_waiting(one: Standing, elsewhere: frozenset[str] = frozenset()) -> Standi
     frames = one.doing.thread.frames if one.doing is not None else ()
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
-    named = [frame.name for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
+    named = [_named(frame) for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
     name = next((name for name in named if name not in elsewhere), next(iter(named), "one call"))
     return replace(one, how="collective", call=name, text=f"in {name}")
+
+
+def _named(frame: Frame) -> str:
+    """`exchange`; of a script without a function the place, `train.py:14`."""
+    return f"{PurePath(frame.file).name}:{frame.line}" if frame.name == "<module>" else frame.name

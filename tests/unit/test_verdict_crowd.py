@@ -109,6 +109,14 @@ def test_the_time_of_the_main_thread_tells_small_steps_from_mere_looks() -> None
     assert diagnose(used(0.0002), SPEC, NOW).word == "hung"
 
 
+def test_in_a_script_without_functions_the_place_is_named() -> None:
+    def waits(line: int, wait: str) -> Thread:
+        return Thread("MainThread", (Frame("<module>", USER, line),), state="S", wait=wait)  # type: ignore[arg-type]
+
+    said = diagnose(four(waits(9, "lock"), peers=waits(5, "pipe")), SPEC, NOW)
+    assert said.headline.startswith("Rank 2 never entered train.py:5;")
+
+
 def test_ranks_that_came_to_one_barrier_by_different_ways_parted() -> None:
     barrier = Frame("Barrier._wait", "/usr/lib/python3.11/threading.py", 690)
     ways = {rank: thread(barrier, Frame("data_sync" if rank == 3 else "tensor_sync", USER, 40 + rank)) for rank in range(4)}
