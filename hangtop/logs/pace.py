@@ -48,7 +48,7 @@ class PaceMeter:
             return self._remember(sighting)
         if step < top.step and sighting.writer == top.writer:
             self._top = sighting  # a new epoch or a new attempt counts from its beginning
-            self.steps += 1
+            self.lines += not late
         return None
 
     def pace(self) -> Pace:
