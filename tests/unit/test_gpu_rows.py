@@ -120,7 +120,7 @@ def test_one_silent_gpu_stands_out_among_live_ones() -> None:
     [
         ({"status": "reset needed", "why": "sudo nvidia-smi -r"}, "▸   3  reset needed: sudo nvidia-smi -r      <5s ago"),
         ({"status": "unknown error", "why": "no reason given"}, "▸   3  unknown error: no reason given        <5s ago"),
-        ({"status": "not supported", "why": "this GPU gives no values"}, "    3  not supported: this GPU gives no values <5s ago"),
+        ({"status": "not supported", "why": "it gives no values"}, "    3  not supported: it gives no values     <5s ago"),
         ({"status": "no permission", "read_at": None, "why": "refused"}, "    3  no permission: refused"),
         ({"status": "late", "read_at": None}, "    3  late: it never gave a value"),
         ({"status": "reading", "read_at": None}, "    3  reading …"),
