@@ -47,8 +47,8 @@ def look(pids: list[int]) -> dict[str, object]:
 
 
 def main() -> None:
-    import ray  # type: ignore[import-not-found,unused-ignore]
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # type: ignore[import-not-found,unused-ignore]
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     wanted = json.load(sys.stdin)
     ray.init(address=sys.argv[1], namespace="hangtop", log_to_driver=False, logging_level=logging.ERROR)

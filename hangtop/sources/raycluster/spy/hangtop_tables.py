@@ -19,8 +19,8 @@ HEAD = "node:__internal_head__"
 
 def main() -> None:
     signal.alarm(int(sys.argv[2]))
-    import ray  # type: ignore[import-not-found,unused-ignore]
-    from ray.core.generated import gcs_pb2 as messages  # type: ignore[import-not-found,unused-ignore]
+    import ray
+    from ray.core.generated import gcs_pb2 as messages
 
     table = accessor(sys.argv[1])
     actors = [messages.ActorTableData.FromString(row) for row in actor_rows(table)]
@@ -42,7 +42,7 @@ def main() -> None:
 
 def accessor(address: str) -> Any:
     """A connection to the GCS. How its options are made changed with Ray 2.10."""
-    from ray._raylet import GcsClientOptions, GlobalStateAccessor  # type: ignore[import-not-found,unused-ignore]
+    from ray._raylet import GcsClientOptions, GlobalStateAccessor
 
     if hasattr(GcsClientOptions, "create"):
         options = GcsClientOptions.create(address, None, allow_cluster_id_nil=True, fetch_cluster_id_if_nil=False)
