@@ -57,7 +57,7 @@ def _where(hosts: Sequence[str]) -> str:
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
-    if node.reading.stuck_in:
+    if node.reading.stuck_in and node.reading.stuck_since is not None:
         yield (
             f"the {node.reading.vendor} driver gives no answer since {clock(node.reading.stuck_since)}: {node.reading.stuck_in}",
             True,

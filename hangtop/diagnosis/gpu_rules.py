@@ -18,10 +18,10 @@ NO_ANSWER_S = 10.0
 
 
 def driver_doubted(case: Case) -> bool:
-    """Whether a driver gives no answer, and not for long enough to tell. A reading without GPUs is no driver, or not yet."""
+    """Whether a driver gives no answer, and not for long enough to tell. Where none is asked there may be none."""
     for node in case.state.gpus.values():
         since, gpus = node.reading.stuck_since, node.reading.gpus
-        waits = bool(gpus) and all(gpu.status in ("reading", "late") for gpu in gpus)
+        waits = all(gpu.status in ("reading", "late") for gpu in gpus) if gpus else node.reading.stuck_in is not None
         if waits if since is None else case.now - since < NO_ANSWER_S:
             return True
     return False

@@ -86,6 +86,8 @@ def test_check_waits_for_a_driver_that_may_answer_yet_and_not_for_one_that_is_no
     assert driver_doubted(look(run(asked), SPEC, NOW))
     assert driver_doubted(look(run(stuck_since=NOW - 4), SPEC, NOW))
     assert not driver_doubted(look(run(), SPEC, NOW))
+    starts = replace(run(), gpus={"n1": NodeGpus(GpuReading(stuck_in="nvmlInit"), NOW)})
+    assert driver_doubted(look(starts, SPEC, NOW))
 
 
 def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:

@@ -34,12 +34,14 @@ KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
 class Opening(threading.Thread):
-    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone."""
+    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone. `calls`: the driver's
+    library is here, and was called."""
 
     def __init__(self, old: tuple[Card, ...] = ()) -> None:
         super().__init__(name="nvml-init", daemon=True)
         self._old = old
         self.asked_at = clock.now()
+        self.calls = False
         self.nvml: Any = None
         self.count = 0
         self.driver: str | None = None
@@ -50,6 +52,7 @@ class Opening(threading.Thread):
         try:
             ctypes.CDLL(LIBRARY)  # as the binding will: where there is none, that need not be loaded (1 MB)
             nvml = import_module("pynvml")
+            self.calls = True
             self._close(nvml)
             nvml.nvmlInit()
             self.count = nvml.nvmlDeviceGetCount()
@@ -105,7 +108,7 @@ class NvmlNode:
         opening = self._opening
         if not opening.done.wait(OPEN_WAIT_S):
             late = now - opening.asked_at > LATE_S
-            return GpuReading(stuck_since=opening.asked_at if late else None, stuck_in="nvmlInit" if late else None)
+            return GpuReading(stuck_since=opening.asked_at if late else None, stuck_in="nvmlInit" if opening.calls else None)
         if opening.error or not opening.count:
             self._opening = None
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
