@@ -97,8 +97,7 @@ def stale_since(cluster: RayCluster, now: float) -> float | None:
     """Since when (unix time) what the dashboard tells is old; `None` while it can be trusted, and where there is no dashboard."""
     api = cluster.api
     if api.answer != "ok" and api.tables_at is not None:
-        gone = "gcs_server" in _broken(cluster.parts)
-        return api.tables_at if gone or now - api.tables_at > TABLES_STALE_S else None
+        return None if _told_by_tables(cluster) and now - api.tables_at <= TABLES_STALE_S else api.tables_at
     if api.answer == "none":
         return None
     if api.answer != "ok":
@@ -171,10 +170,12 @@ def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
         return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is blocked in the kernel")
     if (part.gone_at is None and part.state != "Z") or any(_serves(other, part) for other in cluster.parts):
         return None
-    after = ENDS_RAY.get(part.kind)
+    replaced = part.kind == "dashboard" and _told_by_tables(cluster)
+    after = None if replaced else ENDS_RAY.get(part.kind)
     gone = f"gone since {clock(part.gone_at)}{': ' + after if after else ''}"
     how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
-    return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", "R starts Ray again with the same options")
+    mend = BY_TABLES if replaced else "R starts Ray again with the same options"
+    return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend)
 
 
 def _serves(other: RayPart, part: RayPart) -> bool:
@@ -204,7 +205,7 @@ def _sick_api(cluster: RayCluster) -> list[RayTrouble]:
     found = []
     if api.answer in API_WORDS:
         part, text, mend = API_WORDS[api.answer]
-        mend = BY_TABLES if api.tables_at is not None else mend
+        mend = BY_TABLES if _told_by_tables(cluster) else mend
         said = text.format(at=api.address, problem=api.problem, version=api.version or "of this version")
         if part != "dashboard":
             found.append(RayTrouble(part, said, mend))
@@ -228,6 +229,11 @@ def _broken(parts: Sequence[RayPart]) -> set[str]:
     """Kinds of daemons here of which one is gone, stopped or a zombie, and no other took its place."""
     sick = (part for part in parts if part.gone_at is not None or part.state in "TtZ")
     return {part.kind for part in sick if not any(_serves(other, part) for other in parts)}
+
+
+def _told_by_tables(cluster: RayCluster) -> bool:
+    """Whether Ray's own Python tells what the dashboard does not, and still can."""
+    return cluster.api.tables_at is not None and "gcs_server" not in _broken(cluster.parts)
 
 
 def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:

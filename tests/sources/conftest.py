@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.log_session import Session
+
+
+@pytest.fixture
+def ends() -> Iterator[ExitStack]:
+    """What is to be closed whatever happens: a socket left open would fail the test that runs next."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture

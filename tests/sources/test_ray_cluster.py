@@ -94,10 +94,17 @@ def nodes() -> Iterator[RealRay]:
 
 
 @pytest.fixture
-def watch(head) -> Iterator[Watch]:
+def watch(head, ends) -> Watch:
     one = Watch(head)
-    yield one
-    one.close()
+    ends.callback(one.close)
+    return one
+
+
+@pytest.fixture
+def watch_nodes(nodes, ends) -> Watch:
+    one = Watch(nodes)
+    ends.callback(one.close)
+    return one
 
 
 def by_name(cluster: RayCluster) -> dict[str, RayActor]:
@@ -199,11 +206,13 @@ def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_within_five_seconds
     assert said["sources"]["ray"]["ok"]
 
 
-def test_each_rank_has_the_step_that_its_own_file_tells(head, play):
+def test_each_rank_has_the_step_that_its_own_file_tells(head, play, ends):
     log = head.folder / "bars.log"
     play("bars.py", "3", "1", str(log), until="BARS DRAWN")
     spec = WatchSpec(logs=(str(log),))
     sources = [open_source(name, spec) for name in ("procs", "ray", "log")]
+    for source in sources[1:]:
+        ends.callback(source.close)
     state, end = RunState(), time.monotonic() + 60.0
     while (steps := {number: rank.step for number, rank in state.ranks.items()}) != {0: 9, 1: 2, 2: 9}:
         assert time.monotonic() < end, steps
@@ -212,12 +221,10 @@ def test_each_rank_has_the_step_that_its_own_file_tells(head, play):
                 state = fold(state, Reading(source.name, "here", time.time(), value))
         time.sleep(0.2)
     assert [file.path for file in state.log.files] == [str(log)]
-    for source in sources[1:]:
-        source.close()
 
 
-def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to_no_record(head, watch, nodes):
-    second = Watch(nodes)
+def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to_no_record(head, watch, nodes, watch_nodes):
+    second = watch_nodes
     found = second.until(lambda c: c.api.answer == "ok" and len(c.nodes) == NODES)
     first = watch.look()
     assert first.session != found.session
@@ -226,10 +233,9 @@ def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to
     assert found.api.address == f"127.0.0.1:{nodes.dashboard_port}"
     assert found.api.gcs_ok, "the token was found where the raylet has it"
     assert TOKEN not in repr(second.cluster) + repr(second.daemons)
-    second.close()
 
 
-def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(nodes):
+def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(nodes, ends):
     log = nodes.folder / "spread.log"
     driver = nodes.run("spread.py", "8", str(STUCK), str(log), until="SPREAD HANGS")
     spec = WatchSpec(logs=(str(log),), ray=f"127.0.0.1:{nodes.dashboard_port}")
@@ -238,6 +244,8 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
         "rayworkers": RayWorkerSource(spec),
         "log": open_source("log", spec),
     }
+    for source in sources.values():
+        ends.callback(source.close)
     state, end = RunState(), time.monotonic() + 60.0
     wanted = {rank: 2 if rank == STUCK else 9 for rank in range(8)}
     while {number: rank.step for number, rank in state.ranks.items()} != wanted or behind(state) != [STUCK]:
@@ -266,15 +274,12 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
         assert odd.ranks == (STUCK,), "alone, or the one of its class"
         assert odd.doing.own.name.endswith("actor_rollout_update_actor")
         assert sum(len(one.ranks) for one in rest) == 5
-    for source in sources.values():
-        if hasattr(source, "close"):
-            source.close()
     nodes.signal(driver.pid, signal.SIGKILL)
     driver.wait(10)
 
 
-def test_each_part_of_ray_that_is_stopped_is_told_in_time(nodes):
-    watch = Watch(nodes)
+def test_each_part_of_ray_that_is_stopped_is_told_in_time(nodes, watch_nodes):
+    watch = watch_nodes
     nodes.run("fleet.py", "3", "1", until="FLEET HANGS")
     found = watch.until(lambda c: len(living(c)) == 3 and stale_since(c, time.time()) is None)
     head_id = head_node(found).id
@@ -304,12 +309,11 @@ def test_each_part_of_ray_that_is_stopped_is_told_in_time(nodes):
     nodes.signal(second.pid, signal.SIGCONT)
     nodes.signal(agent, signal.SIGCONT)
     assert watch.longest_s < IN_TIME_S
-    watch.close()
 
 
-def test_each_part_of_ray_that_is_killed_is_told_in_time(nodes):
+def test_each_part_of_ray_that_is_killed_is_told_in_time(nodes, watch_nodes):
     """The last test: nothing is left of the cluster then."""
-    watch = Watch(nodes)
+    watch = watch_nodes
     found = watch.until(lambda c: c.api.answer == "ok" and len(c.nodes) == NODES)
     head_id = head_node(found).id
     others = [part for part in found.parts if part.kind == "raylet" and part.node != head_id and part.gone_at is None]
@@ -324,15 +328,15 @@ def test_each_part_of_ray_that_is_killed_is_told_in_time(nodes):
     nodes.signal(others[0].pid, signal.SIGKILL)
     watch.until(lambda c: f"the raylet (pid {others[0].pid}) is gone" in said(c), 15)
     nodes.signal(by_kind["dashboard"], signal.SIGKILL)
-    found = watch.until(lambda c: f"the dashboard (pid {by_kind['dashboard']}) is gone" in said(c), 15)
-    assert stale_since(found, time.time()) is not None
+    watch.until(lambda c: f"the dashboard (pid {by_kind['dashboard']}) is gone" in said(c), 15)
+    found = watch.until(lambda c: c.api.tables_at is not None)
+    assert stale_since(found, time.time()) is None, "Ray's own Python reads the GCS in its place"
     nodes.signal(by_kind["gcs_server"], signal.SIGKILL)
     found = watch.until(lambda c: root(c).startswith(f"the GCS (pid {by_kind['gcs_server']}) is gone"), 15)
     assert stale_since(found, time.time()) is not None
     nodes.signal(by_kind["raylet"], signal.SIGKILL)
     watch.until(lambda c: f"(pid {by_kind['raylet']})" in said(c), 15)
     assert watch.longest_s < IN_TIME_S
-    watch.close()
 
 
 def read(sources: dict[str, Source], state: RunState) -> RunState:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
@@ -81,9 +82,8 @@ def jobs(ray: RealRay) -> int:
 def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     zoo = bare.run("zoo.py", str(bare.folder / "flag"), until="ZOO READY")
     before = jobs(bare)
-    source = RaySource(WatchSpec())
-    found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == STATES and c.drivers)
-    source.close()
+    with closing(RaySource(WatchSpec())) as source:
+        found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == STATES and c.drivers)
     assert found.api.answer == "none"
     assert troubles(found, time.time()) == ()
     assert [driver.pid for driver in found.drivers] == [zoo.pid]
@@ -96,7 +96,7 @@ def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     zoo.wait(10)
 
 
-def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by_a_task(bare):
+def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by_a_task(bare, ends):
     log = bare.folder / "spread.log"
     driver = bare.run("spread.py", str(RANKS), str(STUCK), str(log), until="SPREAD HANGS")
     spec = WatchSpec(logs=(str(log),))
@@ -105,6 +105,8 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
         "rayworkers": RayWorkerSource(spec),
         "log": open_source("log", spec),
     }
+    for source in sources.values():
+        ends.callback(source.close)
     procs = open_source("procs", spec)
     state = RunState()
 
@@ -121,8 +123,6 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
     for part in sources["rayworkers"].answer(ask, time.time()):
         state = fold(state, Reading("rayworkers", "here", time.time(), part))
     assert [stack.problem for stack in state.far_stacks.stacks] == [None, None]
-    for source in sources.values():
-        source.close()
     driver.kill()
     driver.wait(10)
 
@@ -133,9 +133,8 @@ def test_where_the_dashboard_has_lost_a_path_the_tables_tell_what_was_there(monk
     monkeypatch.setattr("hangtop.sources.raycluster.tables.ACTORS", "/logical/of/the/future")
     with real_ray() as ray:
         ray.run("fleet.py", "3", "1", until="FLEET HANGS")
-        source = RaySource(WatchSpec())
-        found = until(source, ray, lambda c: {actor.rank for actor in c.actors if actor.id} == {0, 1, 2})
-        source.close()
+        with closing(RaySource(WatchSpec())) as source:
+            found = until(source, ray, lambda c: {actor.rank for actor in c.actors if actor.id} == {0, 1, 2})
     assert found.api.answer == "strange"
     assert stale_since(found, time.time()) is None
     (trouble,) = troubles(found, time.time())

@@ -106,6 +106,20 @@ def test_a_daemon_that_was_replaced_is_no_trouble():
     assert troubles(cluster(parts=parts), NOW) == ()
 
 
+def test_where_the_tables_stand_for_a_dashboard_that_is_gone_they_are_trusted_until_the_gcs_is_gone_too():
+    dashboard = RayPart("dashboard", 1, 1.0, gone_at=NOW - 9)
+    api = replace(HEALTHY, answer="refused", gcs_ok=None, tables_at=NOW - 5)
+    told = cluster(parts=(dashboard, RayPart("gcs_server", 2, 1.0)), api=api)
+    (trouble,) = troubles(told, NOW)
+    assert "is gone since" in trouble.text
+    assert "nobody tells" not in trouble.text
+    assert trouble.mend.startswith("Ray's own Python reads actors")
+    assert stale_since(told, NOW) is None
+    untold = replace(told, parts=(dashboard, RayPart("gcs_server", 2, 1.0, gone_at=NOW - 1)))
+    assert [one.part for one in troubles(untold, NOW)] == ["gcs_server", "dashboard"]
+    assert stale_since(untold, NOW) == NOW - 5
+
+
 def test_the_rank_that_still_runs_while_all_others_came_back_stands_out():
     actors = tuple(worker(rank, "update_actor" if rank == 3 else None) for rank in range(8))
     (odd,) = odd_actors(cluster(actors=actors))
