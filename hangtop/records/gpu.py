@@ -83,7 +83,7 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
 
 
 class GpuReading(Struct, frozen=True, omit_defaults=True, tag="gpu"):
-    """All GPUs of one node. `stuck_since`: the whole driver has given no answer since then. `stuck_in`: the call that all waits for.
+    """All GPUs of one node. `stuck_since`: the whole driver has given no answer since then. `stuck_in`: the call asked.
 
     `pids_hidden`: the driver's pids cannot be seen from this pid namespace. `notes`: one line each, said once.
     """

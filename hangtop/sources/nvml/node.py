@@ -34,8 +34,9 @@ KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
 class Opening(threading.Thread):
-    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone. `calls`: the driver's
-    library is here, and was called."""
+    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone.
+
+    `calls`: the driver's library is here, and was called."""
 
     def __init__(self, old: tuple[Card, ...] = ()) -> None:
         super().__init__(name="nvml-init", daemon=True)
