@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from hangtop.logs.clean import clean_text
 from hangtop.sources.raycluster.dashboard import Answer, Dashboard
 from hangtop.sources.raycluster.places import Access, Place
 
@@ -87,7 +88,7 @@ class NodeLogs:
         if answer.cut:
             return Part(problem=f"its last {MOST_LINES} lines are more than {LONGEST_LINES_BYTES >> 10} kB")
         if not answer.ok:
-            said = answer.body[:200].decode(errors="replace") if answer.status else answer.error
+            said = clean_text(" ".join(answer.body[:200].decode(errors="replace").split())) if answer.status else answer.error
             return Part(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")
         return Part(answer.body, via=f"http://{self._dashboard.address}{path}")
 

@@ -132,15 +132,18 @@ class RayTable:
         return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name)
 
     def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
-        """Daemons whose command line does not name a session have that of the daemon above them, or of the same GCS."""
+        """Daemons whose command line does not name a session or a node have those of the daemon above them; else the session of
+        the same GCS."""
         by_pid = {d.pid: d for d in self._daemons.values()}
         by_gcs = {d.gcs_address: d for d in self._daemons.values() if d.gcs_address and d.folder}
         for identity, daemon in self._daemons.items():
+            if daemon.folder is not None and daemon.node is not None:
+                continue
+            above = next((by_pid[pid] for pid in self._above(identity.pid) if pid in by_pid and by_pid[pid].folder), None)
             if daemon.folder is None:
-                above = next((by_pid[pid] for pid in self._above(identity.pid) if pid in by_pid and by_pid[pid].folder), None)
                 above = above or by_gcs.get(daemon.gcs_address or "")
-                if above:
-                    self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node, uid=above.uid)
+            if above and (daemon.folder is None or daemon.session == above.session):
+                self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node, uid=above.uid)
 
     def _above(self, pid: int) -> Iterator[int]:
         for _ in range(8):
