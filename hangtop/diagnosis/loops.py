@@ -111,7 +111,8 @@ def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
     """Sleeps or waits for its own threads, for moments each, in a loop that ends by itself, or where no loop of its own asks: a
     library calls it again and again.
 
-    A `while` around the wait asks whether something has come, and so may a library that waits on its own.
+    A `while` around the wait asks whether something has come, and so may a library that waits on its own: a line without a loop
+    that does not sleep itself calls compiled code that asks (SQLite for a lock).
     """
     recent = process.recent
     if known.kind not in ("sleep", "join", "queue", "lock") or recent is None or not _wakes(recent):
@@ -122,6 +123,8 @@ def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
     if not places or not all(frame.file.endswith(WAITS_ONCE) for frame in inner):
         return False
     loops = [_around(frames[place], sources) for place in places if owner(frames[place].file) == "user"]
+    if not inner and loops[:1] == ["none"] and not _sleeps_itself(frames[places[0]], sources):
+        return False
     return next((loop for loop in loops if loop != "none"), "none" if loops else None) in ("ends", "none")
 
 
@@ -143,6 +146,12 @@ def _does_more(process: Process) -> bool:
 
 def _around(place: Frame, sources: Sources) -> Loop | None:
     return next((one.loop for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+
+
+def _sleeps_itself(place: Frame, sources: Sources) -> bool:
+    """Whether the line of a frame does, as far as it is known."""
+    found = next((one for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    return found is None or not found.lines or "sleep" in found.lines[found.at - found.first]
 
 
 def _is_read(known: Doing, sources: Sources) -> bool:

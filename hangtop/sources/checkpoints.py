@@ -28,6 +28,8 @@ FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
 BUSY_S = 2.0
 """Between two looks while something arrives."""
+SOON_S = 1.0
+"""Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
 STEP_MS = 500
 """How often watchfiles looks whether anything came."""
 FIND_AGAIN_S = 20.0
@@ -87,6 +89,8 @@ class CheckpointSource:
         if not self._sights:
             return True
         since = now - self._sights[-1].at
+        if len(self._sights) == 1:
+            return since >= SOON_S
         growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
         return since >= FLOOR_S or (since >= BUSY_S and (growing or self._stirred.is_set()))
 

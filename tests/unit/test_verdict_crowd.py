@@ -143,18 +143,20 @@ def test_a_peer_that_was_caught_while_it_looked_whether_the_others_have_come_is_
 
 
 @pytest.mark.parametrize(
-    ("loop", "word"),
+    ("loop", "line", "word"),
     [
-        pytest.param("ends", "slow", id="a for loop"),
-        pytest.param("none", "slow", id="a library calls it again and again"),
-        pytest.param("asks", "hung", id="it asks whether something has come"),
-        pytest.param(None, "hung", id="its source cannot be read"),
+        pytest.param("ends", "env.step()", "slow", id="a for loop"),
+        pytest.param("none", "time.sleep(0.05)", "slow", id="a library calls it again and again"),
+        pytest.param("none", "db.execute(row)", "hung", id="compiled code asks whether something has come"),
+        pytest.param("asks", "time.sleep(0.05)", "hung", id="it asks whether something has come"),
+        pytest.param(None, "", "hung", id="its source cannot be read"),
     ],
 )
-def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(loop: Loop | None, word: str) -> None:
+def test_who_sleeps_for_moments_makes_steps_where_its_source_shows_no_question(loop: Loop | None, line: str, word: str) -> None:
     state = stepping(0.1, 2.0)
     place, outer = Frame("wait_for_frame", USER, 50), STEP
-    sources = tuple(Excerpt(one.file, 1, (), at=one.line, loop=found) for one, found in ((place, loop), (outer, "none")))
+    known = ((place, loop, line), (outer, "none", ""))
+    sources = tuple(Excerpt(one.file, one.line, (text,), at=one.line, loop=found) for one, found, text in known)
     looks = tuple(replace(one, excerpts=sources) for one in state.looks)
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == word
 
