@@ -18,14 +18,14 @@ def main(names: Sequence[str]) -> int:
         print(f"no scenario is named {', '.join(unknown)}; there are: {', '.join(one.name for one in known)}", file=sys.stderr)
         return 2
     wanted = [one for one in known if not names or one.name in names]
-    print(f"{'scenario':<25}{'verdict':<10}{'kind':<16}{'culprits':<12}{'s':>5}  judged")
+    print(f"{'scenario':<28}{'verdict':<10}{'kind':<16}{'culprits':<12}{'s':>5}  judged")
     results: list[Result] = []
     for scenario in wanted:
         if scenario.needs and find_spec(scenario.needs) is None:
-            print(f"{scenario.name:<25}skipped: needs {scenario.needs}")
+            print(f"{scenario.name:<28}skipped: needs {scenario.needs}")
             continue
         if scenario.root and os.geteuid() != 0:
-            print(f"{scenario.name:<25}skipped: needs root, for a mount of its own")
+            print(f"{scenario.name:<28}skipped: needs root, for a mount of its own")
             continue
         results.append(play_in_time(scenario))
         print(line(results[-1]), flush=True)
@@ -51,7 +51,7 @@ def line(result: Result) -> str:
         wrong.append(f"culprits should be {list(wants.culprits)}")
     culprits = ",".join(str(one) for one in first.culprits)
     judged = "; ".join(wrong) or "right"
-    said = f"{wants.name:<25}{first.verdict:<10}{first.kind or '-':<16}{culprits:<12}{result.seconds:>5.1f}"
+    said = f"{wants.name:<28}{first.verdict:<10}{first.kind or '-':<16}{culprits:<12}{result.seconds:>5.1f}"
     return f"{said}  {judged}  | {first.headline}"
 
 
