@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, session
+from play import Clock, MemoryFeed, session, settle
 
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask
@@ -68,6 +68,17 @@ def app_over(processes: list[Process], name: str = "stalled", **options: object)
     host = os.uname().nodename
     feed = DeafFeed([*readings, Reading("procs", host, at, ProcessReading(processes=tuple(processes)))])
     return HangtopApp(spec, feed, now=Clock(at), **options)  # type: ignore[arg-type]
+
+
+async def begun(pilot, app: HangtopApp) -> ActionScreen:
+    """The action screen of a stop, once its first step is under way."""
+    await settle(pilot, app)
+    await pilot.press("k", "right", "enter")
+    screen = app.screen
+    assert isinstance(screen, ActionScreen)
+    while not screen.steps:
+        await asyncio.sleep(0.02)
+    return screen
 
 
 async def over(pilot, app: HangtopApp) -> ActionScreen:

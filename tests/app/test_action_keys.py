@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import psutil
-from acting import WILLING, DeafFeed, alive, app_over, described, over, running
+from acting import WILLING, DeafFeed, alive, app_over, begun, described, over, running
 from play import screen_text, seen, settle, until
 
 from hangtop import launches
@@ -151,12 +151,7 @@ async def test_x_breaks_an_action_off_and_what_was_not_done_is_told(tmp_path: Pa
         process = described(child.pid, 0)
         app = app_over([process])
         async with app.run_test(size=(140, 40)) as pilot:
-            await settle(pilot, app)
-            await pilot.press("k", "right", "enter")
-            screen = app.screen
-            assert isinstance(screen, ActionScreen)
-            while not screen.steps:
-                await asyncio.sleep(0.02)
+            screen = await begun(pilot, app)
             await pilot.pause()
             assert "break off" in screen_text(app)
             await pilot.press("x")

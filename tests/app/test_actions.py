@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from acting import alive, app_over, described, over, running
+from acting import alive, app_over, begun, described, over, running
 from play import screen_text, seen, settle, until
 
 from hangtop.actions.steps import step
@@ -123,12 +123,7 @@ async def test_what_was_begun_goes_on_when_hangtop_ends():
         child.stdout.readline()
         app = app_over([described(child.pid, 0)])
         async with app.run_test(size=(140, 40)) as pilot:
-            await settle(pilot, app)
-            await pilot.press("k", "right", "enter")
-            screen = app.screen
-            assert isinstance(screen, ActionScreen)
-            while not screen.steps:
-                await asyncio.sleep(0.02)
+            await begun(pilot, app)
             await pilot.press("ctrl+c")
         assert await asyncio.to_thread(child.wait, 40) == -signal.SIGKILL
     finally:

@@ -26,6 +26,17 @@ MARK = "HANGTOP_TEST_RAY"
 PROGRAMS = Path(__file__).parent / "ray_programs"
 RAY = Path(sys.executable).with_name("ray")
 START_S = 90.0
+ZOO = {
+    "idle": "idle",
+    "locked": "running",
+    "asks_too_much": "resources",
+    "needs_argument": "argument",
+    "slow_init": "constructing",
+    "restarting": "restarting",
+    "crashed": "dead",
+    "bad_init": "dead",
+}
+"""The actors of `zoo.py` by name, and in which state each is."""
 
 
 def missing() -> str | None:

@@ -31,7 +31,7 @@ from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster.files import worker_files
 from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.spec import WatchSpec
-from tests.fakes.ray_cluster import OnlyHead, RealRay, missing, real_ray
+from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
@@ -138,17 +138,7 @@ def play(head) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 def test_every_state_of_an_actor_is_told_apart(head, watch, play):
     zoo = play("zoo.py", str(head.folder / "flag"), until="ZOO READY")
-    wanted = {
-        "idle": "idle",
-        "locked": "running",
-        "asks_too_much": "resources",
-        "needs_argument": "argument",
-        "slow_init": "constructing",
-        "restarting": "restarting",
-        "crashed": "dead",
-        "bad_init": "dead",
-    }
-    found = watch.until(lambda c: {name: actor.state for name, actor in by_name(c).items()} == wanted and c.groups and c.drivers)
+    found = watch.until(lambda c: {name: actor.state for name, actor in by_name(c).items()} == ZOO and c.groups and c.drivers)
     actors = by_name(found)
     assert actors["locked"].method == "update_actor"
     assert actors["locked"].pid == actors["locked"].ray_pid

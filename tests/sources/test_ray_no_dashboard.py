@@ -22,7 +22,7 @@ from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster import poll
 from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.spec import WatchSpec
-from tests.fakes.ray_cluster import OnlyHead, RealRay, missing, real_ray, wait_for
+from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
@@ -31,16 +31,6 @@ pytestmark = [
 ]
 
 RANKS, STUCK = 4, 3
-STATES = {
-    "idle": "idle",
-    "locked": "running",
-    "asks_too_much": "resources",
-    "needs_argument": "argument",
-    "slow_init": "constructing",
-    "restarting": "restarting",
-    "crashed": "dead",
-    "bad_init": "dead",
-}
 JOBS = """
 import sys
 from ray._private.state import state
@@ -83,7 +73,7 @@ def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     zoo = bare.run("zoo.py", str(bare.folder / "flag"), until="ZOO READY")
     before = jobs(bare)
     with closing(RaySource(WatchSpec())) as source:
-        found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == STATES and c.drivers)
+        found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == ZOO and c.drivers)
     assert found.api.answer == "none"
     assert troubles(found, time.time()) == ()
     assert [driver.pid for driver in found.drivers] == [zoo.pid]

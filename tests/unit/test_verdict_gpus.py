@@ -13,8 +13,9 @@ from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
-from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.records.stack import Frame, Thread
 from hangtop.spec import WatchSpec
+from tests.unit.test_verdict_members import two_looks
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))
@@ -154,17 +155,8 @@ def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: Recent,
         )
         for rank, one in threads.items()
     )  # fmt: skip
-    looks = tuple(
-        StacksReading(
-            number,
-            started_at=NOW - 5 + 3 * number,
-            done=True,
-            stacks=tuple(Stack(100 + rank, NOW, (one,), rank=rank, started_ticks=7) for rank, one in threads.items()),
-        )
-        for number in range(2)
-    )
     procs = ProcessReading(processes=processes)
-    return replace(with_processes(run(*gpus), procs), looks=looks, **more)  # type: ignore[arg-type]
+    return replace(with_processes(run(*gpus), procs), looks=two_looks(threads, threads, NOW), **more)  # type: ignore[arg-type]
 
 
 SPINS = Recent(seconds=10, samples=10, running_part=1.0, cpu_percent=99.0, io_b_s=0.0)

@@ -52,6 +52,19 @@ def process(rank: int, recent: Recent = IDLE, state: str = "S", **more: Any) -> 
     return replace(known, **{"cpu_percent": cpu, "subtree_cpu_percent": cpu, "subtree_io_b_s": recent.io_b_s, **more})
 
 
+def two_looks(first: dict[int, Thread], second: dict[int, Thread], now: float = NOW) -> tuple[StacksReading, ...]:
+    """Three seconds apart, at the process of each rank."""
+    return tuple(
+        StacksReading(
+            number,
+            started_at=now - 5 + 3 * number,
+            done=True,
+            stacks=tuple(Stack(100 + rank, now, (one,), rank=rank, started_ticks=7) for rank, one in shown.items()),
+        )
+        for number, shown in enumerate((first, second))
+    )
+
+
 def run(
     threads: dict[int, Thread],
     processes: tuple[Process, ...],
@@ -70,22 +83,13 @@ def run(
         stages=(StageEvent(stage, plan[0].title, "generic", 0, 10, at=NOW - 900),),
         last_output_at=NOW - silence_s,
     )
-    looks = tuple(
-        StacksReading(
-            number,
-            started_at=NOW - 5 + 3 * number,
-            done=True,
-            stacks=tuple(Stack(100 + rank, NOW, (one,), rank=rank, started_ticks=7) for rank, one in shown.items()),
-        )
-        for number, shown in enumerate((threads, later or threads))
-    )
     known = RunState(
         log=log,
         ranks={
             one.rank: RankLog(one.rank, step=5, pid=one.pid, last_at=NOW - silence_s) for one in processes if one.rank is not None
         },
         procs=ProcessReading(processes=processes),
-        looks=looks,
+        looks=two_looks(threads, later or threads),
         health={"log": SourceHealth("log", read_at=NOW), "stacks": SourceHealth("stacks", read_at=NOW)},
         heard_at=NOW,
     )

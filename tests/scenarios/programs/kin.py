@@ -16,7 +16,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from multiprocessing.managers import BaseManager
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -37,15 +39,19 @@ def cook(seconds: float) -> float:
 # multiprocessing, three start methods
 
 
-def forkserver(folder: Path) -> None:
-    """Four ranks of a fork server meet at a Barrier; rank 2 swallows an exception and waits to be told to stop."""
-    context = multiprocessing.get_context("forkserver")
-    meet, stop = context.Barrier(4), context.Event()
-    ranks = [context.Process(target=forkserver_rank, args=(rank, meet, stop)) for rank in range(4)]
+def run(ranks: Sequence[BaseProcess]) -> None:
+    """Start them all, and wait for them in their order."""
     for one in ranks:
         one.start()
     for one in ranks:
         one.join()
+
+
+def forkserver(folder: Path) -> None:
+    """Four ranks of a fork server meet at a Barrier; rank 2 swallows an exception and waits to be told to stop."""
+    context = multiprocessing.get_context("forkserver")
+    meet, stop = context.Barrier(4), context.Event()
+    run([context.Process(target=forkserver_rank, args=(rank, meet, stop)) for rank in range(4)])
 
 
 def forkserver_rank(rank: int, meet: Barrier, stop: threading.Event) -> None:
@@ -90,11 +96,7 @@ def manager(folder: Path) -> None:
     shop = Shop(ctx=context)
     shop.start()
     parameters = shop.Parameters()  # type: ignore[attr-defined]
-    workers = [context.Process(target=manager_worker, args=(rank, parameters), name=f"worker-{rank}") for rank in range(6)]
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join()
+    run([context.Process(target=manager_worker, args=(rank, parameters), name=f"worker-{rank}") for rank in range(6)])
 
 
 def manager_worker(rank: int, parameters: Parameters) -> None:
@@ -112,11 +114,7 @@ def spawned_queue(folder: Path) -> None:
     """Four spawned ranks; the prefetch thread of rank 1 dies, its main thread waits for a batch, the others for rank 1."""
     context = multiprocessing.get_context("spawn")
     meet = context.Barrier(4)
-    ranks = [context.Process(target=spawned_queue_rank, args=(rank, meet)) for rank in range(4)]
-    for one in ranks:
-        one.start()
-    for one in ranks:
-        one.join()
+    run([context.Process(target=spawned_queue_rank, args=(rank, meet)) for rank in range(4)])
 
 
 def spawned_queue_rank(rank: int, meet: Barrier) -> None:
@@ -348,11 +346,7 @@ def evaluates(folder: Path) -> None:
     """Rank 0 of eight evaluates alone, in Python; the others wait at the barrier."""
     context = multiprocessing.get_context("fork")
     meet = context.Barrier(8)
-    ranks = [context.Process(target=evaluates_rank, args=(rank, meet)) for rank in range(8)]
-    for one in ranks:
-        one.start()
-    for one in ranks:
-        one.join()
+    run([context.Process(target=evaluates_rank, args=(rank, meet)) for rank in range(8)])
 
 
 def evaluates_rank(rank: int, meet: Barrier) -> None:
