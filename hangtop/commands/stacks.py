@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TextIO
 
 import msgspec
-import psutil
 from msgspec import Struct
 
 from hangtop import clock
@@ -76,47 +75,10 @@ def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO) -> int:
     return run(ranks, others, wanted=wanted, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
 
 
-def find(pids: Iterable[int]) -> tuple[dict[int, int], tuple[int, ...]]:
-    """These processes and all below them: pids by the RANK of their environment, and those without one.
-
-    A rank's own children (data loader workers) inherit its RANK: the oldest process of a rank is the rank.
-    """
-    ranks: dict[int, int] = {}
-    others: list[int] = []
-    for pid in _family(pids):
-        rank = _rank(pid)
-        if rank is None or rank in ranks:
-            others.append(pid)
-        else:
-            ranks[rank] = pid
-    return ranks, tuple(others)
-
-
 def _look(looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted) -> tuple[StacksReading, ...]:
     for part in take(pids, clock.now(), native=wanted.native, with_locals=wanted.with_locals):
         looks = take_in(looks, part)
     return looks
-
-
-def _family(pids: Iterable[int]) -> list[int]:
-    """The processes and all below them, oldest first. A pid that no process has stays in: the look says that it is gone."""
-    gone: list[int] = []
-    found: dict[int, float] = {}
-    for pid in pids:
-        try:
-            root = psutil.Process(pid)
-            found.update({process.pid: process.create_time() for process in (root, *root.children(recursive=True))})
-        except psutil.NoSuchProcess:
-            gone.append(pid)
-    return sorted(found, key=lambda pid: (found[pid], pid)) + [pid for pid in gone if pid not in found]
-
-
-def _rank(pid: int) -> int | None:
-    try:
-        given = psutil.Process(pid).environ().get("RANK", "")
-    except (psutil.Error, OSError):  # gone, or no right to see it: then it is no known rank
-        return None
-    return int(given) if given.isdecimal() else None
 
 
 def told(view: StackView) -> str:

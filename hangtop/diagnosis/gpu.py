@@ -165,7 +165,7 @@ def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
         if busy_waits(gpu):
             said.append(("busy-wait", f"at {gpu.util_percent:.0f} %, yet at {100 * (power_part(gpu) or 0):.0f} % of power"))
         if grown := growth(track.used_bytes, least=GROWTH_BYTES):
-            said.append(("grows", f"memory grows by {grown.per_hour / G:.1f} G an hour"))
+            said.append(("grows", f"memory grows by {grown / G:.1f} G an hour"))
     if gpu.ecc_uncorrected:
         said.append(("memory errors", f"{gpu.ecc_uncorrected} uncorrected memory errors"))
     if gpu.remap:

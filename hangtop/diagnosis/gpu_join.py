@@ -102,15 +102,6 @@ def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
     )
 
 
-def host_pids(nspids: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """pid inside a container → pid here, from the `NSpid` lines of `/proc/PID/status` (lablup/backend.ai#83).
-
-    A log written inside names the inner pid, the driver the outer one. An inner pid that two containers share is left out.
-    """
-    inner = Counter(pids[-1] for pids in nspids.values() if len(pids) > 1)
-    return {pids[-1]: pid for pid, pids in nspids.items() if len(pids) > 1 and inner[pids[-1]] == 1}
-
-
 def spinning(state: RunState, now: float) -> Callable[[Rank, Process], bool]:
     """Whether the GPU of a rank busy-waits; one whose GPU is not known does if all of its host do."""
 

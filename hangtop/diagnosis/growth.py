@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from hangtop.records.samples import Samples, points
 
 LEAST_SPAN_S = 600.0
@@ -13,17 +11,8 @@ WARM_UP_PART = 0.25
 LEAST_FIT = 0.8
 
 
-class Growth(Struct, frozen=True):
-    """`per_hour`: the slope by least squares; `fit`: its r² (1: a straight line); `gained`: over `span_s`."""
-
-    per_hour: float
-    fit: float
-    gained: float
-    span_s: float
-
-
-def growth(samples: Samples, least: float) -> Growth | None:
-    """Steady growth by more than `least`, or `None`: too short, level, falling, or in one jump.
+def growth(samples: Samples, least: float) -> float | None:
+    """Of steady growth by more than `least` how much an hour, by least squares; `None`: too short, level, falling, or one jump.
 
     The line must fit: a single step in the middle has an r² of 0.75.
     """
@@ -31,23 +20,18 @@ def growth(samples: Samples, least: float) -> Growth | None:
         return None
     known = points(samples)
     known = known[int(len(known) * WARM_UP_PART) :]
-    if len(known) < LEAST_POINTS or known[-1][0] - known[0][0] < LEAST_SPAN_S:
+    span_s = known[-1][0] - known[0][0] if known else 0.0
+    if len(known) < LEAST_POINTS or span_s < LEAST_SPAN_S:
         return None
     slope, fit = _line(known)
-    span_s = known[-1][0] - known[0][0]
-    gained = slope * span_s
-    return Growth(slope * 3600, fit, gained, span_s) if gained > least and fit >= LEAST_FIT else None
+    return slope * 3600 if slope * span_s > least and fit >= LEAST_FIT else None
 
 
 def _line(known: tuple[tuple[float, float], ...]) -> tuple[float, float]:
     """Slope and r² by least squares."""
     mean_at = sum(at for at, _ in known) / len(known)
-    mean = _mean(known)
+    mean = sum(value for _, value in known) / len(known)
     across = sum((at - mean_at) * (value - mean) for at, value in known)
     along = sum((at - mean_at) ** 2 for at, _ in known)
     around = sum((value - mean) ** 2 for _, value in known)
     return (across / along, across**2 / (along * around)) if along and around else (0.0, 0.0)
-
-
-def _mean(known: tuple[tuple[float, float], ...]) -> float:
-    return sum(value for _, value in known) / len(known)

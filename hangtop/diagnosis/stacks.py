@@ -1,14 +1,13 @@
 """Stacks of many ranks folded into classes by call path, the odd ones first.
 
-The idea is STAT's (Arnold et al., IPDPS 2007): put all call paths into one prefix tree, label its nodes with the ranks that pass
-through them, and look where the tree forks. The smallest class is where to look first. Two looks give the axis of time.
+The idea is STAT's (Arnold et al., IPDPS 2007): ranks on one call path are a class, and the place to look at is where the paths
+part. The smallest class is where to look first. Two looks give the axis of time.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
 from typing import Literal
 
 from msgspec import Struct
@@ -45,14 +44,6 @@ class StackClass(Struct, frozen=True):
     @property
     def pids(self) -> tuple[int, ...]:
         return tuple(sorted(stack.pid for stack in self.members))
-
-
-class Node(Struct, frozen=True):
-    """A node of the prefix tree: a frame, and the members whose call path leads through it, outermost frame first."""
-
-    step: Step | None
-    members: tuple[Stack, ...]
-    children: tuple[Node, ...] = ()
 
 
 def number(stacks: Iterable[Stack], pids_by_rank: Mapping[int, int]) -> tuple[Stack, ...]:
@@ -95,22 +86,6 @@ def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
         for steps, group in groups.items()
     ]
     return tuple(sorted(found, key=_order))
-
-
-def tree(stacks: Iterable[Stack]) -> Node:
-    """The prefix tree of all call paths."""
-    paths = [(stack, path(known)) for stack in stacks if (known := doing(stack))]
-    return Node(None, tuple(stack for stack, _ in paths), _children(paths, 0))
-
-
-def _children(paths: list[tuple[Stack, tuple[Step, ...]]], depth: int) -> tuple[Node, ...]:
-    branches: dict[Step, list[tuple[Stack, tuple[Step, ...]]]] = {}
-    for stack, steps in paths:
-        if depth < len(steps):
-            branches.setdefault(steps[depth], []).append((stack, steps))
-    return tuple(
-        Node(step, tuple(stack for stack, _ in branch), _children(branch, depth + 1)) for step, branch in branches.items()
-    )
 
 
 def _parting(paths: list[tuple[Step, ...]]) -> int:
@@ -191,9 +166,3 @@ def _package(file: str) -> str:
         if mark in file:
             return file.partition(mark)[2].split("/")[0].removesuffix(".py")
     return "python" if "/lib/python3" in file or file.startswith("<frozen") else file.rpartition("/")[2]
-
-
-def shared_outside(known: StackClass) -> int:
-    """How many outermost frames of a class are no user's own: they are folded on the screen."""
-    outermost = range(len(known.frames) - 1, -1, -1)
-    return sum(1 for _ in takewhile(lambda place: place not in known.own, outermost))

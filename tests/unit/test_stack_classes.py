@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.stacks import classes, each_thread, library_summary, motion, number, only, stands_out, tree
+from hangtop.diagnosis.stacks import classes, each_thread, library_summary, motion, number, only, stands_out
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread, Wait
 
@@ -84,16 +84,6 @@ def test_addresses_without_a_symbol_do_not_split_a_class() -> None:
         return stack(rank, Frame(f"0x7f{rank}", "/usr/lib/libc.so.6", 0), Frame("step", RUN, 4))
 
     assert len(classes([native(0), native(1)])) == 1
-
-
-def test_the_prefix_tree_forks_where_the_classes_part() -> None:
-    node = tree([waiter(0), waiter(1), culprit(3)])
-    depth = 0
-    while len(node.children) == 1:
-        node = node.children[0]
-        depth += 1
-    assert depth == 3
-    assert sorted(len(child.members) for child in node.children) == [1, 2]
 
 
 def test_two_looks_tell_still_from_moving() -> None:
