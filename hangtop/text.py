@@ -218,6 +218,12 @@ def rank_ranges(ranks: Iterable[int]) -> str:
     return " ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def numbered(noun: str, numbers: Iterable[int]) -> str:
+    """`rank 3`, `GPUs 0-2 4-7`."""
+    known = set(numbers)
+    return f"{noun}{'' if len(known) == 1 else 's'} {rank_ranges(known)}"
+
+
 def rate(bytes_s: float) -> str:
     """`412 MB/s`, `0.4 MB/s`: a million bytes a second, as disks and networks are sold."""
     mega = bytes_s / 1_000_000
@@ -225,8 +231,8 @@ def rate(bytes_s: float) -> str:
 
 
 def some(number: int, noun: str) -> str:
-    """`1 rank`, `8 ranks`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """`1 rank`, `8 ranks`, `1,024 processes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
 
 
 def first_line(text: str) -> str:

@@ -114,11 +114,7 @@ def plain_stop_refused(told: RaySession, me: Myself) -> Refusal | None:
         return None
     named = "; ".join(f"pid {match.pid} (for {match.word!r} in it): {match.command[:80]}" for match in foreign[:8])
     more = f"; and {len(foreign) - 8} more" if len(foreign) > 8 else ""
-    return Refusal(f"ray stop would also end {number_of_matches(len(foreign))} not of this session: {named}{more}")
-
-
-def number_of_matches(count: int) -> str:
-    return f"{count} {'process' if count == 1 else 'processes'}"
+    return Refusal(f"ray stop would also end {text.some(len(foreign), 'process')} not of this session: {named}{more}")
 
 
 def without_folder(plan: Plan) -> Plan:

@@ -92,7 +92,7 @@ def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tupl
 
 def number_of(targets: Sequence[Target]) -> str:
     """`1 process`, `44 processes`."""
-    return f"{len(targets)} {'process' if len(targets) == 1 else 'processes'}"
+    return text.some(len(targets), "process")
 
 
 def frees(targets: Iterable[Target]) -> str:
@@ -182,7 +182,7 @@ def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[Spared]:
     for process, why in spared:
         reasons.setdefault((process.name, why), []).append(process.pid)
     for (name, why), pids in reasons.items():
-        yield Spared(f"{'pid' if len(pids) == 1 else 'pids'} {text.rank_ranges(pids)} {name}", why)
+        yield Spared(f"{text.numbered('pid', pids)} {name}", why)
 
 
 def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Spared]:

@@ -38,6 +38,7 @@ WINDOW_S = 30.0
 """Utilisation and power are judged by their means over so long: a healthy step waits busily for a moment, too."""
 LATE_S = 3.0
 NO_ANSWER_S = 10.0
+"""A busy driver may take seconds (NordicHPC/sonar#92); after this it is called stuck."""
 BUSY_UTIL_PERCENT = 90.0
 BUSY_POWER_PART = 0.35
 BUSY_MEMORY_PERCENT = 5.0
@@ -99,7 +100,7 @@ def power_part(gpu: Gpu) -> float | None:
     return gpu.power_w / gpu.limit_w if gpu.power_w is not None and gpu.limit_w else None
 
 
-def lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
+def _lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
     """The GPU with utilisation and power as means over the last `WINDOW_S`."""
     util = _mean_since(track.util_percent, now - WINDOW_S)
     power_w = _mean_since(track.power_w, now - WINDOW_S)
@@ -113,7 +114,7 @@ def lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
 @kept
 def all_lately(node: NodeGpus, now: float) -> tuple[Gpu, ...]:
     """The GPUs of a node as they were lately, in its order."""
-    return tuple(lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in node.reading.gpus)
+    return tuple(_lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in node.reading.gpus)
 
 
 def _mean_since(samples: Samples, since: float) -> float | None:
@@ -138,16 +139,19 @@ def is_used(gpu: Gpu, track: GpuTrack) -> bool:
     return any(mean is not None and mean > EMPTY_BYTES for mean in track.used_bytes.means)
 
 
+def judged_of(node: NodeGpus, now: float, of_run: Collection[int] | None) -> list[Gpu]:
+    """Those GPUs of the run, as they were lately, whose values are of now and that anyone computes on."""
+    mine = (gpu for gpu in all_lately(node, now) if of_run is None or gpu.index in of_run)
+    return [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, node.tracks.get(gpu.index, NO_TRACK))]
+
+
 def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> tuple[GpuFact, ...]:
     """Everything worth saying of the GPUs of a node, gravest first, then by index.
 
     `of_run`: indices of the GPUs that the run uses, which alone are compared; `None`: not known, so all that are used.
     """
-    gpus = all_lately(node, now)
-    tracks = {gpu.index: node.tracks.get(gpu.index, NO_TRACK) for gpu in gpus}
-    mine = [gpu for gpu in gpus if of_run is None or gpu.index in of_run]
-    judged = [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, tracks[gpu.index])]
-    found = [fact for gpu in gpus for fact in _of_itself(gpu, tracks[gpu.index], now)]
+    judged = judged_of(node, now, of_run)
+    found = [fact for gpu in all_lately(node, now) for fact in _of_itself(gpu, node.tracks.get(gpu.index, NO_TRACK), now)]
     if len(judged) > 1:
         peers = Peers(judged)
         found += [

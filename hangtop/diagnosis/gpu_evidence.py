@@ -10,17 +10,15 @@ from hangtop.diagnosis.gpu import (
     GpuFact,
     busy_waits,
     facts,
-    is_current,
-    is_used,
-    lately,
+    judged_of,
     power_part,
 )
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.middle import median
 from hangtop.model import RunState
-from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
-from hangtop.text import clock, rank_ranges
+from hangtop.text import clock, numbered
 
 WORTH_SAYING = (
     "lost",
@@ -77,10 +75,7 @@ def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:
 
 def _works(node: NodeGpus, now: float, mine: Collection[int] | None) -> Iterable[tuple[str, bool]]:
     """`GPUs 0-2 4-7 at 100 % but 13 % of power (busy-waiting); GPU 3 at 0 %`. Normal power speaks against a hang."""
-    tracks = node.tracks
-    own = [gpu for gpu in node.reading.gpus if mine is None or gpu.index in mine]
-    used = [gpu for gpu in own if is_current(gpu, now) and is_used(gpu, tracks.get(gpu.index, GpuTrack()))]
-    judged = [lately(gpu, tracks.get(gpu.index, GpuTrack()), now) for gpu in used]
+    judged = judged_of(node, now, mine)
     waiting = [gpu for gpu in judged if busy_waits(gpu)]
     idle = [gpu for gpu in judged if gpu.util_percent is not None and gpu.util_percent <= IDLE_UTIL_PERCENT]
     working = [gpu for gpu in judged if gpu not in waiting and (gpu.util_percent or 0) >= BUSY_UTIL_PERCENT]
@@ -98,13 +93,13 @@ def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
     for kind in WORTH_SAYING:
         alike = [fact for fact in found if fact.kind == kind]
         if len(alike) > SAID_OF_ONE:
-            yield f"GPUs {rank_ranges(fact.index for fact in alike)}: {kind}", True
+            yield f"{numbered('GPU', (fact.index for fact in alike))}: {kind}", True
         else:
             yield from ((f"GPU {fact.index} {fact.text}", True) for fact in alike)
 
 
 def _named(gpus: Sequence[Gpu]) -> str:
-    return f"GPU {gpus[0].index}" if len(gpus) == 1 else f"GPUs {rank_ranges(gpu.index for gpu in gpus)}"
+    return numbered("GPU", (gpu.index for gpu in gpus))
 
 
 def _util(gpus: Sequence[Gpu]) -> str:

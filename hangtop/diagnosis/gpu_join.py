@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from hangtop.diagnosis.gpu import NO_TRACK, busy_waits, is_current, lately
+from hangtop.diagnosis.gpu import all_lately, busy_waits, is_current
 from hangtop.diagnosis.presence import nobody_here
 from hangtop.model import RunState
 from hangtop.ranks import Rank
@@ -47,8 +47,12 @@ def _most_held(devices: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(minor for minor, count in counts.items() if count == most))
 
 
+def _names(visible_devices: str | None) -> list[str]:
+    return [name.strip() for name in (visible_devices or "").split(",") if name.strip()]
+
+
 def _named(visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[int, ...]:
-    names = [name.strip() for name in (visible_devices or "").split(",") if name.strip()]
+    names = _names(visible_devices)
     if len(names) != 1:
         return ()
     return tuple(gpu.index for gpu in gpus if names[0] == str(gpu.index) or (gpu.uuid or "").startswith(names[0]))
@@ -108,9 +112,10 @@ def spinning(state: RunState, now: float) -> Callable[[Rank, Process], bool]:
     @cache
     def of_host(host: str) -> dict[int, bool]:
         node, mine = state.gpus[host], of_run(state, host)
-        gpus = [gpu for gpu in node.reading.gpus if (mine is None or gpu.index in mine) and is_current(gpu, now)]
-        late = (lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in gpus)
-        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in zip(gpus, late, strict=True)}
+        both = [
+            pair for pair in zip(node.reading.gpus, all_lately(node, now), strict=True) if mine is None or pair[0].index in mine
+        ]
+        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in both if is_current(gpu, now)}
 
     def spins(rank: Rank, process: Process) -> bool:
         host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
@@ -127,7 +132,7 @@ def index_of(rank: Rank, process: Process | None, gpus: Sequence[Gpu]) -> int | 
     if rank.gpu is not None or process is None:
         return rank.gpu
     found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
-    names = [name.strip() for name in (process.visible_devices or "").split(",") if name.strip()]
+    names = _names(process.visible_devices)
     if len(found) == 1 or rank.local_rank is None:
         return found[0] if len(found) == 1 else None
     given = names[rank.local_rank] if rank.local_rank < len(names) else "" if names else str(rank.local_rank)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.gpu import facts
+from hangtop.diagnosis.gpu import NO_ANSWER_S, facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import index_of, of_run
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, rank_ranges
-
-NO_ANSWER_S = 10.0
-"""A busy driver may take seconds (NordicHPC/sonar#92); after this it is called stuck."""
+from hangtop.text import clock, numbered
 
 
 def driver_doubted(case: Case) -> bool:
@@ -37,8 +32,8 @@ def driver_hung(case: Case) -> Verdict | None:
             continue
         call = f" in {node.reading.stuck_in}" if node.reading.stuck_in else ""
         stuck = [rank for rank in case.ranks if rank.host in (None, host) and rank.process and is_blocked(rank.process)]
-        sit = "sits" if len(stuck) == 1 else "sit"
-        held = f"; {_ranks(stuck)} {sit} in the kernel and cannot be killed" if stuck else ""
+        who, sit = numbered("rank", (rank.rank for rank in stuck)), "sits" if len(stuck) == 1 else "sit"
+        held = f"; {who} {sit} in the kernel and cannot be killed" if stuck else ""
         return Verdict(
             word="hung",
             headline=f"The {node.reading.vendor} driver on {host} gives no answer since {clock(since)}{call}{held}.",
@@ -49,10 +44,6 @@ def driver_hung(case: Case) -> Verdict | None:
             evidence=(*gpu_evidence(case.state, case.now)[:2], *(_in_kernel(rank) for rank in stuck[:1])),
         )
     return None
-
-
-def _ranks(ranks: Sequence[Rank]) -> str:
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_ranges(rank.rank for rank in ranks)}"
 
 
 def _in_kernel(rank: Rank) -> Evidence:
@@ -83,7 +74,7 @@ def spins(case: Case) -> Verdict | None:
         return None
     odd = sorted({one.rank for one in suspects if one.rank is not None})
     does = "does" if len(odd) == 1 else "do"
-    who = f"{'rank' if len(odd) == 1 else 'ranks'} {rank_ranges(odd)} {does} not" if odd else "none stands out"
+    who = f"{numbered('rank', odd)} {does} not" if odd else "none stands out"
     return Verdict(
         word="hung",
         headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {case.silent_since}.",

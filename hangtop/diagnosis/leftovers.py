@@ -12,7 +12,7 @@ from hangtop.model import RunState
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import ENDED, Evidence, Verdict
-from hangtop.text import rank_ranges, size, some
+from hangtop.text import numbered, size, some
 
 STARTED_WITHIN_S = 5.0
 """A launcher's own parts start after it; clocks of starts differ by so much at most."""
@@ -97,7 +97,7 @@ def _processes(left: Leftovers) -> str:
     memory = sum(one.rss_bytes or 0 for one in left.processes)
     held = [_on_gpus(left.gpus), f"{size(memory)} of memory" if memory else ""]
     holds = ", ".join(part for part in held if part)
-    number = f"{more + 1} processes are" if more else "1 process is"
+    number = f"{some(more + 1, 'process')} {'are' if more else 'is'}"
     first = left.processes[0]
     return f"{number} left{f', with {holds}' if holds else ''}: pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
 
@@ -106,7 +106,7 @@ def _on_gpus(held: Mapping[int, int]) -> str:
     if not held:
         return ""
     used = sum(held.values())
-    return f"{size(used) if used else 'memory'} on GPU{'s' if len(held) > 1 else ''} {rank_ranges(held)}"
+    return f"{size(used) if used else 'memory'} on {numbered('GPU', held)}"
 
 
 def _files(left: Leftovers) -> str:

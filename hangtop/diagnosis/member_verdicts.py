@@ -14,7 +14,7 @@ from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing
 from hangtop.mesh import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import duration, rank_ranges, some
+from hangtop.text import duration, numbered, rank_ranges, some
 
 BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}
 BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}
@@ -96,7 +96,7 @@ def count(members: list[Standing]) -> str:
     """`7 ranks`; processes where no rank is known."""
     if any(one.rank is not None for one in members):
         return some(len(members), "rank")
-    return "1 process" if len(members) == 1 else f"{len(members)} processes"
+    return some(len(members), "process")
 
 
 def s(members: list[Standing]) -> str:
@@ -108,8 +108,8 @@ def names(members: list[Standing]) -> str:
     ranks = [one.rank for one in members if one.rank is not None]
     if ranks:
         return rank_names(ranks) + (f" ({place_words(members[0].place)})" if len(members) == 1 and members[0].place else "")
-    return f"Process {members[0].pid}" if len(members) == 1 else f"{len(members)} processes"
+    return f"Process {members[0].pid}" if len(members) == 1 else some(len(members), "process")
 
 
 def rank_names(ranks: list[int]) -> str:
-    return f"Rank{'s' if len(ranks) > 1 else ''} {rank_ranges(ranks)}"
+    return numbered("rank", ranks).capitalize()

@@ -132,9 +132,7 @@ def silence_row(view: View, width: int) -> Row | None:
     elif verdict.word in ("slow", "waiting"):
         said = f"quiet since {since}"
         if at_work := verdict.at_work:
-            said += (
-                f", but rank{'s' if len(at_work) > 1 else ''} {text.rank_ranges(at_work)} work{'' if len(at_work) > 1 else 's'}"
-            )
+            said += f", but {text.numbered('rank', at_work)} work{'' if len(at_work) > 1 else 's'}"
     rule = max(0, width - cell_len(said) - 4)
     return cut((("━━ ", f"{role} bold"), (said, f"{role} bold"), (" " + "━" * rule, role)), width)
 

@@ -204,7 +204,7 @@ def named(node: Node) -> str:
     kind = kind_of(node.members[0])
     numbers = [member.number for member in node.members if member.number is not None]
     if numbers:
-        ranks = f"{'rank' if len(numbers) == 1 else 'ranks'} {text.rank_ranges(numbers)}"
+        ranks = text.numbered("rank", numbers)
         return ranks if kind == "rank" else f"{kind} {ranks}"
     if node.first.role in ("data worker", "compiler", "engine core", "ray daemon"):
         plural = kind.replace("compiler", "compilers") if kind.startswith("compiler") else f"{kind}s"

@@ -61,7 +61,7 @@ def _met(reading: ProcessReading) -> Iterable[Row]:
     place = f"{met.address}:{met.port}"
     world = f" of {met.world}" if met.world else ""
     if met.joined and met.missing:
-        ranks = f"{'rank' if len(met.missing) == 1 else 'ranks'} {text.rank_ranges(met.missing)}"
+        ranks = text.numbered("rank", met.missing)
         yield ((f"{ranks} not connected to {place}", "warn"), (f" ({len(met.joined)}{world} here are)", "muted"))
     elif met.listening is False and met.established == 0:
         yield ((f"nobody listens at {place}, 0{world} connected", "warn"),)

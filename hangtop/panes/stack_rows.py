@@ -91,7 +91,7 @@ def summary(view: StackView) -> str:
     read = [stack for stack in view.stacks if stack.threads]
     ranks = [stack for stack in read if stack.rank is not None]
     number = len(classes(ranks or read))
-    of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process").replace("processs", "processes")
+    of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process")
     took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     away = sum(1 for stack in read if stack.host)
     stopped = "each was stopped for about 0.1 s" if view.look.native else f"no process {'here ' if away else ''}was stopped"
@@ -134,7 +134,7 @@ def _members(one: StackClass, role: str) -> tuple[Span, ...]:
     role = f"{role} bold"
     if one.ranks:
         return ((text.some(len(one.ranks), "rank"), role), (f"   {text.rank_ranges(one.ranks)}", role))
-    return ((f"{len(one.members)} {'process' if len(one.members) == 1 else 'processes'}", role), (f"   pid {one.pids[0]}", role))
+    return ((text.some(len(one.members), "process"), role), (f"   pid {one.pids[0]}", role))
 
 
 def _what(one: StackClass, view: StackView) -> str:
@@ -231,7 +231,7 @@ def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequ
 
 def _who(one: StackClass) -> str:
     if one.ranks:
-        return f"{'rank' if len(one.ranks) == 1 else 'ranks'} {text.rank_ranges(one.ranks)}"
+        return text.numbered("rank", one.ranks)
     return f"pid {one.pids[0]}"
 
 
@@ -243,7 +243,7 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
             reasons.setdefault((stack.problem, stack.mend), []).append(stack)
     for (problem, mend), concerned in reasons.items():
         ranks = [stack.rank for stack in concerned if stack.rank is not None]
-        who = f"{'rank' if len(ranks) == 1 else 'ranks'} {text.rank_ranges(ranks)}" if ranks else f"pid {concerned[0].pid}"
+        who = text.numbered("rank", ranks) if ranks else f"pid {concerned[0].pid}"
         yield _fit((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
         if mend:
             yield ((f"    {mend}", "ink"),)

@@ -75,7 +75,7 @@ def finding_rows(
 def _who(finding: Finding) -> str:
     """`rank 3`, or how often and on which: `×12 on ranks 0-3 5`."""
     ranks = finding.ranks or (() if finding.rank is None else (finding.rank,))
-    on = f"rank{'s' if len(ranks) > 1 else ''} {text.rank_ranges(ranks)}" if ranks else ""
+    on = text.numbered("rank", ranks) if ranks else ""
     if finding.count > 1:
         return f"×{finding.count} on {on}" if on else f"×{finding.count}"
     return on
