@@ -16,6 +16,8 @@ from tests.bench.row import Row
 
 RUNS = 9
 SMALL = 1_000_000
+BUDGET_S, BARE_APP_S = 0.35, 0.16
+"""The budget was set on a machine where a bare Textual app takes 0.16 s. As a ratio to that app it holds on any."""
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -35,10 +37,10 @@ def rows(options: Options) -> Iterator[Row]:
     yield Row("bare Textual app: its text on the screen", floor, "s")
     yield Row(f"last line of a {in_words(SMALL)} log on the screen", of_small, "s")
     yield Row(f"last line of a {in_words(options.size)} log on the screen", of_big, "s")
-    yield Row(f"first paint over the bare app, {in_words(options.size)}", of_big - floor, "s", 0.35)
+    yield Row("the same over the bare app, ratio", of_big / floor, "x", BUDGET_S / BARE_APP_S)
     yield Row(f"{in_words(options.size)} over {in_words(SMALL)}, ratio", of_big / of_small, "x", 1.1)
     yield Row(f"quickest of {RUNS}: bare app", min(floors)[0], "s")
-    yield Row(f"quickest of {RUNS}: last line of a {in_words(options.size)} log on the screen", min(bigs)[0], "s", 0.35)
+    yield Row(f"quickest of {RUNS}: last line of a {in_words(options.size)} log on the screen", min(bigs)[0], "s")
     yield Row("CPU of the screen until then: bare app", cpu_floor, "s")
     yield Row("CPU of the screen until then: hangtop", cpu, "s")
     yield Row("CPU of the screen until then: hangtop over the bare app", cpu - cpu_floor, "s")
