@@ -6,10 +6,12 @@ A difference alone is normal, for a query meets a run in motion; one that stands
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from hangtop.diagnosis.case import Case
+from hangtop.kept import kept
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
 
 
@@ -40,16 +42,26 @@ class Behind(Struct, frozen=True, omit_defaults=True):
 def behind(communicators: Iterable[Communicator], before: Iterable[Communicator] = ()) -> tuple[Behind, ...]:
     """Members that are behind in any operation, or do not answer, in all communicators."""
     then = {one.id: one for one in before}
-    found: list[Behind] = []
-    for comm in communicators:
-        past = {rank.rank: rank for rank in then[comm.id].ranks} if comm.id in then else None
-        usual = _usual(comm)
-        for rank in comm.ranks:
-            if rank.status in ("missing", "dead"):
-                found.append(Behind(comm.id, rank.rank, rank.status, pid=rank.pid, host=rank.host, frozen=_same(past, rank)))
-            else:
-                found += _short(comm, rank, usual, past, then.get(comm.id))
-    return tuple(found)
+    return tuple(one for comm in communicators for one in _behind(comm, then.get(comm.id)))
+
+
+def _behind(comm: Communicator, then: Communicator | None) -> Iterator[Behind]:
+    """Who does not answer, or has launched less than is usual while nobody is further behind, for whom it may well wait."""
+    past = None if then is None else {rank.rank: rank for rank in then.ranks}
+    usual, usual_then = _usual(comm), {} if then is None else _usual(then)
+    lowest = {
+        operation: min((one.counts.get(operation, most) for one in comm.ranks), default=most) for operation, most in usual.items()
+    }
+    for rank in comm.ranks:
+        same = None if past is None else _is_same(past.get(rank.rank), rank)
+        if rank.status in ("missing", "dead"):
+            yield Behind(comm.id, rank.rank, rank.status, pid=rank.pid, host=rank.host, frozen=same)
+            continue
+        for operation, most in usual.items():
+            count = rank.counts.get(operation)
+            if count is not None and count == lowest[operation] < most:
+                frozen = same and usual_then.get(operation) == most
+                yield Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, frozen)
 
 
 def _usual(comm: Communicator) -> Mapping[str, int]:
@@ -66,27 +78,7 @@ def _usual(comm: Communicator) -> Mapping[str, int]:
     return dict(counts) if 2 * members > len(leading) else {}
 
 
-def _short(
-    comm: Communicator,
-    rank: CommRank,
-    usual: Mapping[str, int],
-    past: Mapping[int, CommRank] | None,
-    then: Communicator | None,
-) -> list[Behind]:
-    """The operations in which this rank is behind what is usual, and nobody is further behind, for whom it may well wait."""
-    short = []
-    for operation, most in usual.items():
-        count = rank.counts.get(operation)
-        if count is not None and count < most and count == min(one.counts.get(operation, most) for one in comm.ranks):
-            still = None if then is None or past is None else _same(past, rank) and _usual(then).get(operation) == most
-            short.append(Behind(comm.id, rank.rank, operation, count, most, rank.pid, rank.host, still))
-    return short
-
-
-def _same(past: Mapping[int, CommRank] | None, rank: CommRank) -> bool | None:
-    if past is None:
-        return None
-    before = past.get(rank.rank)
+def _is_same(before: CommRank | None, rank: CommRank) -> bool:
     return before is not None and (before.counts, before.status) == (rank.counts, rank.status)
 
 
@@ -120,3 +112,26 @@ def _waits_in_flight(group: FlightGroup, lowest: int, completed: int) -> bool:
     if group.completed is None:
         return last > lowest
     return group.completed < last and completed < last
+
+
+@kept
+def stragglers(case: Case) -> tuple[tuple[int, Behind], ...]:
+    """Members of this run that are behind and stuck, each with its rank in the run.
+
+    NCCL's counts differ in any run in motion, so only what stood still over two looks counts; its port also tells of other jobs,
+    so only pids of this run count. A flight recorder dump counts when it was written after the last output.
+    """
+    looks = case.state.nccl
+    if not looks:
+        return ()
+    rank_of = {rank.pid: rank.rank for rank in case.ranks if rank.pid is not None}
+    before = looks[-2].communicators if len(looks) > 1 else ()
+    stuck = [(rank_of[one.pid], one) for one in behind(looks[-1].communicators, before) if one.frozen and one.pid in rank_of]
+    since = case.log.last_output_at or 0.0
+    dumps = [dump for dump in looks[-1].dumps if dump.at >= since]
+    return (*stuck, *((one.rank, one) for one in behind_in_flight(dumps)))
+
+
+def reasons(case: Case, rank: int | None) -> tuple[str, ...]:
+    """What NCCL says of this rank."""
+    return tuple(one.text for number, one in stragglers(case) if number == rank)

@@ -10,7 +10,8 @@ from hangtop.kept import kept
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit
 
-STEPS_BEHIND = 2
+STEPS_BEHIND = "steps behind"
+LEAST_STEPS = 2
 """Asynchronous loggers print a step apart; two steps are more than that."""
 QUIETER = 3.0
 """A rank that is silent this many times longer than the median of its peers stands out."""
@@ -23,6 +24,11 @@ AT_MOST_PART = 0.5
 def laggards(case: Case) -> tuple[Culprit, ...]:
     """The ranks that are behind their peers, the furthest first."""
     return stand_out(case.ranks, case.now)
+
+
+def steps_behind(case: Case) -> tuple[Culprit, ...]:
+    """Those of them that are steps behind, not only silent."""
+    return tuple(one for one in laggards(case) if any(STEPS_BEHIND in why for why in one.why))
 
 
 @kept
@@ -47,7 +53,7 @@ def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
     if rank.step is None or len(steps) < 2:
         return None
     behind = int(median_of_others(steps, rank.step)) - rank.step
-    return f"{behind} steps behind its peers (step {rank.step:,})" if behind >= STEPS_BEHIND else None
+    return f"{behind} {STEPS_BEHIND} its peers (step {rank.step:,})" if behind >= LEAST_STEPS else None
 
 
 def _quiet(rank: Rank, silences: Sequence[float], now: float) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.laggards import laggards
+from hangtop.diagnosis.laggards import laggards, steps_behind
 from hangtop.diagnosis.last_words import last_words
 from hangtop.diagnosis.presence import nobody_writes
 from hangtop.records.log import ROLES, Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, moment, rank_ranges
+from hangtop.text import clock, duration, moment, numbered
 from hangtop.text import pace as pace_words
 
 LEAST_STEP_S = 0.05
@@ -92,8 +92,7 @@ def _stopped_before(case: Case) -> tuple[Culprit, ...]:
     """Stopped steps before the rest."""
     steps = {one.rank: one.step for one in case.ranks if one.step is not None}
     lowest = min(steps.values(), default=None)
-    behind = (one for one in laggards(case) if any("behind" in why for why in one.why))
-    return tuple(one for one in behind if one.rank is not None and steps.get(one.rank) == lowest)
+    return tuple(one for one in steps_behind(case) if one.rank is not None and steps.get(one.rank) == lowest)
 
 
 def _stands_apart(case: Case) -> tuple[Culprit, ...]:
@@ -211,7 +210,7 @@ def left_behind(case: Case) -> Verdict | None:
     """A rank stopped steps ago and the others have stopped too, long for this run's pace: they ran into a collective it never
     entered. Needs no full limit, because the log itself names who is missing."""
     pace = case.log.pace
-    behind = tuple(one for one in laggards(case) if any("behind" in why for why in one.why))
+    behind = steps_behind(case)
     if case.silence_s is None or pace.p95_s is None or not behind or _announced(case):
         return None
     if case.silence_s < max(case.spec.stall_s * EARLY_PART, EARLY_GAPS * pace.p95_s):
@@ -229,9 +228,7 @@ def stalled(case: Case) -> Verdict | None:
 def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
     return Verdict(
         word="stalled",
-        headline=_stalled_headline(
-            case, len(behind), rank_ranges(culprit.rank for culprit in behind if culprit.rank is not None)
-        ),
+        headline=_stalled_headline(case, behind),
         refute="new output, or a sign of life that hangtop cannot see from here",
         kind=_kind(case),
         confidence="likely" if behind else "possible",
@@ -242,14 +239,13 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
     )
 
 
-def _stalled_headline(case: Case, behind: int, ranks: str) -> str:
+def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
     since = case.silent_since
     if nobody_writes(case.state):
         return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
-    if behind == 1:
-        return f"Rank {ranks} stayed behind; no output since {since}."
     if behind:
-        return f"Ranks {ranks} stayed behind; no output since {since}."
+        ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
+        return f"{ranks.capitalize()} stayed behind; no output since {since}."
     causes = [one for one in case.findings if one.role == "cause" and one.severity != "hint"]
     error = min(causes, key=lambda one: one.severity != "fatal", default=None) or last_words(case)
     if error is not None:

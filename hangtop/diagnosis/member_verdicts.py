@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hangtop.diagnosis import nccl_rules
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.collectives import reasons
 from hangtop.diagnosis.frames import Phase
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.groups import group_of
@@ -51,7 +51,7 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
     why = [one.text]
     if one.moved is False:
         why.append("its stack stands still")
-    why += nccl_rules.reasons(case, one.rank)
+    why += reasons(case, one.rank)
     why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
     if group := group_of(one, case.standings):

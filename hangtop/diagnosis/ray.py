@@ -31,11 +31,12 @@ WANTED = "expected termination"
 
 class RayTrouble(Struct, frozen=True):
     """A part of Ray that is sick: what is wrong in one line, and what mends it. Times in the text are clock times: it stands
-    still."""
+    still. `dead`: it is gone for good; else it may come back."""
 
     part: str
     text: str
     mend: str = ""
+    dead: bool = False
 
 
 class OddActor(Struct, frozen=True):
@@ -175,7 +176,7 @@ def _trouble_of(part: RayPart, cluster: RayCluster) -> RayTrouble | None:
     gone = f"gone since {clock(part.gone_at)}{': ' + after if after else ''}"
     how = gone if part.gone_at is not None else "a zombie: it is dead, and nobody collected it"
     mend = BY_TABLES if replaced else "R starts Ray again with the same options"
-    return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend)
+    return RayTrouble(part.kind, f"the {name} (pid {part.pid}) is {how}", mend, dead=True)
 
 
 def _serves(other: RayPart, part: RayPart) -> bool:
@@ -240,7 +241,10 @@ def _sick_nodes(cluster: RayCluster, now: float) -> list[RayTrouble]:
     ours = [part for part in cluster.parts if part.kind in ("raylet", "agent")]
     explained = {part.node for part in ours if part.gone_at is not None or part.state in "TtZ"}
     dead = [n for n in cluster.nodes if not n.alive and n.id not in explained and not n.death.lower().startswith(WANTED)]
-    found = [RayTrouble("node", f"node {n.host} is dead for Ray{': ' + n.death if n.death else ''}") for n in dead[:MOST_NODES]]
+    found = [
+        RayTrouble("node", f"node {n.host} is dead for Ray{': ' + n.death if n.death else ''}", dead=True)
+        for n in dead[:MOST_NODES]
+    ]
     if cluster.api.gcs_ok is not False:
         silent = [node for node in silent_nodes(cluster, now) if node.id not in explained]
         why = "its raylet or agent hangs, or it is cut off"

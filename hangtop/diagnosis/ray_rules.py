@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.member_verdicts import hung, silence
 from hangtop.diagnosis.ray import OddActor, clusters_of_run, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import LEADS, meaning
 from hangtop.diagnosis.ray_wishes import Wish, wishes
@@ -32,7 +33,7 @@ def dead_actor(case: Case) -> Verdict | None:
                 kind="dead_process",
                 confidence="likely",
                 culprits=tuple(_culprit(odd) for odd in left[:MOST_CULPRITS]),
-                evidence=(*(Evidence("ray", line) for line in _death_lines(first)), *_trust(cluster, case.now), _silence(case)),
+                evidence=(*(Evidence("ray", line) for line in _death_lines(first)), *_trust(cluster, case.now), silence(case)),
                 next=(("b", "bundle"), ("r", "restart")),
             )
     return None
@@ -51,7 +52,7 @@ def no_resources(case: Case) -> Verdict | None:
                 refute="a node joins, or another job frees what is asked for",
                 kind="resources",
                 confidence="likely" if first.impossible else "possible",
-                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(case), _silence(case)),
+                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(case), silence(case)),
                 next=(("b", "bundle"),),
             )
     return None
@@ -68,20 +69,14 @@ def straggler(case: Case) -> Verdict | None:
         working = any(one.alive for _, one in known)
         if apart and not working and stale_since(cluster, case.now) is None:
             first = apart[0]
-            return Verdict(
-                word="hung",
-                headline=f"{name(first.actor)} is {first.why}.",
-                refute=f"{name(first.actor)} goes on to another method",
-                kind="unknown",
-                confidence="likely" if len(apart) == 1 else "possible",
-                culprits=tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS]),
-                evidence=(
-                    *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
-                    *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.doing is not None),
-                    _silence(case),
-                ),
-                next=(("s", "stacks"),),
+            evidence = (
+                *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
+                *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.doing is not None),
+                silence(case),
             )
+            culprits = tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS])
+            refute = f"{name(first.actor)} goes on to another method"
+            return hung(f"{name(first.actor)} is {first.why}.", "unknown", culprits, evidence, refute)
     return None
 
 
@@ -109,7 +104,7 @@ def leader_alone(case: Case) -> Verdict | None:
             culprits=()
             if patient
             else (_culprit(OddActor(leader, f"in {leader.method} while no worker is called"), sure=False),),
-            evidence=(Evidence("ray", f"{some(len(workers), 'worker')} between calls, none at work"), _silence(case)),
+            evidence=(Evidence("ray", f"{some(len(workers), 'worker')} between calls, none at work"), silence(case)),
             next=(("s", "stacks"),),
         )
     return None
@@ -138,9 +133,9 @@ def sick(case: Case) -> Verdict | None:
                 word="hung",
                 headline=f"Ray is sick: {found[0].text}.",
                 refute="the part answers again, and the log goes on",
-                kind="dead_process" if "gone" in found[0].text or "zombie" in found[0].text else "stopped",
+                kind="dead_process" if found[0].dead else "stopped",
                 confidence="likely",
-                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), _silence(case)),
+                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), silence(case)),
                 next=(("R", found[0].mend),) if found[0].mend.startswith("R ") else (),
             )
     return None
@@ -179,7 +174,3 @@ def _wish_line(wish: Wish) -> str:
 def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:
     since = stale_since(cluster, now)
     return () if since is None else (Evidence("ray", f"what Ray tells is as of {clock(since)}", None),)
-
-
-def _silence(case: Case) -> Evidence:
-    return Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}")
