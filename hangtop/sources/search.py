@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from hangtop.logs.classify import shown_line
+from hangtop.logs.classify import MARKS, shown_line
 from hangtop.logs.index import Index, StageMarker
 from hangtop.logs.lines import Lines, Span
 from hangtop.logs.scan import Scanner
@@ -22,28 +22,6 @@ from hangtop.sources.watched import WatchedFile
 PROGRESS_S = 0.2
 BATCH_ROWS = 256
 MOST_COUNT = 2_000
-
-LEVEL_MARKS: dict[LineKind, tuple[str, ...]] = {
-    "error": (
-        "ERROR",
-        "CRITICAL",
-        "FATAL",
-        "EXCEPTION",
-        "error",
-        "critical",
-        "E0",
-        "E1",
-        "F0",
-        "F1",
-        "C0",
-        "C1",
-        " E ",
-        " F ",
-        " C ",
-    ),
-    "warning": ("WARN", "warn", "W0", "W1", " W "),
-}
-"""Any level that a logger may give to a line of this kind is told by one of these."""
 
 
 class Search:
@@ -149,7 +127,7 @@ def kind_scanner(index: Index, kinds: tuple[LineKind, ...]) -> Scanner | None:
     """Finds the rows that may be of these kinds; `None` when any row may be."""
     if not kinds or not set(kinds) <= {"stage", "warning", "error"}:
         return None
-    wanted: dict[str, tuple[int, ...]] = {mark: () for kind in kinds for mark in LEVEL_MARKS.get(kind, ())}
+    wanted: dict[str, tuple[int, ...]] = {mark: () for kind in kinds for mark in MARKS.get(kind, ())}
     for literal, owners in zip(index.scanner.literals, index.scanner.owners, strict=True):
         if any(_may_be(owner, kinds) for owner in owners):
             wanted[literal.decode()] = ()

@@ -231,6 +231,23 @@ def test_only_errors_and_stages(tmp_path, reader):
     assert texts(page) == ["something broke"]
 
 
+def test_a_line_without_a_logger_is_an_error_by_its_own_words(tmp_path, reader):
+    path = tmp_path / "train.log"
+    told = [
+        "ERROR worker 7 failed to fetch shard, will retry",
+        "Error: no such file",
+        "gcc: fatal error: no input files",
+        "host app[12]: error: disk is full",
+        "ValueError: bad thing",
+        "shop.errors.OddError: bad thing",
+        "Exception in thread Thread-3 (run):",
+        "panic: index out of range",
+    ]
+    calm = ["0 errors, 3 warnings", "error_rate went down", "the ValueError: is handled", "an error we know of"]
+    path.write_text("\n".join(f"[rank2]: {line}" for line in [*told, *calm]) + "\n")
+    assert texts(reader(path).ask(0, kinds=("stage", "error"))) == told
+
+
 def test_a_bad_regex_is_one_clear_line(log, reader):
     page = reader(log).ask(0, pattern="(unclosed", regex=True)
     assert page.lines == ()
