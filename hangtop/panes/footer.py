@@ -87,17 +87,23 @@ def _known(view: View) -> list[SourceHealth]:
     return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
 
 
-class Footer(LineView):
+class KeysLine(LineView):
     """A click on a key is that key."""
 
-    def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, self.hangtop.footer_keys),))
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return self.hangtop.footer_keys
 
-    async def on_click(self, event: Click) -> None:
+    def on_click(self, event: Click) -> None:
         shown = key_at(self.rows[0] if self.rows else (), event.x)
-        action = next((key.action for key in self.hangtop.keys if key.shown == shown and key.action), None)
-        if action is not None:
-            await self.hangtop.run_action(action)
+        name = next((key.keys for key in self.keys_there if key.shown == shown), "")
+        if name:
+            self.hangtop.simulate_key(name.partition(",")[0])
+
+
+class Footer(KeysLine):
+    def show(self, view: View) -> None:
+        self.paint((footer_row(view, self.size.width, self.keys_there),))
 
 
 def key_at(row: Row, x: int) -> str | None:
@@ -109,3 +115,13 @@ def key_at(row: Row, x: int) -> str | None:
         if x < at:
             return key
     return None
+
+
+def words_at(row: Row, x: int) -> str:
+    """What is painted at this cell, as far as it has one colour: the word of a button."""
+    at = 0
+    for text_, _ in row:
+        at += cell_len(text_)
+        if x < at:
+            return text_.strip()
+    return ""

@@ -28,7 +28,7 @@ ASK_AGAIN_S = 4.0
 class ActorScreen(PageScreen):
     """An actor stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (Key("", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
 
     def __init__(self, key: str) -> None:
         super().__init__()

@@ -14,6 +14,7 @@ from textual import events
 from hangtop.actions.perform import perform
 from hangtop.actions.presets import Preset, with_argv, with_presets
 from hangtop.actions.ray import with_command
+from hangtop.panes.footer import key_at, words_at
 from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
 from hangtop.panes.plan_rows import preset_rows, rows, step_rows
 from hangtop.panes.view import View
@@ -31,6 +32,7 @@ Made = Plan | Refusal | None
 LOOK_S = 0.25
 MOST_PRESETS = 9
 """As many as there are digits to choose them by."""
+FOOT_KEYS = {"Cancel": "escape", "Esc": "escape", "Enter": "enter", "→ Enter": "right", "←": "left", "^E": "ctrl+e", "x": "x"}
 MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
 
@@ -64,6 +66,13 @@ class ActionFoot(LineView):
         if width_of(left) + width_of(right) >= width:
             right = right[:-3]  # the spans of one key
         self.paint((between(left, right, width),))
+
+    def on_click(self, event: events.Click) -> None:
+        """As its keys: a click on the word of the action only arms it, a second one carries it out."""
+        screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
+        key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
+        if key:
+            self.hangtop.simulate_key(key)
 
 
 class ActionScreen(BoxScreen):
@@ -169,6 +178,12 @@ class ActionScreen(BoxScreen):
                 return at_work(self.deed)
             case _:
                 return BLANK, key_words((("↑↓", "scroll"), ("Esc", "close")))
+
+    def key_of(self, words: str) -> str:
+        """The key that these words in the last line stand for; empty when they stand for none."""
+        if words == self._verb:
+            return "enter" if self.armed else "right"
+        return FOOT_KEYS.get(words, "")
 
     def on_key(self, event: events.Key) -> None:
         """Every key of this screen; nothing else of the program listens while it is open."""

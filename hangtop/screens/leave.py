@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from textual import events
 
-from hangtop.panes.footer import keys_row
+from hangtop.panes.footer import key_at, keys_row, words_at
 from hangtop.panes.keys import Key
 from hangtop.panes.line import BLANK, LineView, Row, between, cut
 from hangtop.panes.view import View
@@ -17,6 +17,7 @@ from hangtop.screens.box import BoxScreen
 
 Answer = Literal["leave", "stop", "stay"]
 BUTTONS: tuple[tuple[Answer, str], ...] = (("leave", " Leave it running "), ("stop", " Stop it … "), ("stay", " Stay "))
+ANSWERED_BY: dict[str, Answer] = {"q": "leave", "s": "stop", "Esc": "stay"}
 KEYS = (
     Key("", "← → Enter", "", "choose", ""),
     Key("", "q", "", "leave", ""),
@@ -48,6 +49,15 @@ class LeaveBody(LineView):
         ]
         self.paint([cut(row, width) for row in rows])
 
+    def on_click(self, event: events.Click) -> None:
+        row = self.rows[event.y] if event.y < len(self.rows) else ()
+        said = words_at(row, event.x)
+        answer = next((answer for answer, label in BUTTONS if label.strip() == said), None) or ANSWERED_BY.get(
+            key_at(row, event.x) or ""
+        )
+        if answer is not None:
+            cast("LeaveScreen", self.screen).answer(answer)
+
 
 class LeaveScreen(BoxScreen):
     """Every way out of it is immediate: it reads nothing and waits for nobody. `q` a second time quits."""
@@ -66,20 +76,20 @@ class LeaveScreen(BoxScreen):
         event.prevent_default()
         match event.key:
             case "q" | "ctrl+c" | "ctrl+q":
-                self._answer("leave")
+                self.answer("leave")
             case "s":
-                self._answer("stop")
+                self.answer("stop")
             case "escape":
-                self._answer("stay")
+                self.answer("stay")
             case "enter":
-                self._answer(self.chosen)
+                self.answer(self.chosen)
             case "right" | "tab" | "left" | "shift+tab":
                 answers = [answer for answer, _ in BUTTONS]
                 by = 1 if event.key in ("right", "tab") else -1
                 self.chosen = answers[max(0, min(answers.index(self.chosen) + by, len(answers) - 1))]
                 self.show(self.hangtop.view)
 
-    def _answer(self, answer: Answer) -> None:
+    def answer(self, answer: Answer) -> None:
         match answer:
             case "leave":
                 self.hangtop.action_leave()

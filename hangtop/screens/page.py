@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import MouseScrollDown, MouseScrollUp
 
-from hangtop.panes.footer import footer_row
+from hangtop.panes.footer import KeysLine, footer_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView, Row, between, cut
 from hangtop.panes.status import badge
@@ -39,6 +40,8 @@ class PageBody(LineView, can_focus=True):
         ("down", "move(1)", "down"),
         ("pageup", "page(-1)", "page up"),
         ("pagedown,space", "page(1)", "page down"),
+        ("home", "top", "to the top"),
+        ("end", "bottom", "to the bottom"),
         ("enter", "open", "open"),
     ]
 
@@ -62,6 +65,14 @@ class PageBody(LineView, can_focus=True):
         self.top += by * max(1, self.size.height - 1)
         self.show(self.hangtop.view)
 
+    def action_top(self) -> None:
+        self.top = 0
+        self.show(self.hangtop.view)
+
+    def action_bottom(self) -> None:
+        self.top = sys.maxsize  # `show` knows where the last rows begin
+        self.show(self.hangtop.view)
+
     def action_open(self) -> None:
         cast("PageScreen", self.screen).open()
 
@@ -76,9 +87,13 @@ class PageBody(LineView, can_focus=True):
         self.show(self.hangtop.view)
 
 
-class PageFoot(LineView):
+class PageFoot(KeysLine):
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return cast("PageScreen", self.screen).keys
+
     def show(self, view: View) -> None:
-        self.paint((footer_row(view, self.size.width, cast("PageScreen", self.screen).keys, brief=True),))
+        self.paint((footer_row(view, self.size.width, self.keys_there, brief=True),))
 
 
 class PageScreen(LiveScreen):

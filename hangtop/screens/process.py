@@ -25,7 +25,7 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (KeyName("", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (KeyName("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
 
     def __init__(self, key: Key) -> None:
         super().__init__()

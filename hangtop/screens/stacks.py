@@ -36,14 +36,14 @@ class StacksScreen(PageScreen):
 
     CSS = "StacksScreen FilterPrompt { display: none; }"
     keys = (
-        Key("", "Enter", "", "unfold", ""),
-        Key("", "s", "", "take again", ""),
-        Key("", "/", "", "ranks, function", ""),
-        Key("", "a", "", "all threads", ""),
-        Key("", "y", "", "copy", ""),
-        Key("", "w", "", "save", ""),
-        Key("", "l", "", "locals", ""),
-        Key("", "v", "", "native", ""),
+        Key("enter", "Enter", "", "unfold", ""),
+        Key("s", "s", "", "take again", ""),
+        Key("slash", "/", "", "ranks, function", ""),
+        Key("a", "a", "", "all threads", ""),
+        Key("y", "y", "", "copy", ""),
+        Key("w", "w", "", "save", ""),
+        Key("l", "l", "", "locals", ""),
+        Key("v", "v", "", "native", ""),
         *PAGE_KEYS,
     )
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -49,9 +49,9 @@ class VerdictScreen(PageScreen):
     ]
     keys = (
         Key("", "↑↓", "", "finding", ""),
-        Key("", "Enter", "", "its line", ""),
+        Key("enter", "Enter", "", "its line", ""),
         Key("", "←→", "", "fix", ""),
-        Key("", "y", "", "copy fix", ""),
+        Key("y", "y", "", "copy fix", ""),
         *PAGE_KEYS,
     )
 

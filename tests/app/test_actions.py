@@ -12,6 +12,7 @@ from acting import alive, app_over, begun, described, over, running
 from play import screen_text, seen, settle, until
 
 from hangtop.actions.steps import step
+from hangtop.app import HangtopApp
 from hangtop.records.plan import Plan
 from hangtop.screens.confirm import ActionScreen
 
@@ -92,6 +93,27 @@ async def test_letters_of_the_word_do_nothing_else():
         assert isinstance(app.screen, ActionScreen)
         assert app.screen.typed == "cleantest"
         assert not app.screen.armed
+
+
+async def test_a_click_on_the_word_of_the_action_arms_it_and_a_click_on_cancel_leaves():
+    app = app_over([], "healthy")
+    async with app.run_test(size=(140, 40)) as pilot:
+        await settle(pilot, app)
+        screen = ActionScreen(lambda: Plan("stop", "Stop"), None, "Stop it")  # type: ignore[arg-type]
+        app.push_screen(screen)
+        await settle(pilot, app)
+        for word, armed in (("Stop it", True), ("←", False)):
+            await _click(pilot, app, word)
+            assert screen.armed is armed
+        await _click(pilot, app, "Cancel")
+        assert app.screen is app.watch_screen
+
+
+async def _click(pilot, app: HangtopApp, word: str) -> None:
+    lines = screen_text(app).splitlines()
+    y = max(number for number, line in enumerate(lines) if word in line)
+    await pilot.click(offset=(lines[y].rindex(word), y))
+    await settle(pilot, app)
 
 
 async def test_read_only_and_replay_have_no_dangerous_key():

@@ -6,6 +6,7 @@ from play import on_screen, screen_text, session, settle
 from textual.events import Key
 
 from hangtop.panes.keys import all_keys
+from hangtop.screens.help import HelpScreen
 from hangtop.screens.rank import RankScreen
 from hangtop.screens.verdict import VerdictScreen
 
@@ -113,6 +114,16 @@ class TestMouse:
             await pilot.press("enter")
             await settle(pilot, app)
             assert isinstance(app.screen, RankScreen)
+
+    async def test_the_keys_under_a_page_are_clicked_like_those_of_the_screen(self):
+        async with on_screen("stalled") as (app, pilot, *_):
+            for word, page in (("? help", HelpScreen), ("t theme", HelpScreen), ("Esc back", type(app.screen))):
+                theme = app.theme
+                last = screen_text(app).rstrip("\n").splitlines()[-1]
+                await pilot.click(offset=(last.index(word) + 1, app.size.height - 1))
+                await settle(pilot, app)
+                assert isinstance(app.screen, page)
+                assert (app.theme != theme) == (word == "t theme")
 
     async def test_a_click_on_the_verdict_opens_it(self):
         async with on_screen("stalled") as (app, pilot, *_):
