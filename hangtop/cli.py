@@ -24,6 +24,7 @@ from hangtop.options import (
     options,
     read_config,
     recorder,
+    spec_of_run,
     system_language,
     watch_look,
     watch_spec,
@@ -90,10 +91,7 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     from hangtop.commands.watch import keep_stdin
     from hangtop.feeds import ProbeFeed
 
-    spec = watch_spec(given, read_config(given["config"]))
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH")
-    spec, _ = keep_stdin(spec)
+    spec, _ = keep_stdin(spec_of_run(given, read_config(given["config"])))
     context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
 
 
@@ -178,9 +176,7 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
     from hangtop.commands import bundle as command
     from hangtop.feeds import ProbeFeed
 
-    spec = watch_spec(given, read_config(given["config"]))
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH")
+    spec = spec_of_run(given, read_config(given["config"]))
     context.exit(command.run(ProbeFeed(spec), spec, output, sys.stdout))
 
 
@@ -237,9 +233,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
     from hangtop.commands import stacks as command
     from hangtop.feeds import ProbeFeed
 
-    spec = watch_spec(given, read_config(given["config"]))
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("whose stacks? give --log PATH or --pid PID")
+    spec = spec_of_run(given, read_config(given["config"]))
     wanted = command.Wanted(
         native=given["native"],
         with_locals=given["with_locals"],

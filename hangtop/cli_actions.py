@@ -10,9 +10,7 @@ from typing import Any
 
 import click
 
-from hangtop.config import Config
-from hangtop.options import PLAN, WATCH, carries_out, options, read_config, watch_spec
-from hangtop.spec import WatchSpec
+from hangtop.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
 
 PRESETS = (
     click.option(
@@ -40,7 +38,7 @@ def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
-    spec = _of_a_run(given, config)
+    spec = spec_of_run(given, config)
     context.exit(command.run(ProbeFeed(spec), rank, yes=yes, out=sys.stdout))
 
 
@@ -58,7 +56,7 @@ def restart(context: click.Context, /, chosen: tuple[str, ...], **given: Any) ->
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
-    spec = _of_a_run(given, config)
+    spec = spec_of_run(given, config)
     context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes, out=sys.stdout))
 
 
@@ -102,11 +100,3 @@ def clean(context: click.Context, /, older: float, **given: Any) -> None:
     yes = carries_out(given, config)
     spec = command.narrowed(watch_spec(given, config))
     context.exit(command.run(ProbeFeed(spec), older * 60, yes=yes, out=sys.stdout))
-
-
-def _of_a_run(given: dict[str, Any], config: Config) -> WatchSpec:
-    """What to watch: exit 2 when nothing says which run."""
-    spec = watch_spec(given, config)
-    if not spec.logs and not spec.pids:
-        raise click.UsageError("which run? give --log PATH or --pid PID")
-    return spec

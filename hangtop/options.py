@@ -116,6 +116,14 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     )
 
 
+def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
+    """The same where one run must be named. Exit 2 when nothing says which."""
+    spec = watch_spec(given, config)
+    if not spec.logs and not spec.pids:
+        raise click.UsageError("which run? give --log PATH or --pid PID")
+    return spec
+
+
 @contextmanager
 def bad_data_said() -> Iterator[None]:
     """A broken profile or signature of the person's ends with one line: file, line, key."""

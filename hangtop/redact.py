@@ -68,6 +68,11 @@ _SHAPE_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _SHAPES
 _SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}(?:$|[_.-]?\d*$)|^{_NAME}$|passw(?:or)?d|api_?key$|secret$")
 
 
+def _is_secret(name: str, value: str) -> bool:
+    """A value as a whole, beside a telling name."""
+    return bool(value and _SECRET_NAME.search(name)) and not re.fullmatch(rf"(?i){_HARMLESS}", value)
+
+
 class Redactor:
     """Cleans text and environments, and counts what it took out, by kind."""
 
@@ -99,7 +104,7 @@ class Redactor:
         return value
 
     def _beside(self, key: str, value: Any) -> Any:
-        if isinstance(value, str) and value and _SECRET_NAME.search(key) and not re.fullmatch(rf"(?i){_HARMLESS}", value):
+        if isinstance(value, str) and _is_secret(key, value):
             self.taken["value beside a telling name"] += 1
             return MARK
         return self.tree(value)
@@ -108,7 +113,7 @@ class Redactor:
         """The environment: values of telling names as a whole, the others as text."""
         kept: dict[str, str] = {}
         for name, value in environ.items():
-            if _SECRET_NAME.search(name) and value and not re.fullmatch(rf"(?i){_HARMLESS}", value):
+            if _is_secret(name, value):
                 self.taken[f"environment variable {name}"] += 1
                 kept[name] = MARK
             else:

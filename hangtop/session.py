@@ -110,13 +110,13 @@ def settled(state: RunState) -> bool:
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
-    return bool(looked) and all(one.read_at or one.problem or one.absent for one in looked) and (caught_up or failed)
+    return bool(looked) and all(one.told for one in looked) and (caught_up or failed)
 
 
 def _told_once(state: RunState, name: str) -> bool:
     """Whether this source has looked once, or has said why it cannot, or is not asked at all."""
     health = state.health.get(name)
-    return bool(state.health) and (health is None or bool(health.read_at or health.problem or health.absent))
+    return bool(state.health) and (health is None or health.told)
 
 
 class FarStacks:

@@ -31,7 +31,7 @@ FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence f
 
 def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
     """The session to act on: the one that is named, that the run lives or lived in, or the only one of ours on this machine."""
-    known = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
+    known = _known(state)
     if name:
         fitting = [one.session for one in known if name in (one.session, one.gcs_address)]
         return fitting[0] if fitting else Refusal(f"no session {name} is known here: {_names(known) or 'none is'}")
@@ -45,14 +45,17 @@ def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
 
 def candidates(state: RunState, me: Myself) -> list[RayCluster]:
     """The sessions that may be meant: those of the run, else ours that live, else the one of ours that ended last."""
-    known = [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
-    ours = [cluster for cluster in known if cluster.uid == me.uid]
+    ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
     live = [cluster for cluster in ours if cluster.ended_at is None]
     ended = sorted(ours, key=lambda cluster: cluster.ended_at or 0.0)[-1:]
     of_run = [one for one in clusters_of_run(state) if one.folder] or [
         one for one in clusters_of_run(state, ended=True) if one.folder
     ][-1:]
     return of_run or live or ended
+
+
+def _known(state: RunState) -> list[RayCluster]:
+    return [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
 
 
 def ask_of(state: RunState, me: Myself, number: int, name: str = "") -> RayAsk | Refusal:

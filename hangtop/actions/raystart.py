@@ -97,7 +97,7 @@ def _prove(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool
             cluster = _look(source) or cluster
             before, problems = problems, _problems(cluster, starts)
             since = since if problems == before else time.monotonic()
-            lasts = cluster is not None and cluster.api.gcs_ok and time.monotonic() - since > LASTING_S
+            lasts = cluster is not None and cluster.api.gcs_ok is not False and time.monotonic() - since > LASTING_S
             if not problems or lasts or time.monotonic() > until or halt():
                 break
             time.sleep(LOOK_EVERY_S)
@@ -132,7 +132,7 @@ def _problems(cluster: RayCluster | None, starts: Sequence[RayStart]) -> list[st
         return [
             f"the dashboard at {cluster.api.address} does not answer as it should: {cluster.api.problem or cluster.api.answer}"
         ]
-    if not cluster.api.gcs_ok:
+    if cluster.api.gcs_ok is False:
         return [f"the dashboard at {cluster.api.address} says that the GCS is not healthy"]
     nodes = [node for node in cluster.nodes if node.alive and node.local]
     found = [f"{len(nodes)} of {text.some(len(starts), 'node')} of this machine is there"] if len(nodes) < len(starts) else []
@@ -156,7 +156,8 @@ def _well(cluster: RayCluster | None, starts: Sequence[RayStart]) -> Iterator[St
     nodes: list[RayNode] = [node for node in cluster.nodes if node.alive]
     total = _sum(start.resources for start in starts)
     has = ", ".join(f"{_amount(n, v)} {n}" for n, v in sorted(total.items()) if not n.startswith("node:"))
-    yield step("proof", f"port {address.rpartition(':')[2]} answers; gcs_healthz 200 at {cluster.api.address}")
+    health = "gcs_healthz 200" if cluster.api.gcs_ok else "the dashboard answers"
+    yield step("proof", f"port {address.rpartition(':')[2]} answers; {health} at {cluster.api.address}")
     yield step("proof", f"session {cluster.session}: {text.some(len(nodes), 'node')}, with {has}, as before")
 
 

@@ -7,18 +7,22 @@ import os
 import subprocess
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from hangtop import bundle
 from hangtop.commands.check import look_once
 from hangtop.commands.doctor import subject_of
+from hangtop.commands.stacks import told
 from hangtop.diagnosis.case import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds import Feed
-from hangtop.panes.stack_rows import StackView, rows, summary
+from hangtop.panes.stack_rows import StackView
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 from hangtop.text import size
 
@@ -31,7 +35,7 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     kept = KeptFeed(feed)
     case, verdict = asyncio.run(look_once(kept, spec, None))
     looks = case.state.looks
-    stacks = _told(StackView(looks, looks[-1].stacks)) if looks else ""
+    stacks = told(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
     files = bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest), stacks)
     try:
         bundle.write(files, place, case.now)
@@ -41,12 +45,6 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     out.write(f"{place}  {size(place.stat().st_size)}, {len(files)} files\n")
     out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
     return 0
-
-
-def _told(view: StackView) -> str:
-    """The stacks as a person reads them, folded, the odd ones first."""
-    lines = ("".join(words for words, _ in row).rstrip() for row in rows(view, STACK_CELLS))
-    return "\n".join(lines if view.look.problem else (summary(view), "", *lines))
 
 
 class KeptFeed:
@@ -71,13 +69,11 @@ class KeptFeed:
 def _environ(case: Case) -> Mapping[str, str]:
     """The environment of a rank, else of any process of the run, else of this shell."""
     processes = () if case.procs is None else case.procs.processes
+    table, guard = open_table(), Guard[int, Mapping[str, str]]()
     for process in sorted(processes, key=lambda one: one.rank is None):
-        try:
-            raw = Path(f"/proc/{process.pid}/environ").read_bytes()
-        except OSError:
-            continue
-        pairs = (entry.partition(b"=") for entry in raw.split(b"\0") if b"=" in entry)
-        return {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+        answer = guard.ask({process.pid: partial(table.environ, process.pid)}).get(process.pid)
+        if answer and not isinstance(answer, OSError):
+            return answer
     return os.environ
 
 

@@ -80,5 +80,4 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
 
 def _settled(state: RunState) -> bool:
     """Every source of the watch has looked once."""
-    looked = [health.read_at or health.absent or health.problem for health in state.health.values()]
-    return bool(looked) and all(looked)
+    return bool(state.health) and all(health.told for health in state.health.values())

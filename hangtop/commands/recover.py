@@ -49,7 +49,7 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
 def _ray_known(state: RunState) -> bool:
     """Whether Ray was looked for; a run that uses it has a session, once its processes are known."""
     health = state.health.get("ray")
-    if health is None or not (health.read_at or health.absent or health.problem):
+    if health is None or not health.told:
         return False
     return bool(clusters_of_run(state)) or not uses_ray(state)
 

@@ -58,7 +58,7 @@ def run(
     stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
     stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
-    echo(_json(view) if as_json else told(view))
+    echo(_json(view) if as_json else told(view, max(80, shutil.get_terminal_size((120, 40)).columns)))
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
@@ -81,9 +81,8 @@ def _look(looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted)
     return looks
 
 
-def told(view: StackView) -> str:
-    """The stacks as a person reads them, folded, the odd ones first."""
-    width = max(80, shutil.get_terminal_size((120, 40)).columns)
+def told(view: StackView, width: int) -> str:
+    """The stacks as a person reads them, folded, the odd ones first; in lines of so many cells."""
     lines = ["".join(words for words, _ in row).rstrip() for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
 

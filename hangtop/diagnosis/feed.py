@@ -12,8 +12,6 @@ STUCK_S = 10.0
 """A look at the log takes milliseconds; one that takes this long hangs in the file system."""
 FIRST_STUCK_S = 30.0
 """The first look, after a glimpse at the last lines, loads what is known of messages: on a crowded machine that took 10 s."""
-
-
 READABLE = frozenset({"ok", "closed", "gone"})
 """A log that was deleted while its writer holds it open is still read."""
 
@@ -52,13 +50,9 @@ def _unwell(case: Case) -> str | None:
 
 
 def _no_file(case: Case) -> str | None:
-    """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind."""
+    """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind;
+    before the first reading it is too early to tell."""
     files = case.log.files
-    if state_is_new(case) or any(file.status in READABLE for file in files):
+    if case.state.log is None or any(file.status in READABLE for file in files):
         return None
     return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(case.spec.logs))
-
-
-def state_is_new(case: Case) -> bool:
-    """Nothing was read yet: too early to call anything blind."""
-    return case.state.log is None

@@ -94,6 +94,7 @@ _NATIVE = re.compile(r"^<compiled>$|\.(?:so(?:\.[\w.]+)?|dylib|c|cc|cpp|cxx|cu|c
 
 NO_FILE = "<string>"
 COMPILED = "<compiled>"
+PYTHON = "python"
 
 
 @lru_cache(maxsize=4096)
@@ -101,13 +102,17 @@ def owner(file: str) -> Owner:
     """Whose code a file holds."""
     if _NATIVE.search(file):
         return "native"
+    name, known = package_of(file), table().packages
+    if name in (None, PYTHON):
+        return "user" if name is None else "python"
+    return "plumbing" if name in known.plumbing else "framework" if name in known.frameworks else "package"
+
+
+def package_of(file: str) -> str | None:
+    """The package that a file was installed with; `python` for the standard library, `None` for any other file."""
     if package := _PACKAGE.search(file):
-        name = package[1].removesuffix(".py")
-        known = table().packages
-        if name in known.plumbing:
-            return "plumbing"
-        return "framework" if name in known.frameworks else "package"
-    return "python" if _STANDARD.search(file) else "user"
+        return package[1].removesuffix(".py")
+    return PYTHON if _STANDARD.search(file) else None
 
 
 def own(frames: tuple[Frame, ...]) -> tuple[int, ...]:

@@ -67,5 +67,5 @@ def _at_once(said: Verdict, verdict: Verdict) -> bool:
 
 def _meaning(verdict: Verdict) -> tuple[object, ...]:
     """What makes two verdicts the same, whatever their numbers say."""
-    culprits = tuple(sorted((one.rank or -1, one.pid or -1) for one in verdict.culprits))
+    culprits = frozenset((one.rank, one.pid) for one in verdict.culprits)
     return verdict.word, verdict.kind, culprits, verdict.at_work

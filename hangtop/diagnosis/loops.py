@@ -19,6 +19,7 @@ MORE_THAN_A_CORE = 130.0
 WAKES_S = 0.4
 """Times a second; two in a look of five seconds."""
 IO_BYTES_S = 1_000_000.0
+"""Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
 TURNS_CPU_PERCENT = 2.5
 TURNS_CPU_S = 0.001
 """Processor time of one turn: who looks whether something has come needs 0.04 to 0.2 ms, 0.5 ms who tries to connect (measured
@@ -144,21 +145,25 @@ def _does_more(process: Process) -> bool:
     return busy_children or own_percent > MORE_THAN_A_CORE or (recent is not None and (recent.io_b_s or 0.0) > IO_BYTES_S)
 
 
+def _source(place: Frame, sources: Sources) -> Excerpt | None:
+    return next((one for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+
+
 def _around(place: Frame, sources: Sources) -> Loop | None:
-    return next((one.loop for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    found = _source(place, sources)
+    return None if found is None else found.loop
 
 
 def _sleeps_itself(place: Frame, sources: Sources) -> bool:
     """Whether the line of a frame does, as far as it is known."""
-    found = next((one for one in sources if (one.file, one.at) == (place.file, place.line)), None)
+    found = _source(place, sources)
     return found is None or not found.lines or "sleep" in found.lines[found.at - found.first]
 
 
 def _is_read(known: Doing, sources: Sources) -> bool:
     """Whether the source around the user's innermost line is known: it comes a moment after the stacks."""
     inner = next(iter(own(known.thread.frames)), None)
-    place = None if inner is None else known.thread.frames[inner]
-    return place is None or any((one.file, one.at) == (place.file, place.line) for one in sources)
+    return inner is None or _source(known.thread.frames[inner], sources) is not None
 
 
 def _loop(known: Doing, sources: Sources) -> Loop | None:

@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import own
+from hangtop.diagnosis.frames import own, package_of
 from hangtop.records.stack import Excerpt, Frame, Stack
+from hangtop.text import some
 
 Step = tuple[str, str, int]
 Motion = Literal["still", "within", "moved"]
@@ -156,13 +157,6 @@ def excerpt_of(frame: Frame, excerpts: Iterable[Excerpt]) -> Excerpt | None:
 def library_summary(frames: Iterable[Frame]) -> str:
     """`10 frames of ray, verl`: frames that are folded away, by package, most first."""
     listed = tuple(frames)
-    packages = Counter(_package(frame.file) for frame in listed)
+    packages = Counter(package_of(frame.file) or frame.file.rpartition("/")[2] for frame in listed)
     names = ", ".join(name for name, _ in packages.most_common(3))
-    return f"{len(listed)} {'frame' if len(listed) == 1 else 'frames'} of {names}"
-
-
-def _package(file: str) -> str:
-    for mark in ("/site-packages/", "/dist-packages/"):
-        if mark in file:
-            return file.partition(mark)[2].split("/")[0].removesuffix(".py")
-    return "python" if "/lib/python3" in file or file.startswith("<frozen") else file.rpartition("/")[2]
+    return f"{some(len(listed), 'frame')} of {names}"

@@ -19,7 +19,18 @@ from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import A_CHILD, Doing, doing
 from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import Looks, Sources, by_children, by_steps, by_turns, may_loop, may_trade, only_looks, surely_loops
+from hangtop.diagnosis.loops import (
+    IO_BYTES_S,
+    Looks,
+    Sources,
+    by_children,
+    by_steps,
+    by_turns,
+    may_loop,
+    may_trade,
+    only_looks,
+    surely_loops,
+)
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.together import takes_part, waits_within, watches_children
 from hangtop.model import RunState
@@ -36,9 +47,6 @@ CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
 RUNNING_PART = 0.3
 """Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
-IO_BYTES_S = 1_000_000.0
-"""Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
-
 LONGEST_COMMAND = 60
 
 

@@ -17,6 +17,7 @@ from hangtop.diagnosis.dataloader import dead_workers
 from hangtop.diagnosis.doing import FOR_PEERS
 from hangtop.diagnosis.groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
 from hangtop.diagnosis.laggards import laggards
+from hangtop.diagnosis.loops import IO_BYTES_S
 from hangtop.diagnosis.member_verdicts import (
     count,
     culprit_of,
@@ -235,7 +236,7 @@ def _life(one: Standing) -> str:
     cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
     io = process.subtree_io_b_s or 0.0
     moved = ", its stack moves" if one.moved else ""
-    moves = f", {rate(io)} to or from disk" if io > 1_000_000 else ""
+    moves = f", {rate(io)} to or from disk" if io > IO_BYTES_S else ""
     return f"{cpu:.0f} % CPU{moves}{moved}: {one.text}"
 
 

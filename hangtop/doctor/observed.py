@@ -55,7 +55,7 @@ async def _look() -> RunState:
     state = RunState()
     async for state, _ in looks(ProbeFeed(WatchSpec(sources=SOURCES)), PATIENCE_S):
         health = [state.health.get(name) for name in SOURCES]
-        if all(one is not None and (one.read_at or one.absent or one.problem) for one in health):
+        if all(one is not None and one.told for one in health):
             break
     return state
 

@@ -57,7 +57,16 @@ def versions(subject: Subject) -> Iterator[Check]:
         return
     yield ok("packages", "interpreter", ", ".join(f"{name} {found[name]}" for name in SHOWN if name in found))
     yield from clashes(found)
-    yield from unmet(pins(subject.python), found)
+    try:
+        yield from unmet(pins(subject.python), found)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        yield Check(
+            "packages",
+            "requirements",
+            "unknown",
+            f"{subject.python} does not list them: {error}",
+            f"{subject.python} -m pip check",
+        )
     yield from extensions(subject, found)
 
 
@@ -69,9 +78,10 @@ def installed(python: str) -> dict[str, str]:
 
 
 def pins(python: str) -> dict[str, list[str]]:
-    """What the packages that are built for one torch require exactly, as they say it: `{"vllm": ["torch==2.7.0"]}`."""
-    done = subprocess.run((python, "-c", PINS), capture_output=True, text=True, timeout=LISTING_S, check=False)
-    listed: dict[str, list[str]] = json.loads(done.stdout) if done.returncode == 0 else {}
+    """What the packages that are built for one torch require exactly, as they say it: `{"vllm": ["torch==2.7.0"]}`. Raises as
+    `installed`."""
+    done = subprocess.run((python, "-c", PINS), capture_output=True, text=True, timeout=LISTING_S, check=True)
+    listed: dict[str, list[str]] = json.loads(done.stdout)
     return listed
 
 

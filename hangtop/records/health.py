@@ -18,6 +18,11 @@ class SourceHealth(Struct, frozen=True, omit_defaults=True):
     problem: str | None = None
     absent: str | None = None
 
+    @property
+    def told(self) -> bool:
+        """Whether it has looked once, or has said why it cannot."""
+        return bool(self.read_at or self.problem or self.absent)
+
 
 class Heartbeat(Struct, frozen=True, omit_defaults=True, tag="heartbeat"):
     """The probe lives; so stand its sources."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.commands import doctor
 from hangtop.doctor import environment, host, machine, network, packages, pairs
@@ -325,6 +326,15 @@ def test_exact_requirements_that_another_version_answers_fail() -> None:
     assert [(check.title, check.status) for check in checks] == [("vllm and torch", "fail")]
     assert checks[0].mend == "pip install 'torch==2.7.0'"
     assert packages.pins(sys.executable).keys() <= set(packages.PINNING)
+
+
+def test_an_interpreter_that_does_not_tell_what_its_packages_require_is_examined_all_the_same(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    listed = '{"python": "3.11.4", "torch": "2.2.0", "numpy": "2.1.0"}'
+    python.write_text(f"#!/bin/sh\ncase \"$2\" in *requires*) exit 1;; esac\necho '{listed}'\n")
+    python.chmod(0o755)
+    checks = {check.title: check.status for check in packages.versions(replace(subject(), python=str(python)))}
+    assert checks == {"interpreter": "ok", "numpy ABI": "fail", "requirements": "unknown"}
 
 
 def test_a_gated_model_without_a_token_warns(tmp_path: Path) -> None:
