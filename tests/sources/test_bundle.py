@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,3 +133,21 @@ def test_what_fails_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         bundle.write({"a.txt": "fine", "b.txt": Broken("x")}, tmp_path / "out.tar.gz", 0.0)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_whose_environment_nobody_gets_to_read_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go, asked = threading.Event(), list[int]()
+    stuck = SimpleNamespace(environ=lambda pid: (asked.append(pid), let_go.wait()))
+    monkeypatch.setattr(command, "open_table", lambda: stuck)
+    monkeypatch.setenv("RANK", "of this shell")
+    spec = WatchSpec(pids=(os.getpid(),), sources=("procs",))
+    out = io.StringIO()
+    assert command.run(ProbeFeed(spec), spec, tmp_path / "out.tar.gz", out) == 0
+    let_go.set()
+    assert os.getpid() in asked
+    with tarfile.open(tmp_path / "out.tar.gz") as archive:
+        told = archive.extractfile("hangtop-bundle/environment.txt")
+        assert told is not None
+        assert "RANK=of this shell" in told.read().decode()

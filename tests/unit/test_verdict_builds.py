@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.records.stack import Frame
-from tests.unit.test_verdict_members import NOW, SPEC, process, run, thread
+from tests.fakes.members import NOW, SPEC, process, run, thread
 
 BATON = thread(Frame("FileBaton.wait", "/venv/lib/python3.11/site-packages/torch/utils/file_baton.py", 50), wait="sleep")
 

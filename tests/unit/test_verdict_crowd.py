@@ -9,11 +9,9 @@ from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
-from tests.unit.test_verdict_members import ALL_REDUCE, BUSY, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
+from tests.fakes.members import ALL_REDUCE, BUSY, C10D, CONNECTION, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
 
-CONNECTION = "/usr/lib/python3.11/multiprocessing/connection.py"
 TENSOR = "/venv/lib/python3.11/site-packages/torch/_tensor.py"
-C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
 
 
 def swap(line: int = 30) -> Thread:

@@ -14,11 +14,8 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
 from hangtop.records.stack import Frame, Thread
-from hangtop.spec import WatchSpec
-from tests.unit.test_verdict_members import two_looks
+from tests.fakes.members import NOW, SPEC, two_looks
 
-NOW = 10_000.0
-SPEC = WatchSpec(logs=("train.log",))
 G = 2**30
 
 

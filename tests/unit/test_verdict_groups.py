@@ -14,9 +14,8 @@ from hangtop.records.mesh import Mesh
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.report import report
-from tests.unit.test_verdict_members import ALL_REDUCE, BROADCAST, BUSY, C10D, LOCK, NOW, PACK, SPEC, USER, process, run, thread
+from tests.fakes.members import ALL_REDUCE, BROADCAST, BUSY, C10D, CONNECTION, LOCK, NOW, PACK, SPEC, USER, process, run, thread
 
-CONNECTION = "/usr/lib/python3.11/multiprocessing/connection.py"
 SOCKET = "/usr/lib/python3.11/socket.py"
 RECV = thread(Frame("recv", C10D, 2200))
 GATHER = thread(Frame("all_gather", C10D, 2200))

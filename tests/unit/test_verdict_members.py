@@ -7,100 +7,35 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.diagnosis.wish import satisfied, wish
 from hangtop.model import RunState
 from hangtop.records.checkpoints import CheckpointReading
-from hangtop.records.health import SourceHealth
 from hangtop.records.host import HostReading
-from hangtop.records.log import Finding, LogFile, LogReading, RankLog, StageEvent, StagePlan
-from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
+from hangtop.records.log import Finding
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
-from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
-from hangtop.spec import WatchSpec
-
-NOW = 10_000.0
-SPEC = WatchSpec(logs=("train.log",))
-C10D = "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py"
-LOADER = "/venv/lib/python3.11/site-packages/torch/utils/data/dataloader.py"
-THREADING = "/usr/lib/python3.11/threading.py"
-USER = "/home/me/train.py"
-STEP = Frame("train_step", USER, 20)
-
-
-def thread(*frames: Frame, state: str = "S", wait: Any = "lock") -> Thread:
-    return Thread("MainThread", (*frames, STEP), tid=None, state=state, wait=None if state == "R" else wait)
-
-
-ALL_REDUCE = thread(Frame("all_reduce", C10D, 2810))
-BROADCAST = thread(Frame("broadcast", C10D, 2700))
-MEETING = thread(Frame("_new_process_group_helper", C10D, 1600), Frame("init_process_group", C10D, 1500))
-LOCK = thread(Frame("load_shard", USER, 61))
-PACK = thread(Frame("poll_flag", USER, 70), state="R")
-SPIN = replace(PACK, owns_gil=True)
-SAVE = thread(Frame("save_checkpoint", USER, 80), state="R")
-DATA = thread(Frame("_try_get_data", LOADER, 1100), wait="poll")
-
-IDLE = Recent(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0)
-BUSY = Recent(seconds=10, samples=10, running_part=0.9, cpu_percent=98.0, io_b_s=0.0)
-
-
-def process(rank: int, recent: Recent = IDLE, state: str = "S", **more: Any) -> Process:
-    known = Process(100 + rank, 1.0, 7, 99, "python", "python train.py", state, role="rank", rank=rank, world=4, recent=recent)
-    cpu = recent.cpu_percent
-    return replace(known, **{"cpu_percent": cpu, "subtree_cpu_percent": cpu, "subtree_io_b_s": recent.io_b_s, **more})
-
-
-def two_looks(first: dict[int, Thread], second: dict[int, Thread], now: float = NOW) -> tuple[StacksReading, ...]:
-    """Three seconds apart, at the process of each rank."""
-    return tuple(
-        StacksReading(
-            number,
-            started_at=now - 5 + 3 * number,
-            done=True,
-            stacks=tuple(Stack(100 + rank, now, (one,), rank=rank, started_ticks=7) for rank, one in shown.items()),
-        )
-        for number, shown in enumerate((first, second))
-    )
-
-
-def run(
-    threads: dict[int, Thread],
-    processes: tuple[Process, ...],
-    *,
-    silence_s: float = 200.0,
-    stage: str = "train_loop",
-    later: dict[int, Thread] | None = None,
-    **state: Any,
-) -> RunState:
-    """A quiet run of these processes, looked at twice, three seconds apart."""
-    plan = (StagePlan(stage, stage.replace("_", " "), steady=True),)
-    log = LogReading(
-        files=(LogFile("train.log", size_bytes=100),),
-        bytes=100,
-        plan=plan,
-        stages=(StageEvent(stage, plan[0].title, "generic", 0, 10, at=NOW - 900),),
-        last_output_at=NOW - silence_s,
-    )
-    known = RunState(
-        log=log,
-        ranks={
-            one.rank: RankLog(one.rank, step=5, pid=one.pid, last_at=NOW - silence_s) for one in processes if one.rank is not None
-        },
-        procs=ProcessReading(processes=processes),
-        looks=two_looks(threads, later or threads),
-        health={"log": SourceHealth("log", read_at=NOW), "stacks": SourceHealth("stacks", read_at=NOW)},
-        heard_at=NOW,
-    )
-    return replace(known, **state)
-
-
-def four(odd: Thread, odd_process: Process | None = None, peers: Thread = ALL_REDUCE, **more: Any) -> RunState:
-    """Ranks 0, 1 and 3 wait in a collective; rank 2 does something else."""
-    threads = {0: peers, 1: peers, 2: odd, 3: peers}
-    return run(threads, (process(0), process(1), odd_process or process(2), process(3)), **more)
-
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack, Thread
+from tests.fakes.members import (
+    ALL_REDUCE,
+    BROADCAST,
+    BUSY,
+    C10D,
+    DATA,
+    IDLE,
+    LOCK,
+    MEETING,
+    NOW,
+    PACK,
+    SAVE,
+    SPEC,
+    SPIN,
+    STEP,
+    THREADING,
+    USER,
+    four,
+    process,
+    run,
+    thread,
+)
 
 BELOW = thread(Frame("step", "/venv/lib/python3.11/site-packages/engine/core.py", 9), Frame("poll_flag", USER, 70), state="R")
 PAIR = thread(Frame("recv", C10D, 2200))
@@ -311,40 +246,6 @@ def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
     assert diagnose(four(LOCK, checkpoints=old), SPEC, NOW).word == "hung"
 
 
-def nccl(at: float, count: int, pid: int = 102) -> NcclReading:
-    """Rank 2 of the communicator has launched `count` of 41 collectives."""
-    members = (CommRank(0, pid=100, counts={"AllReduce": 41}), CommRank(2, pid=pid, counts={"AllReduce": count}))
-    return NcclReading(at=at, communicators=(Communicator("0x7f", 4, members, {"AllReduce": 41}),))
-
-
-def test_nccl_counts_name_the_rank_where_stacks_show_all_alike() -> None:
-    stuck = diagnose(four(ALL_REDUCE, nccl=(nccl(NOW - 20, 40), nccl(NOW - 10, 40))), SPEC, NOW)
-    assert (stuck.word, stuck.kind, [one.rank for one in stuck.culprits]) == ("hung", "nccl", [2])
-    assert "launched 40 of 41 AllReduce" in stuck.headline
-
-
-@pytest.mark.parametrize(
-    "looks",
-    [
-        pytest.param((nccl(NOW - 10, 40),), id="one look: a run in motion differs too"),
-        pytest.param((nccl(NOW - 20, 39), nccl(NOW - 10, 40)), id="its count rises"),
-        pytest.param((nccl(NOW - 20, 40, pid=999), nccl(NOW - 10, 40, pid=999)), id="another job on this node"),
-    ],
-)
-def test_nccl_counts_that_prove_nothing(looks: tuple[NcclReading, ...]) -> None:
-    assert diagnose(four(ALL_REDUCE, nccl=looks), SPEC, NOW).culprits == ()
-
-
-def test_a_flight_recorder_dump_names_the_rank_that_enqueued_less_unless_it_is_old() -> None:
-    dumps = tuple(
-        FlightDump(rank, f"/tmp/fr_{rank}", NOW - 5, (FlightGroup("0", enqueued=3 if rank == 2 else 4),)) for rank in range(4)
-    )
-    fresh = diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=dumps),)), SPEC, NOW)
-    assert [one.rank for one in fresh.culprits] == [2]
-    old = tuple(replace(dump, at=NOW - 900) for dump in dumps)
-    assert diagnose(four(ALL_REDUCE, nccl=(NcclReading(at=NOW, dumps=old),)), SPEC, NOW).culprits == ()
-
-
 def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
     still = diagnose(four(LOCK), SPEC, NOW)
     assert still.confidence == "likely"
@@ -383,35 +284,12 @@ def test_stacks_of_an_earlier_process_with_the_same_pid_do_not_count() -> None:
     assert diagnose(replace(state, looks=looks), SPEC, NOW).word == "stalled"
 
 
-def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
-    state = four(LOCK, silence_s=70)
-    calm = look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW)
-    quiet = look(replace(state, looks=()), SPEC, NOW)
-    assert wish(calm) is None
-    asked = wish(quiet)
-    assert asked is not None
-    assert asked.pids == (100, 101, 102, 103)
-    just = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 1),)), SPEC, NOW)
-    assert wish(just) is None
-    second = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 3),)), SPEC, NOW)
-    assert wish(second) is not None
-
-
-def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
-    state = four(LOCK)
-    one_look = look(replace(state, looks=state.looks[:1]), SPEC, NOW)
-    assert not satisfied(one_look)
-    assert satisfied(look(state, SPEC, NOW))
-    refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
-    assert satisfied(look(refused, SPEC, NOW))
-
-
-def test_the_rank_that_works_while_others_wait_for_it_is_named_for_the_screen_and_blamed_nowhere():
+def test_the_rank_that_works_while_others_wait_for_it_is_named_for_the_screen_and_blamed_nowhere() -> None:
     said = diagnose(four(SAVE, process(2, BUSY, "R")), SPEC, NOW)
     assert (said.word, said.at_work, said.apart, said.culprits) == ("slow", (2,), (2,), ())
 
 
-def test_where_most_work_none_of_them_stands_apart():
+def test_where_most_work_none_of_them_stands_apart() -> None:
     threads = {0: ALL_REDUCE, 1: SAVE, 2: SAVE, 3: SAVE}
     processes = (process(0), process(1, BUSY, "R"), process(2, BUSY, "R"), process(3, BUSY, "R"))
     said = diagnose(run(threads, processes), SPEC, NOW)

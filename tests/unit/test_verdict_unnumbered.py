@@ -13,7 +13,7 @@ from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Frame, Stack, Thread
-from tests.unit.test_verdict_members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
+from tests.fakes.members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
 
 MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"
 PARENT = 4

@@ -1,0 +1,33 @@
+"""When stacks are asked for, and when a verdict need not wait for more of them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.case import look
+from hangtop.diagnosis.wish import satisfied, wish
+from hangtop.records.health import SourceHealth
+from tests.fakes.members import LOCK, NOW, SPEC, four
+
+
+def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
+    state = four(LOCK, silence_s=70)
+    calm = look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW)
+    quiet = look(replace(state, looks=()), SPEC, NOW)
+    assert wish(calm) is None
+    asked = wish(quiet)
+    assert asked is not None
+    assert asked.pids == (100, 101, 102, 103)
+    just = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 1),)), SPEC, NOW)
+    assert wish(just) is None
+    second = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 3),)), SPEC, NOW)
+    assert wish(second) is not None
+
+
+def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
+    state = four(LOCK)
+    one_look = look(replace(state, looks=state.looks[:1]), SPEC, NOW)
+    assert not satisfied(one_look)
+    assert satisfied(look(state, SPEC, NOW))
+    refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
+    assert satisfied(look(refused, SPEC, NOW))
