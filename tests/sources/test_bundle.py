@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tarfile
 import threading
 from pathlib import Path
@@ -22,6 +21,7 @@ from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.redact import Redactor
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import python
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"
 
@@ -142,11 +142,11 @@ def test_a_process_whose_environment_nobody_gets_to_read_holds_up_nothing(
     stuck = SimpleNamespace(environ=lambda pid: (asked.append(pid), let_go.wait()))
     monkeypatch.setattr(command, "open_table", lambda: stuck)
     monkeypatch.setenv("RANK", "of this shell")
-    spec = WatchSpec(pids=(os.getpid(),), sources=("procs",))
-    out = io.StringIO()
-    assert command.run(ProbeFeed(spec), spec, tmp_path / "out.tar.gz", out) == 0
+    with python("import time; time.sleep(600)") as child:
+        spec = WatchSpec(pids=(child.pid,), sources=("procs",))
+        assert command.run(ProbeFeed(spec), spec, tmp_path / "out.tar.gz", io.StringIO()) == 0
     let_go.set()
-    assert os.getpid() in asked
+    assert asked == [child.pid]
     with tarfile.open(tmp_path / "out.tar.gz") as archive:
         told = archive.extractfile("hangtop-bundle/environment.txt")
         assert told is not None
