@@ -13,18 +13,35 @@ LONG = 2 << 10
 """A line of pieces between `\\r` that is longer than this is folded."""
 
 HEAD = 64
-TAIL = 256
+TAIL = 128
 """At least so many bytes at its start and at its end are searched: they hold who draws it, and how far it is."""
 
 
 def find_folded(data: bytes, find: Callable[[bytes], list[Hit]]) -> list[Hit]:
     """All hits, but for those in the middle of long lines of bars."""
-    hits: list[Hit] = []
-    done = 0
+    kept: list[bytes] = []
+    folds: list[tuple[int, int]] = []  # where one stands in what is kept, and how many bytes are left out up to there
+    done = size = 0
     for begin, end in _middles(data):
-        hits += [(number, start + done, stop + done) for number, start, stop in find(data[done:begin])]
+        kept.append(data[done:begin])
+        size += begin - done
         done = end
-    return hits + [(number, start + done, stop + done) for number, start, stop in find(data[done:])] if done else find(data)
+        folds.append((size, end - size))
+    if not folds:
+        return find(data)
+    return _unfolded(find(b"".join((*kept, data[done:]))), folds)
+
+
+def _unfolded(hits: list[Hit], folds: list[tuple[int, int]]) -> list[Hit]:
+    """Where they stand in the whole. No hit lies across a fold, since what comes behind one begins with `\\r`."""
+    found: list[Hit] = []
+    ahead = iter((*folds, (1 << 62, 0)))
+    left_out, (limit, more) = 0, next(ahead)
+    for number, start, stop in hits:
+        while start >= limit:
+            left_out, (limit, more) = more, next(ahead)
+        found.append((number, start + left_out, stop + left_out))
+    return found
 
 
 def _middles(data: bytes) -> Iterator[tuple[int, int]]:
