@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TextIO
 
 from msgspec import Struct
@@ -84,13 +85,14 @@ async def watch(
     now: Callable[[], float],
     until: frozenset[VerdictWord] = ENDED,
 ) -> Verdict:
-    """Print changes until the verdict is one of `until`, or the feed ends. Raises `BrokenPipeError` when nobody reads."""
+    """Print changes until the verdict is one of `until`, the feed ends, or somebody ends it (Ctrl-C, `timeout`). Raises
+    `BrokenPipeError` when nobody reads."""
     said = Said()
     ends_at: float | None = None
     curiosity = Curiosity(feed)
     state = RunState()
     verdict = judge(look(state, spec, now()))
-    async for state in states(feed, LOOK_AGAIN_S):
+    async for state in _until_told(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
         case = look(state, spec, now())
@@ -109,6 +111,19 @@ async def watch(
     out.write("".join(line + "\n" for line in (*changes(said, state, verdict, now()), *text(verdict))))
     out.flush()
     return verdict
+
+
+async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]:
+    """These states, until a signal says that it is enough: what was seen up to then is worth its verdict."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if task is not None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, task.cancel)
+    try:
+        async for state in every:
+            yield state
+    except asyncio.CancelledError:
+        return
 
 
 def run(

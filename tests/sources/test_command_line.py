@@ -254,6 +254,18 @@ def test_plain_lines_end_when_nobody_reads_them_any_more(tmp_path: Path, hangtop
     assert ended.stderr == ""
 
 
+@pytest.mark.parametrize("name", ["INT", "TERM"])
+def test_plain_lines_end_with_the_verdict_when_somebody_ends_them(tmp_path: Path, hangtop, name: str) -> None:
+    log = written(tmp_path / "train.log", HEALTHY)
+    shell = (
+        f"""> lines & while ! grep -q "step  " lines; do sleep 0.1; done; kill -{name} $!; wait $!; echo "ended $?"; cat lines"""
+    )
+    ended = hangtop("--log", log, *LOG_ALONE, "--plain", shell=shell)
+    assert ended.stdout.splitlines()[0] == "ended 0"
+    assert "RUNNING " in ended.stdout
+    assert ended.stderr == ""
+
+
 def test_a_theme_that_is_not_there_is_one_line_without_a_terminal_too(tmp_path: Path, hangtop) -> None:
     ended = hangtop("--log", written(tmp_path / "train.log", HEALTHY), *LOG_ALONE, "--plain", "--theme", "nope")
     assert ended.returncode == 2
