@@ -170,10 +170,12 @@ class HangtopApp(Wayfinding):
         return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
 
     def repaint(self) -> None:
-        """Let the screen in front paint the present view."""
-        front = self.screen_stack[-1] if self.screen_stack else None  # none any more while it closes
-        if isinstance(front, LiveScreen):
-            front.show(self.view)
+        """Let the screen in front paint the present view, and what is to be seen around a box."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, LiveScreen):
+                screen.show(self.view)
+            if not isinstance(screen, ModalScreen):
+                break
 
     async def _follow(self) -> None:
         async for reading in self.feed.readings():

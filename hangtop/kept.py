@@ -1,4 +1,6 @@
-"""The last answer of a pure function, given again for the very same arguments: state is frozen, so `is` proves that they are."""
+"""The last answer of a pure function, given again for the very same arguments: state is frozen, so `is` proves that they are.
+
+An answer that equals the last one is the last one itself: what is kept for it need not be worked out again either."""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import ParamSpec, TypeVar
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-PLAIN = (int, float, str)
+PLAIN = (int, float, str, slice)
 
 
 def kept(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
@@ -25,7 +27,8 @@ def kept(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         nonlocal last
         given, known = (*args, *kwargs, *kwargs.values()), last
         if known is None or len(known[0]) != len(given) or not all(map(_same, known[0], given)):
-            last = known = (given, function(*args, **kwargs))
+            fresh = function(*args, **kwargs)
+            last = known = (given, known[1] if known is not None and known[1] == fresh else fresh)
         return known[1]
 
     return answer

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from hangtop.panes.line import Row, align, cut, pad, width_of
+from hangtop.panes.line import Row, Span, cut, width_of
 
 Record = TypeVar("Record")
 
@@ -53,32 +53,31 @@ def fitting(columns: Sequence[Column[Record]], width: int) -> list[Column[Record
 
 
 def title_row(columns: Sequence[Column[Record]], width: int) -> Row:
-    return cut(_joined(columns, width, lambda column, cells: (align(column.title, cells, "muted", right=column.right),)), width)
+    return _joined(columns, [((column.title, "muted"),) for column in columns], width)
 
 
 def table_row(columns: Sequence[Column[Record]], record: Record, width: int) -> Row:
-    return cut(_joined(columns, width, lambda column, cells: _cell(column, record, cells)), width)
+    return _joined(columns, [column.cell(record) for column in columns], width)
 
 
-def _joined(columns: Sequence[Column[Record]], width: int, cell: Callable[[Column[Record], int], Row]) -> Row:
-    row: list[tuple[str, str]] = []
-    used = 0
-    for index, column in enumerate(columns):
-        gap = column.gap if index else 0
-        cells = column.width or max(column.least, width - used - gap)
-        row += [(" " * gap, ""), *cell(column, cells)]
-        used += gap + cells
-    return tuple(row)
-
-
-def _cell(column: Column[Record], record: Record, cells: int) -> Row:
-    spans = column.cell(record)
-    if not column.right:
-        return pad(spans, cells)
-    wide = width_of(spans)
-    if wide > cells:
-        spans, wide = cut(spans, cells), cells
-    return ((" " * (cells - wide), ""), *spans)
+def _joined(columns: Sequence[Column[Record]], cells: Sequence[Row], width: int) -> Row:
+    """The cells in their places. Blanks before and after a cell are a span of their own, in no role."""
+    row: list[Span] = []
+    used = blanks = 0
+    for column, spans in zip(columns, cells, strict=True):
+        gap = column.gap if used else 0
+        room = column.width or max(column.least, width - used - gap)
+        if (wide := width_of(spans)) > room:
+            spans = cut(spans, room)
+            wide = width_of(spans)
+        blanks += gap + (room - wide if column.right else 0)
+        if spans:
+            row += [(" " * blanks, ""), *spans] if blanks else spans
+            blanks = 0
+        blanks += 0 if column.right else room - wide
+        used += gap + room
+    joined = (*row, (" " * blanks, ""))
+    return joined if used <= width else cut(joined, width)
 
 
 def _needs(columns: Sequence[Column[Record]]) -> int:

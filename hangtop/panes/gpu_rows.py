@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_pa
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.line import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
-from hangtop.records.samples import over
+from hangtop.records.samples import Samples, over
 
 Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
@@ -277,9 +278,14 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
 
 def power_trend(track: GpuTrack, limit_w: float | None, width: int) -> str:
     """Power over all that is kept, but the slot that is still open; utilisation where no power is told."""
-    if track.power_w.means:
-        return text.spark(over(track.power_w, width), width, floor=0.0, ceiling=limit_w or 0.0)
-    return text.spark(over(track.util_percent, width), width, floor=0.0, ceiling=100.0)
+    samples, ceiling = (track.power_w, limit_w or 0.0) if track.power_w.means else (track.util_percent, 100.0)
+    return _spark(replace(samples, means=(*samples.means[:-1], None), open_count=0), width, ceiling)
+
+
+@lru_cache(maxsize=256)
+def _spark(closed: Samples, width: int, ceiling: float) -> str:
+    """Drawn once for each slot that is over: they come every ten seconds, readings every second."""
+    return text.spark(over(closed, width), width, floor=0.0, ceiling=ceiling)
 
 
 def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:

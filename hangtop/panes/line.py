@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.color import Color
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -19,6 +18,7 @@ from hangtop.text import ascii_only, printable
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
     from hangtop.panes.view import View
+    from hangtop.screens.live import LiveScreen
 
 Span = tuple[str, str]
 """Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
@@ -116,9 +116,8 @@ class LineView(Widget):
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self._rows: tuple[Row, ...] = ()
-        self._strips: list[Strip] = []
-        self._finished: dict[int, Strip] = {}
-        self._base: tuple[Color, Style] | None = None
+        self._strips: dict[int, Strip] = {}
+        self._styles: dict[str, Style] = {}
         self._painted_at = Size()
 
     @property
@@ -139,26 +138,34 @@ class LineView(Widget):
         self.show(self.hangtop.view)
 
     def paint(self, rows: Sequence[Row]) -> None:
-        if self._painted_at != self.size:
+        """Show these rows. Only the cells that differ from what was painted before are painted anew."""
+        if (size := self.size) != self._painted_at:
             self.forget()
-            self._painted_at = self.size
+            self._painted_at = size
         old, self._rows = self._rows, tuple(rows)
-        for y in range(max(len(old), len(self._rows))):
-            before = old[y] if y < len(old) else BLANK
-            after = self._rows[y] if y < len(self._rows) else BLANK
+        changed: list[Region] = []
+        for y, (before, after) in enumerate(zip_longest(old, self._rows, fillvalue=BLANK)):
             if before != after:
-                self._repaint(y, after)
+                strip = self._strips.pop(y, None)
+                stretches = [(0, size.width)] if strip is None else _changed(strip, self._strip(y))
+                changed += [Region(first, y, end - first, 1) for first, end in stretches]
+        if changed:
+            self._set_dirty(*changed)
+            cast("LiveScreen", self.screen).painted(self)
 
     def forget(self) -> None:
         """Paint everything anew: another theme or size."""
-        self._rows, self._strips, self._base = (), [], None
-        self._finished.clear()
+        self._rows = ()
+        self._forget_looks()
         self.refresh()
 
     def notify_style_update(self) -> None:
-        self._finished.clear()
-        self._base = None
+        self._forget_looks()
         super().notify_style_update()
+
+    def _forget_looks(self) -> None:
+        self._strips.clear()
+        self._styles.clear()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, len(self._rows))
@@ -166,41 +173,35 @@ class LineView(Widget):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Textual's own way looks up border, outline, hatch and opacity for each line of each widget on each paint, a fifth of
         what an idle screen costs. A line view has none of them."""
-        finished, width = self._finished, self.size.width
-        if any(strip.cell_length != width for strip in finished.values()):
-            finished.clear()
-        if missing := [y for y in crop.line_range if y not in finished]:
-            background, style = self._base = self._base or (self.background_colors[1], self.rich_style)
-            for y in missing:
-                strip = self.render_line(y).apply_style(style)
-                for one in self.get_line_filters():
-                    strip = strip.apply_filter(one, background)
-                finished[y] = strip
-        strips = [finished[y] for y in crop.line_range]
+        width = self.size.width
+        strips = [self._strip(y) for y in crop.line_range]
+        if width != self._painted_at.width:
+            strips = [strip.adjust_cell_length(width, self._style("")) for strip in strips]
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
-
-    def render_line(self, y: int) -> Strip:
-        strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
-        return strip.adjust_cell_length(self.size.width)
 
     def text(self) -> str:
         """The painted rows as plain text."""
         return "\n".join("".join(text for text, _ in row).rstrip() for row in self._rows)
 
-    def _repaint(self, y: int, row: Row) -> None:
-        while len(self._strips) <= y:
-            self._strips.append(Strip.blank(0))
-        strip = self._strip(row)
-        stretches = _changed(self._strips[y], strip)
-        self._strips[y] = strip
-        self._finished.pop(y, None)
-        if stretches:
-            self.refresh(*(Region(first, y, end - first, 1) for first, end in stretches))
-
-    def _strip(self, row: Row) -> Strip:
-        style = self.hangtop.palette.style
+    def _strip(self, y: int) -> Strip:
+        """Row `y` as it goes to the terminal, as wide as the view."""
+        if (known := self._strips.get(y)) is not None:
+            return known
+        row = self._rows[y] if y < len(self._rows) else BLANK
         plain = ascii_only if self.hangtop.ascii else printable
-        return Strip([Segment(plain(text), style(role) if role else Style.null()) for text, role in _merged(row)])
+        segments = [Segment(plain(text), self._style(role)) for text, role in _merged(row)]
+        self._strips[y] = strip = Strip(segments).adjust_cell_length(self._painted_at.width, self._style(""))
+        return strip
+
+    def _style(self, role: str) -> Style:
+        """How a role looks in this view: on its background, and as far as the terminal has colours."""
+        if (known := self._styles.get(role)) is not None:
+            return known
+        shown = [Segment(" ", self.rich_style + (self.hangtop.palette.style(role) if role else Style.null()))]
+        for one in self.get_line_filters():
+            shown = one.apply(shown, self.background_colors[1])
+        self._styles[role] = style = shown[0].style or Style.null()
+        return style
 
 
 def _merged(row: Row) -> list[Span]:
@@ -224,7 +225,7 @@ def _changed(before: Strip, after: Strip) -> list[tuple[int, int]]:
     stretches: list[tuple[int, int]] = []
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
     olds, news = list(before)[alike:], list(after)[alike:]
-    while olds and news and olds[-1] == news[-1] and before.cell_length == after.cell_length:
+    while olds and news and olds[-1] == news[-1]:
         olds, news = olds[:-1], news[:-1]
     begin = sum(cell_len(segment.text) for segment in islice(before, alike))
     for at, (old, new) in enumerate(zip_longest(_cells(olds), _cells(news), fillvalue=(" ", None)), begin):
@@ -241,10 +242,9 @@ def _cells(segments: Iterable[Segment]) -> list[tuple[str, Style | None]]:
     """One entry a screen cell; a character two cells wide fills both with itself."""
     cells: list[tuple[str, Style | None]] = []
     for text, style, _ in segments:
-        shown = style if style else None
         if text.isascii():
-            cells += [(char, shown) for char in text]
+            cells += [(char, style) for char in text]
         else:
             for char in text:
-                cells += [(char, shown)] * cell_len(char)
+                cells += [(char, style)] * cell_len(char)
     return cells

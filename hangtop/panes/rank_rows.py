@@ -25,7 +25,8 @@ BAD_STATES = frozenset("ZTX")
 class RankRow(Struct, frozen=True):
     """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty.
 
-    `works`: the others wait for it.
+    `quiet_s`: in the steps in which ages are shown, so that a row stays the same until it looks different. `works`: the others
+    wait for it.
     """
 
     rank: Rank
@@ -50,7 +51,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     rows = [
         RankRow(
             rank=rank,
-            quiet_s=rank.silence_s(view.now),
+            quiet_s=_quiet_s(rank, view.now),
             limit_s=verdict.limit_s if verdict and verdict.word != "finished" else None,
             role=role if rank.rank in odd else "",
             doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
@@ -62,6 +63,11 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
         for rank in view.ranks
     ]
     return tuple(sorted(rows, key=lambda row: (odd.get(row.rank.rank, len(odd)), row.rank.rank)))
+
+
+def _quiet_s(rank: Rank, now: float) -> float | None:
+    silence_s = rank.silence_s(now)
+    return None if silence_s is None else text.coarse(silence_s)
 
 
 def world_of(view: View) -> int:
@@ -121,7 +127,7 @@ def _lag(row: RankRow) -> Row:
 def _quiet_bar(row: RankRow) -> Row:
     if row.quiet_s is None or not row.limit_s:
         return (("─" * QUIET_BAR, "faint"),)
-    filled, track = text.bar(max(1.0, text.coarse(row.quiet_s)) / row.limit_s, QUIET_BAR)
+    filled, track = text.bar(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR)
     return ((filled, row.role or ("muted" if row.silent else "data")), (track, "faint"))
 
 
@@ -232,6 +238,7 @@ def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
     ]
 
 
+@kept
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
     """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
     columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
+from textual.widget import Widget
 
 from hangtop.panes.line import LineView
 from hangtop.panes.view import View
@@ -30,20 +32,34 @@ class LiveScreen(Screen[None]):
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
 
+    @property
+    def parts_shown(self) -> Iterable[Widget]:
+        """Where its line views are to be found."""
+        return self.children
+
     def show(self, view: View) -> None:
-        """Let each part that is in sight paint."""
+        """Let each part that is in sight paint, and the terminal show all of it at once: Textual's own way wakes up for each
+        changed part, and again to paint them, which costs as much as the painting."""
         if not self.is_mounted or not self.size.width:
             return
-        self.place(view)
-        for part in self.query(LineView):
-            if part.display:
+        moved = self.place(view)
+        for part in self.parts_shown:
+            if isinstance(part, LineView) and part.display:
                 part.show(view)
         if not self._painted:
             self._painted = True
             self.refresh()
+        elif not moved:
+            self._on_timer_update()
 
-    def place(self, view: View) -> None:
-        """Put the parts where they belong, on a screen where that depends on what is shown."""
+    def painted(self, part: LineView) -> None:
+        """The part has changed: the terminal shows it at the end of `show`, else as soon as there is nothing else to do."""
+        self._dirty_widgets.add(part)
+        self.check_idle()
+
+    def place(self, view: View) -> bool:
+        """Put the parts where they belong, on a screen where that depends on what is shown. True when anything has moved."""
+        return False
 
     def ask_filter(self, *, opened: bool) -> None:
         """Show or hide the line where a filter is typed, on a screen that has one."""

@@ -155,16 +155,17 @@ class WatchScreen(LiveScreen):
             log.look_for(log.book.base_with(event.pattern, regex=event.regex))
         self.ask_filter(opened=False)
 
-    def place(self, view: View) -> None:
+    def place(self, view: View) -> bool:
         places = self._places(view)
         if places == self._placed.places:
-            return
+            return False
         self._placed.places = places
         for child in self.children:
             child.display = child.id in places
         for pane in self.panes:
             pane.headless = "tabs" in places and not (pane.id == "log" and self.active == "log")
         self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
+        return True
 
     def _places(self, view: View) -> dict[str, Rect]:
         width, height = self.app.size
