@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 DEFAULT_STALL_S = 120.0
@@ -23,11 +25,14 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = DEFAULT_SOURCES
     ray: str = "auto"
     checkpoint_dir: str | None = None
-    hosts: tuple[str, ...] = ()
-    launcher: str | None = None
     config_dir: str | None = None
     lang: str = "en"
     stdin_fd: int | None = None
+
+
+def plain_file(logs: Sequence[str]) -> str | None:
+    """The log, where it is one and neither a pattern nor stdin: a file that takes the output of a run."""
+    return logs[0] if len(logs) == 1 and logs[0] != "-" and not set("*?[").intersection(logs[0]) else None
 
 
 def as_options(spec: WatchSpec) -> tuple[str, ...]:

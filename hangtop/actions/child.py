@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,3 +32,9 @@ def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], I
     _begun[:] = [other for other in _begun if other.poll() is None]
     _begun.append(child)
     return child, child.stdout
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
+    """KILL to it and to what it started: our own child, not yet waited for, so that its group is still its own."""
+    os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

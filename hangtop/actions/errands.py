@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from hangtop import text
+from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Errand, Step
 
@@ -59,8 +59,7 @@ def _wait(child: subprocess.Popen[bytes], within_s: float, halt: Halt) -> int | 
     until = time.monotonic() + within_s
     while (code := child.poll()) is None:
         if halt.asked or time.monotonic() > until:
-            os.killpg(child.pid, signal.SIGKILL)  # our own child, not yet waited for: its group is still its own
-            child.wait()
+            end_group(child)
             return None
         time.sleep(LOOK_EVERY_S)
     return code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import socket
 import subprocess
 import tempfile
@@ -14,6 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 import msgspec
 
 from hangtop import clock, launches, text
+from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
 from hangtop.logs.clean import clean_text
 from hangtop.records.plan import RayStart, Step
@@ -60,8 +60,7 @@ def _start(start: RayStart) -> Generator[Step, None, bool]:
         try:
             code = process.wait(start.deadline_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # our own child, not yet waited for: its group is still its own
-            process.wait()
+            end_group(process)
             yield step("failed", f"ray start did not come back within {start.deadline_s:.0f} s: {_last_words(said.fileno())}")
             return False
         took_s = time.monotonic() - began

@@ -14,6 +14,7 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
+from hangtop.spec import plain_file
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles that nobody starts by hand."""
@@ -61,10 +62,10 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
 
 def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
     """Where the output goes when it went to no file: to the watched log, or beside one that the run writes itself."""
-    if len(logs) != 1 or logs[0] == "-" or set("*?[").intersection(logs[0]):
+    if (log := plain_file(logs)) is None:
         return None
     itself = procs is not None and any(writer.alive and writer.via is None and writer.paths for writer in procs.writers)
-    return f"{logs[0]}.out" if itself else logs[0]
+    return f"{log}.out" if itself else log
 
 
 def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan | Refusal:

@@ -8,8 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop import text
+from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.model import RunState
-from hangtop.records.gpu import Gpu, GpuProcess
+from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Refusal, Spared, Target
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.verdict import Verdict
@@ -86,8 +87,8 @@ def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
 
 def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tuple[Target, ...]:
     """The processes as targets, children before parents, with what they hold on these GPUs."""
-    held = _held(gpus)
-    return tuple(_target(process, held.get(process.pid, ())) for process in _deepest_first(processes))
+    held = memory_of(gpus)
+    return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
 
 
 def number_of(targets: Sequence[Target]) -> str:
@@ -140,16 +141,6 @@ def gpus_here(state: RunState, me: Myself) -> tuple[Gpu, ...]:
     """The GPUs of this machine whose pids mean something here."""
     nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
     return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
-
-
-def _held(gpus: Iterable[Gpu]) -> dict[int, list[tuple[int, GpuProcess]]]:
-    """(GPU, process on it) by pid."""
-    held: dict[int, list[tuple[int, GpuProcess]]] = {}
-    for gpu in gpus:
-        for process in gpu.processes:
-            if process.visible:
-                held.setdefault(process.pid, []).append((gpu.index, process))
-    return held
 
 
 def _with_all_below(processes: Iterable[Process], heads: Collection[int]) -> list[Process]:
@@ -217,7 +208,7 @@ def _gpu_warnings(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[st
             yield f"GPU {gpu.index}: {gpu.status}; processes on it may not end before it is reset or the machine is rebooted"
 
 
-def _target(process: Process, held: Sequence[tuple[int, GpuProcess]]) -> Target:
+def _target(process: Process, held: Mapping[int, int | None]) -> Target:
     return Target(
         pid=process.pid,
         start_ticks=process.start_ticks,
@@ -228,6 +219,6 @@ def _target(process: Process, held: Sequence[tuple[int, GpuProcess]]) -> Target:
         rank=process.rank,
         role=process.role,
         rss_bytes=process.rss_bytes,
-        gpus=tuple(sorted({gpu for gpu, _ in held} | set(process.devices if not held else ()))),
-        gpu_bytes=sum(one.used_bytes or 0 for _, one in held) or None,
+        gpus=tuple(sorted(held or set(process.devices))),
+        gpu_bytes=sum(used or 0 for used in held.values()) or None,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import time
 from collections.abc import Collection, Generator, Iterable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.rendezvous import LISTEN, read_connections
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import command_line
 
 LOOK_EVERY_S = 0.05
@@ -109,7 +109,7 @@ def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool
 def _why(stat: Stat, table: ProcessTable) -> str:
     """Why no signal ended it."""
     if (owner := table.owner(stat.pid)) != os.geteuid():
-        return f"it belongs to {_user(owner)}: only they or root can end it"
+        return f"it belongs to {Users().name(owner) or 'another user'}: only they or root can end it"
     asked: Guard[int, Details] = Guard()
     found = asked.ask({stat.pid: partial(table.details, stat.pid)}).get(stat.pid)
     details = found if isinstance(found, Details) else Details()
@@ -119,14 +119,6 @@ def _why(stat: Stat, table: ProcessTable) -> str:
     if details.tracer_pid:
         return f"a debugger holds it: end pid {details.tracer_pid}"
     return f"it lives, in state {stat.state}"
-
-
-def _user(uid: int | None) -> str:
-    """By name where there is one."""
-    try:
-        return pwd.getpwuid(uid).pw_name if uid is not None else "another user"
-    except KeyError:
-        return f"user {uid}"
 
 
 def _unreaped(plan: Plan, table: ProcessTable) -> Iterator[Step]:

@@ -15,17 +15,18 @@ from hangtop.commands.stop import show_again
 from hangtop.feeds import Feed
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import TOO_LONG, looks
-from hangtop.spec import WatchSpec
+from hangtop.spec import WatchSpec, plain_file
 
 PATIENCE_S, PROCESSES_WITHIN_S = 15.0, 3.0
 
 
 def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
     """Start it in this folder with this environment. Exit code 0, or 2 with one line when that cannot be done."""
-    if len(logs) != 1 or logs[0] == "-" or set("*?[").intersection(logs[0]) or os.path.isdir(logs[0]):
+    log = plain_file(logs)
+    if log is None or os.path.isdir(log):
         out.write("hangtop run: one plain file takes the output: hangtop --log train.log -- COMMAND …\n")
         return 2
-    begin = Start(tuple(words), os.getcwd(), os.path.abspath(logs[0]))
+    begin = Start(tuple(words), os.getcwd(), os.path.abspath(log))
     plan = Plan("run", f"Run {shlex.join(words)}", start=begin)
     for step in asyncio.run(_steps(plan)):
         if step.kind == "failed" and step.text.startswith("not started"):

@@ -41,7 +41,7 @@ class Look(Struct, frozen=True):
 def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
     spec, has_keys = keep_stdin(spec)
-    on_screen = has_keys and not look.as_lines and sys.stdout.isatty()
+    on_screen = has_keys and not look.as_lines and can_draw()
     feed = ProbeFeed(spec)
     if on_screen:
         feed.begin()
@@ -95,6 +95,11 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
     except ThemeError as error:
         return str(error)
     return None
+
+
+def can_draw() -> bool:
+    """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes as they are."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def keep_stdin(spec: WatchSpec) -> tuple[WatchSpec, bool]:

@@ -15,12 +15,14 @@ from hangtop.records.process import Process, ProcessReading
 
 
 def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
-    """pid → GPU index → bytes, as the driver says; pids that cannot be seen from here are left out."""
+    """pid → GPU index → bytes, as the driver says; MIG instances are added up, pids that cannot be seen from here left out."""
     found: dict[int, dict[int, int | None]] = {}
     for gpu in gpus:
         for process in gpu.processes:
             if process.visible:
-                found.setdefault(process.pid, {})[gpu.index] = process.used_bytes
+                held = found.setdefault(process.pid, {})
+                known = held.get(gpu.index)
+                held[gpu.index] = process.used_bytes if known is None else known + (process.used_bytes or 0)
     return found
 
 

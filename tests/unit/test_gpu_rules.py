@@ -170,6 +170,8 @@ def test_silent_gpus_are_evidence_with_clock_times_and_no_ages() -> None:
 def test_processes_are_joined_to_gpus_by_the_drivers_list_or_by_their_open_devices() -> None:
     gpus = (gpu(0, processes=(GpuProcess(100, 5 * G), GpuProcess(7, 1, visible=False))), gpu(1), gpu(2))
     assert memory_of(gpus) == {100: {0: 5 * G}}
+    parts = GpuProcess(100, 5 * G, instance=1), GpuProcess(100, 2 * G, instance=2), GpuProcess(200, None)
+    assert memory_of((gpu(0, processes=parts),)) == {100: {0: 7 * G}, 200: {0: None}}
     assert gpus_of(100, gpus, devices=(1,)) == (0,)
     assert gpus_of(200, gpus, devices=(1,)) == (1,)
     assert gpus_of(200, gpus, devices=(0, 1, 2, 2)) == (2,)  # held most often
