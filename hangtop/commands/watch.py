@@ -98,7 +98,7 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
 
 
 def can_draw() -> bool:
-    """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes as they are."""
+    """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes raw."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

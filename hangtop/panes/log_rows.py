@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
+from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -56,7 +57,8 @@ def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0)
     room = height - (silence is not None) - len(broken)
     lines = book.visible(room)
     if not lines and (silence is None or book.sought.filtered):
-        return [(waiting_line(view, book),), *([silence] if silence else [])][:height]
+        said, role = waiting_line(view, book)
+        return [*(((line, role),) for line in wrap(said, max(1, width))), *([silence] if silence else [])][:height]
     files = view.state.log.files if view.state.log else ()
     timed = any(line.at is not None for line in lines)
     several = len(files) > 1 and book.sought.file is None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from hangtop import text
 from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
@@ -35,7 +37,8 @@ def verdict_rows(view: View, width: int, lines: int) -> list[Row]:
 
 def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -> list[Row]:
     edge = ("▏ ", "ok")
-    rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (verdict.detail, "muted")), width - 2))]
+    said = _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
+    rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (said, "muted")), width - 2))]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
         key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if CLEAN in verdict.next else BLANK
@@ -43,6 +46,13 @@ def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
     return rows
+
+
+def _last_sentences(text_: str, cells: int) -> str:
+    """As many as fit whole, the last one at least: it holds the limit, and what comes before is on the screen elsewhere."""
+    while cell_len(text_) > cells and ". " in text_:
+        text_ = text_.partition(". ")[2]
+    return text_
 
 
 def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> Row:

@@ -178,6 +178,15 @@ def test_no_utf8_no_colour_in_a_plain_terminal():
         assert not re.search(rb"\x1b\[[0-9;]*(3[0-7]|38|48)[;m]", terminal.output)
 
 
+def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path):
+    log = tmp_path / "train.log"
+    log.write_text("step 1/2 loss 1.0\nstep 2/2 loss 0.9\ntraining finished\n")
+    command = (sys.executable, "-m", "hangtop", "--log", str(log), "--sources", "log")
+    with Terminal(*command, size=(80, 24), TERM="dumb") as terminal:
+        assert b"FINISHED" in terminal.read(20, until=b"FINISHED")
+        assert b"\x1b" not in terminal.output
+
+
 def children(pid: int) -> list[int]:
     return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
 

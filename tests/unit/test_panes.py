@@ -140,6 +140,14 @@ class TestVerdictBand:
         assert "30 %" in plain(rows[1])
         assert "loss 0.119 ▆" in plain(rows[1])
 
+    def test_the_healthy_band_says_whole_sentences_the_limit_last_and_always(self):
+        view = view_of("healthy")
+        calm = replace(view.verdict, detail="All 8 ranks in step 7. Longest silence so far 0s, limit 2:00.")
+        wide, narrow = (plain(verdict_rows(replace(view, verdict=calm), width, 6)[0]) for width in (118, 80))
+        assert "All 8 ranks in step 7. Longest silence" in wide
+        assert "All 8 ranks" not in narrow
+        assert narrow.endswith("Longest silence so far 0s, limit 2:00.")
+
     def test_trouble_names_evidence_what_would_refute_it_and_what_is_next(self):
         rows = [plain(row) for row in verdict_rows(view_of("stalled"), 118, 6)]
         assert rows[0].startswith("▌ STALLED  Rank 3 stayed behind; no output since 10:04:09.")
@@ -209,6 +217,14 @@ class TestLog:
         assert plain(top) == "! train.log: deleted or moved; waiting for it to come back"
         assert len(lines) == 9
         assert "deleted" not in plain(log_rows(view, book, 80, 10)[0])
+
+    def test_why_there_is_no_line_is_told_to_its_end_in_a_narrow_terminal_too(self):
+        view = view_of("healthy")
+        said = "emptyd: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R emptyd"
+        none = replace(view, state=replace(view.state, log=replace(view.state.log, files=(), problem=said)))
+        rows = [plain(row) for row in log_rows(none, LogBook(lambda ask: None), 80, 1 + 9)]
+        assert any(row.endswith("ls -R emptyd") for row in rows)
+        assert all(len(row) <= 80 for row in rows)
 
     def test_a_healthy_run_has_no_such_line(self):
         assert silence_row(view_of("healthy"), 100) is None
