@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 from operator import itemgetter
 
@@ -15,21 +16,24 @@ from hangtop.logs.floods import Floods
 from hangtop.logs.fold import find_folded
 from hangtop.logs.frameworks import Frameworks
 from hangtop.logs.freetext import FreeTexts
-from hangtop.logs.index import Index, Reader, Wants
+from hangtop.logs.index import Index, Wants
 from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.mesh import MeshTable
 from hangtop.logs.messages import Messages
 from hangtop.logs.notices import Notices
 from hangtop.logs.pick import LARGE, pick
+from hangtop.logs.profile import Profile, Stage
 from hangtop.logs.progress import Sighting, read
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.recent import Recent
+from hangtop.logs.reports import Reports
 from hangtop.logs.scan import Hit
 from hangtop.logs.signature import compiled
 from hangtop.logs.silence import longest_gap_s
 from hangtop.logs.split import Block, Blocks
 from hangtop.logs.stages import Marks
 from hangtop.logs.stamps import LogClock
+from hangtop.logs.tables import Tables
 from hangtop.logs.writers import Writers
 from hangtop.records.log import LogLine
 
@@ -37,6 +41,7 @@ _JUMP = "num.loss_jump"
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 4_096  # one hit in so many bytes: then it pays to leave out literals that have no more to say
+_ROWS, _ROWS_IN_LARGE = 128, 16  # lines that are read at each end of a stretch without hits, while a table is open
 _WALKS = 2  # times in a block that the lines between two others are looked at
 
 
@@ -68,6 +73,8 @@ class Digest:
         self._messages = Messages(self._writers.steps, self._index.roles, self._index.kinds)
         self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
+        self._tables = Tables()
+        self._reports = Reports()
         self._ranks = RankTable(rank)
         self._mesh = MeshTable()
         self._recent = Recent(self._clock)
@@ -163,8 +170,10 @@ class Digest:
         for index in picked.at:
             if index >= done:
                 span = lines.span(index)
+                self._between(lines, done, span.start)
                 self._line(lines, span, index)
                 done = span.end
+        self._between(lines, done, len(block.data))
         said = self._said()
         if sum(counts[number] for number in counts.keys() & said) > len(block.data) // _CROWD:
             self._left_out |= said
@@ -194,6 +203,16 @@ class Digest:
             only_detect = self._index.only_detects.items()
             self._detected = (seen, frozenset(number for number, detects in only_detect if self._frameworks.knows(detects)))
         return self._detected[1]
+
+    def _between(self, lines: Lines, begin: int, end: int) -> None:
+        """Lines that hold nothing that is searched for, but may be rows of a table, or values of the step above."""
+        if self._tables.is_open:
+            most = _ROWS if len(lines.block.data) <= LARGE else _ROWS_IN_LARGE
+            for span in lines.ends(max(0, begin), end, most):
+                self._line(lines, span, span.start)
+        elif self._reports.is_open:
+            for index in self._reports.places(lines.block, max(0, begin), end):
+                self._line(lines, lines.span(index), index)
 
     def _line(self, lines: Lines, span: Span, index: int) -> None:
         line = lines.parse(span, index)
@@ -258,12 +277,22 @@ class Digest:
                 continue
             if sighting := read(reader.profiles[0], reader.progress, line):
                 told |= names
-                complete = sighting.step is not None and sighting.step == sighting.total
-                self._sighted(sighting, reader, line, complete)
+                for counted in self._reports.counted(sighting, reader, line):
+                    complete = sighting.step is not None and sighting.step == sighting.total
+                    self._sighted(counted.sighting, counted.reader.stages, line, complete=complete)
+        if not told:
+            self._below(wants, line)
         return complete
 
-    def _sighted(self, sighting: Sighting, reader: Reader, line: Line, complete: bool) -> None:
-        for profile, stage in reader.stages:
+    def _below(self, wants: Wants, line: Line) -> None:
+        """What is not told by the line alone, but by where it stands."""
+        if (row := self._tables.read(line, wants.tables)) is not None:
+            self._sighted(row.sighting, row.columns.stages, line, complete=False)
+        for told in self._reports.read(line):
+            self._sighted(told.sighting, told.reader.stages, line, complete=False)
+
+    def _sighted(self, sighting: Sighting, stages: Iterable[tuple[Profile, Stage]], line: Line, *, complete: bool) -> None:
+        for profile, stage in stages:
             self._marks.saw(profile, stage, line, self._who(line), late=complete)
         jump = self._writers.saw(sighting, line)
         if jump is not None and (signature := self._index.catalog.signatures.get(_JUMP)) is not None:

@@ -12,6 +12,7 @@ from hangtop.logs.catalog import Catalog
 from hangtop.logs.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
 from hangtop.logs.scan import Hit, Scanner
 from hangtop.logs.signature import Signature, compiled
+from hangtop.logs.tables import Columns
 from hangtop.records.log import Role
 
 
@@ -49,6 +50,7 @@ class Wants(Struct, frozen=True):
     """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
 
     progress: tuple[Reader, ...] = ()
+    tables: tuple[Columns, ...] = ()
     totals: tuple[Total, ...] = ()
     stages: tuple[StageMarker, ...] = ()
     signatures: tuple[Signature, ...] = ()
@@ -141,6 +143,8 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
                 yield marker.literal, StageMarker(profile, stage, marker)
             for marker in stage.done:
                 yield marker.literal, StageMarker(profile, stage, marker, done=True)
+        for table in profile.table:
+            yield table.literal, Columns(profile, table, _stages((profile,), table.stage))
         for mesh in profile.mesh:
             yield mesh.literal, Groups(profile, mesh)
         for detect in profile.detect:
@@ -169,8 +173,11 @@ def _readers(catalog: Catalog) -> list[Reader]:
 
 
 def _reader(profiles: tuple[Profile, ...], progress: ProgressLine) -> Reader:
-    stages = ((profile, stage) for profile in profiles for stage in profile.stage if stage.id == progress.stage)
-    return Reader(profiles, progress, tuple(stages))
+    return Reader(profiles, progress, _stages(profiles, progress.stage))
+
+
+def _stages(profiles: Iterable[Profile], stage_id: str | None) -> tuple[tuple[Profile, Stage], ...]:
+    return tuple((profile, stage) for profile in profiles for stage in profile.stage if stage.id == stage_id)
 
 
 def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
@@ -178,6 +185,7 @@ def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
     pairs = [owner for owner in found if isinstance(owner, tuple)]
     return Wants(
         progress=tuple(sorted((owner for owner in found if isinstance(owner, Reader)), key=_place)),
+        tables=tuple(owner for owner in found if isinstance(owner, Columns)),
         totals=tuple(owner for owner in found if isinstance(owner, Total)),
         stages=tuple(owner for owner in found if isinstance(owner, StageMarker)),
         signatures=tuple(owner for owner in found if isinstance(owner, Signature)),

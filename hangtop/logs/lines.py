@@ -121,6 +121,25 @@ class Lines:
                 yield span
             end = row - 1
 
+    def ends(self, begin: int, end: int, most: int) -> Iterator[Span]:
+        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
+        front: list[Span] = []
+        row = begin
+        while row < end and len(front) < most:
+            stop = self._data.find(b"\n", row, end)
+            stop = end if stop < 0 else stop
+            if (shown := self.shown(row, stop)) is not None:
+                front.append(shown)
+            row = stop + 1
+        back: list[Span] = []
+        while end > row and len(back) < most:
+            start = self._data.rfind(b"\n", row, end - 1) + 1 or row
+            if (shown := self.shown(start, end - self._data.endswith(b"\n", start, end))) is not None:
+                back.append(shown)
+            end = start
+        yield from front
+        yield from reversed(back)
+
     def above(self, span: Span) -> Iterator[Line]:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
         end = span.row

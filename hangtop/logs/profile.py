@@ -75,6 +75,9 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     not named here are dropped. The names `total`, `step_s` and `step_ms` stand for the total and the time of a step.
     `coarse`: epochs, or what is only likely to be steps; it counts where nothing finer is told.
     `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
+    `below`: where the line tells no metric, lines below it that hold one of these texts may, one each, by the same names.
+    `doubt`: a regex for such a line that settings hold as well, or that begins what it counts: it counts when a line below tells
+    a metric, or, where it has no total, when its number has grown twice.
     `total_from`: the regex group `total` found once in another line (its literals stand in `total_literal`).
     """
 
@@ -87,9 +90,31 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     whole: bool = False
     coarse: bool = False
     counts: bool = True
+    below: tuple[str, ...] = ()
+    doubt: str | None = None
     total_from: str | None = None
     total_literal: tuple[str, ...] = ()
     total_example: str | None = None
+    stage: str | None = None
+    note: str = ""
+
+
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of steps: a line of names, and below it rows with a value for each. Bars, tabs, commas, semicolons or blanks part
+    them. Names are compared in lower case, `_` for blanks, without units in parentheses.
+
+    `literal`: any of these occurs in the line of names. `step`: names of the column that counts, the best first; those that are
+    in `coarse` count epochs. `needs`: a regex for the name of another column, without which they are no steps. `metrics`: as in
+    a progress line. `example`: a line of names, and a row.
+    """
+
+    id: str
+    literal: tuple[str, ...]
+    step: tuple[str, ...]
+    needs: str
+    example: tuple[str, str]
+    coarse: tuple[str, ...] = ()
+    metrics: dict[str, str] = {}
     stage: str | None = None
     note: str = ""
 
@@ -145,6 +170,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     framework: str = ""
     stage: tuple[Stage, ...] = ()
     progress: tuple[ProgressLine, ...] = ()
+    table: tuple[Table, ...] = ()
     free_text: tuple[FreeText, ...] = ()
     mesh: tuple[MeshLine, ...] = ()
     detect: tuple[Detect, ...] = ()

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from hangtop.logs import tables
 from hangtop.logs.needles import unproven
-from hangtop.logs.profile import STAGE_IDS, Marker, Profile, ProgressLine
+from hangtop.logs.profile import STAGE_IDS, Marker, Profile, ProgressLine, Table
 from hangtop.logs.signature import WHERE, Signature
 
 
@@ -60,6 +61,8 @@ def _profile_flaws(profile: Profile, known: frozenset[str]) -> Iterator[Flaw]:
                 yield from _marker_flaws(f"stage[{n}].{key}[{m}]", marker)
     for n, line in enumerate(profile.progress):
         yield from _progress_flaws(f"progress[{n}]", line)
+    for n, table in enumerate(profile.table):
+        yield from _table_flaws(f"table[{n}]", profile, table)
     for n, mesh in enumerate(profile.mesh):
         yield from _pattern_flaws(f"mesh[{n}].regex", mesh.regex, mesh.literal, mesh.example)
     for n, block in enumerate(profile.free_text):
@@ -90,9 +93,21 @@ def _progress_flaws(key: str, line: ProgressLine) -> Iterator[Flaw]:
         yield Flaw(f"{key}.pair", f"does not compile: {problem}")
     elif {"key", "value"} - re.compile(line.pair).groupindex.keys():
         yield Flaw(f"{key}.pair", "needs the named groups key and value")
+    if line.doubt is not None and (problem := _broken(line.doubt)):
+        yield Flaw(f"{key}.doubt", f"does not compile: {problem}")
     yield from _unknown_stages([(f"{key}.stage", line.stage)])
     if line.total_from is not None:
         yield from _pattern_flaws(f"{key}.total_from", line.total_from, line.total_literal, line.total_example)
+
+
+def _table_flaws(key: str, profile: Profile, table: Table) -> Iterator[Flaw]:
+    if problem := _broken(table.needs):
+        yield Flaw(f"{key}.needs", f"does not compile: {problem}")
+    elif not any(literal and literal in table.example[0] for literal in table.literal):
+        yield Flaw(f"{key}.literal", f"the line of names {table.example[0]!r} holds none of them")
+    elif not tables.tells(tables.Columns(profile, table), *table.example):
+        yield Flaw(f"{key}.example", f"{table.example[1]!r} tells no step below {table.example[0]!r}")
+    yield from _unknown_stages([(f"{key}.stage", table.stage)])
 
 
 def _pattern_flaws(key: str, pattern: str, literals: tuple[str, ...], example: str | None) -> Iterator[Flaw]:

@@ -1,0 +1,189 @@
+"""Tables of steps: a line of names, and below it rows that hold a value for each and nothing that a scan could look for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from hangtop.logs.lines import Line, Writer
+from hangtop.logs.prefixes import Prefix
+from hangtop.logs.profile import Profile, Stage, Table
+from hangtop.logs.progress import Sighting, number
+from hangtop.logs.signature import compiled
+
+MOST_BETWEEN = 100
+"""A table has ended when so many lines of its writer were no rows."""
+
+_MOST_COLUMNS = 60
+_LONGEST = 600
+_PLACE = re.compile(r"[\w./-]+\.py:\d+:?\s+")
+_BARS = re.compile(r"[|│┃║]")
+_GAP = re.compile(r"\s{2,}|\t")
+_CELL = re.compile(r"\S+(?: \S+)*")
+_ASIDE = 6  # characters that a value may stand beside its name
+_NAME = re.compile(r"(?![\d.,+-]+$)[\w#%*][\w #%*/.@()\[\]+-]{0,39}")
+_UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]")
+_STEP = re.compile(r"(?P<step>\d{1,3}(?:,\d{3}){1,4}|\d{1,12})(?:\s?/\s?(?P<total>\d{1,12}))?(?:\s?\([\d.]+\s?%\))?")
+_NO_VALUE = re.compile(r"[-–—.]*|n/?a|none", re.IGNORECASE)
+
+
+class Columns(Struct, frozen=True):
+    """A table with its profile."""
+
+    profile: Profile
+    table: Table
+    stages: tuple[tuple[Profile, Stage], ...] = ()
+
+
+class Row(Struct, frozen=True):
+    """A row: whose columns it fills, and what it tells."""
+
+    columns: Columns
+    sighting: Sighting
+
+
+class Tables:
+    """The tables that the writers of one file are in."""
+
+    def __init__(self) -> None:
+        self._open: dict[Writer, _Open] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any line may be a row."""
+        return bool(self._open)
+
+    def read(self, line: Line, headers: Iterable[Columns]) -> Row | None:
+        """What this line tells as a row. `headers`: the tables whose line of names it may be."""
+        if not line.whole:
+            return None
+        for columns in headers:
+            if (named := _named(columns, line.text)) is not None:
+                self._open[line.writer] = named
+                return None
+        table = self._open.get(line.writer)
+        if table is None:
+            return None
+        cells = table.cells(line.text)
+        if (
+            cells is not None
+            and (found := _STEP.fullmatch(cells[table.step]))
+            and (metrics := _metrics(table, cells)) is not None
+        ):
+            table.others = 0
+            table.told |= metrics
+            return Row(table.columns, _sighting(table, line, found))
+        table.others += 1
+        if table.others > MOST_BETWEEN:
+            del self._open[line.writer]
+        return None
+
+
+class _Open(Struct):
+    """A table whose names were read. `step`: the number of the column that counts; `parted_by` a blank: `places` says where each
+    name begins and ends. `told`: the newest values, as a row may leave some out; `others`: lines since the last row."""
+
+    columns: Columns
+    names: list[str]
+    step: int
+    parted_by: str
+    places: list[tuple[int, int]]
+    told: dict[str, float] = {}
+    others: int = 0
+
+    def cells(self, text: str) -> list[str] | None:
+        """The values of a row; `None` when it has not one for each name."""
+        cells = _split(text, self.parted_by)
+        if len(cells) != len(self.names) and self.parted_by == " ":
+            cells = text.split() if len(text.split()) == len(self.names) else self._below(text)
+        return cells if len(cells) == len(self.names) else None
+
+    def _below(self, text: str) -> list[str]:
+        """The values of a row where some are missing, each below its name."""
+        cells = [""] * len(self.names)
+        for found in _CELL.finditer(_PLACE.sub("", text, count=1)):
+            away = [min(abs(found.start() - begin), abs(found.end() - end)) for begin, end in self.places]
+            n = away.index(min(away, default=0)) if away else 0
+            if not away or away[n] > _ASIDE or cells[n]:
+                return []
+            cells[n] = found[0]
+        return cells
+
+
+def _named(columns: Columns, text: str) -> _Open | None:
+    """The table that begins with this line of names; `None` when it is none."""
+    if len(text) > _LONGEST:
+        return None
+    table = columns.table
+    text = _PLACE.sub("", text, count=1)
+    for parted_by in _parted_by(text):
+        cells = text.split() if parted_by == "" else _split(text, parted_by)
+        if not 2 + (parted_by == "") <= len(cells) <= _MOST_COLUMNS or not all(_NAME.fullmatch(cell) for cell in cells if cell):
+            continue
+        names = [name_of(cell) for cell in cells]
+        step = next((names.index(name) for name in table.step if name in names), None)
+        if step is not None and any(n != step and compiled(table.needs).search(name) for n, name in enumerate(names)):
+            places = [found.span() for found in _CELL.finditer(text)] if parted_by == " " else []
+            return _Open(columns, names, step, parted_by or " ", places)
+    return None
+
+
+def _parted_by(text: str) -> tuple[str, ...]:
+    """What may part the cells of a line, the likeliest first: bars, a tab, a comma, a semicolon, several blanks, one blank."""
+    return (*(sign for sign in ("|", "\t", ",", ";") if (_BARS.search(text) if sign == "|" else sign in text)), " ", "")
+
+
+def _split(text: str, parted_by: str) -> list[str]:
+    text = _PLACE.sub("", text, count=1)
+    if parted_by == " ":
+        return _GAP.split(text.strip(" \t|│┃║"))
+    cells = [cell.strip() for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
+    return cells[not cells[0] : len(cells) - (not cells[-1])] if parted_by == "|" else cells
+
+
+def name_of(cell: str) -> str:
+    """A name as tables of names and values are searched by it: `Train Loss (nats)` is `train_loss`."""
+    return "_".join(_UNIT.sub("", cell).lower().strip(" *:").split())
+
+
+def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
+    """The values that have a plain name; `None` when one of them is no number, or no cell but the step's is."""
+    known = table.columns.table.metrics
+    metrics: dict[str, float] = {}
+    others = 0
+    for n, (name, cell) in enumerate(zip(table.names, cells, strict=True)):
+        value = number(cell)
+        others += n != table.step and value is not None
+        if (plain := known.get(name)) is None or n == table.step:
+            continue
+        if value is not None:
+            metrics.setdefault(plain, value)
+        elif not _NO_VALUE.fullmatch(cell):
+            return None
+    return metrics if others else None
+
+
+def _sighting(table: _Open, line: Line, found: re.Match[str]) -> Sighting:
+    profile, words = table.columns.profile, table.columns.table
+    return Sighting(
+        profile=profile.name,
+        kind=words.id,
+        offset=line.offset,
+        at=line.at,
+        writer=line.writer,
+        counts=True,
+        coarse=table.names[table.step] in words.coarse,
+        step=number(found["step"]),
+        total=number(found["total"]),
+        step_s=table.told.get("step_s"),
+        metrics={name: value for name, value in table.told.items() if name != "step_s"},
+    )
+
+
+def tells(columns: Columns, names: str, row: str) -> bool:
+    """Whether a row below this line of names tells a step."""
+    tables, prefix = Tables(), Prefix()
+    tables.read(Line(0, 0, prefix, names), [columns])
+    return tables.read(Line(0, 0, prefix, row), ()) is not None

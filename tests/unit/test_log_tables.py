@@ -1,0 +1,114 @@
+"""Steps that are told by where a line stands: rows below a line of names, and values below the line that tells the step."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hangtop.logs.catalog import load
+from hangtop.logs.digest import Digest
+from hangtop.logs.index import Index
+from hangtop.logs.join import join
+from hangtop.records.log import LogFile, LogReading
+
+INDEX = Index(load())
+
+
+def read(text: str, *cuts: int) -> LogReading:
+    """The log, read in one piece or cut, all that is known asked for after each."""
+    data = text.encode()
+    digest = Digest(INDEX, 0)
+    for begin, end in pairwise([0, *sorted(cuts), len(data)]):
+        digest.feed(data[begin:end])
+        digest.facts()
+    return join([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
+
+
+def told(text: str) -> tuple[int | None, int | None, float | None]:
+    progress = read(text).progress
+    return progress.step, progress.total, progress.metrics.get("loss")
+
+
+TABLES = {
+    "commas": ("step,loss,lr\n10,3.9,0.1\n20,3.8,0.1\n", (20, None, 3.8)),
+    "commas, and cells without a value": ("epoch,step,train_loss,val_loss\n0,49,2.5,\n0,99,,\n", (99, None, 2.5)),
+    "semicolons": ("epoch;loss\n1;2.5\n2;2.25\n", (2, None, 2.25)),
+    "tabs": ("Step\tTraining Loss\n10\t2.5\n20\t2.25\n", (20, None, 2.25)),
+    "bars": ("| Step | Training Loss |\n|------|------|\n| 500 | 2.5 |\n| 1,000 | 2.25 |\n", (1000, None, 2.25)),
+    "blanks": ("   step      loss        lr\n     10   2.5000  1.00e-04\n     20   2.2500  1.00e-04\n", (20, None, 2.25)),
+    "single blanks": ("epoch loss acc\n1 2.5 0.1\n2 2.25 0.2\n", (2, None, 2.25)),
+    "a value that is missing": (
+        "  epoch    train_loss    cp     dur\n      1        2.5000     +  0.0232\n      2        2.2500        0.0238\n",
+        (2, None, 2.25),
+    ),
+    "so many of so many": (" Iteration | Loss\n-----------+------\n 100/900 | 2.5\n 200/900 | 2.25\n", (200, 900, 2.25)),
+    "a clock before it": (
+        "2026-03-04 09:12:05 INFO t.py:8   step   loss\n2026-03-04 09:12:06 INFO t.py:9     10   2.25\n",
+        (10, None, 2.25),
+    ),
+    "warnings between its rows": ("step,loss\n10,2.5\nUserWarning: lr is 3\n/a/b.py:3: slow\n20,2.25\n", (20, None, 2.25)),
+    "names again before each row": ("| epoch | loss |\n| 1 | 2.5 |\n| epoch | loss |\n| 2 | 2.25 |\n", (2, None, 2.25)),
+    "another table after it": ("step,loss\n10,2.5\nname,size\n20,4\nstep,loss,lr\n30,2.25,0.1\n", (30, None, 2.25)),
+}  # fmt: skip
+REPORTS = {
+    "a list": ("step: 10\nloss: 2.5\n\nstep: 20\nloss: 2.25\n", (20, None, 2.25)),
+    "a nested list": ("---\nglobal_step: 20\nmetrics:\n  grad_norm: 1.5\n  train_loss: 2.25\n", (20, None, 2.25)),
+    "a box": ("+-----+\n| step       | 20       |\n| loss       | 2.25     |\n+-----+\n", (20, None, 2.25)),
+    "an epoch of so many": ("Epoch 2/9\n----------\ntrain Loss: 2.2500 Acc: 0.4\nval Loss: 3.1 Acc: 0.3\n", (2, 9, 2.25)),
+    "its average behind": (" -- STEP: 25/400 -- GLOBAL_STEP: 25\n     | > loss: 2.25  (2.5)\n", (25, 400, 2.25)),
+    "only a number that grows": ("step: 10\nstep: 20\nstep: 30\n", (30, None, None)),
+}
+NOTHING = {
+    "settings": "  epoch: 100\n  step: 10\n  loss: mse\n  lr: 0.1\n  step: 30\n",
+    "a mapping of settings": "{'epoch': 100, 'step': 10, 'loss': 'mse'}\n",
+    "an epoch that begins": "Epoch 9/9\n",
+    "rows of data": "        step   label\n0         12     cat\n1        500     dog\n",
+    "scores of checkpoints": "checkpoint,step,bleu\nbest,380,27.1\n",
+    "a sentence": "In this step, the loss is, as said, small\n1, 2, 3, 4\n",
+    "names without rows": "| Step | Training Loss |\nfinished 20 of 30\n",
+    "a conversation": "<|im_start|>assistant\n| Step | Loss |\n| 500 | 0.1 |\nstep,loss\n7,0.1\n<|im_end|>\n",
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_rows_below_a_line_of_names_are_steps(what: str) -> None:
+    assert told(TABLES[what][0]) == TABLES[what][1]
+
+
+@pytest.mark.parametrize("what", REPORTS)
+def test_values_below_a_step_are_its_own(what: str) -> None:
+    assert told(REPORTS[what][0]) == REPORTS[what][1]
+
+
+@pytest.mark.parametrize("what", NOTHING)
+def test_what_only_looks_like_steps_is_none(what: str) -> None:
+    assert read(NOTHING[what]).progress.step is None
+
+
+@pytest.mark.parametrize("prefix", ["[rank1]: ", "\x1b[36m(Worker pid=7)\x1b[0m ", "2026-03-04 09:12:05 | INFO | "])
+def test_a_table_among_the_lines_of_others_is_read(prefix: str) -> None:
+    rows = TABLES["blanks"][0].splitlines()
+    assert told("".join(f"{prefix}{row}\n[rank0]: 30 9.5\n" for row in rows)) == (20, None, 2.25)
+
+
+@given(what=st.sampled_from([*TABLES, *REPORTS, *NOTHING]), cuts=st.lists(st.integers(1, 8), max_size=4, unique=True))
+@settings(max_examples=200, deadline=None)
+def test_it_does_not_matter_after_which_lines_one_asks(what: str, cuts: list[int]) -> None:
+    text = NOTHING.get(what) or (TABLES | REPORTS)[what][0]
+    whole = read(text)
+    ends = [found.end() for found in re.finditer(rb".*\n", text.encode())]
+    parts = read(text, *(ends[cut] for cut in cuts if cut < len(ends)))
+    assert (parts.progress, parts.pace, parts.ranks, parts.stages) == (whole.progress, whole.pace, whole.ranks, whole.stages)
+
+
+def test_of_a_long_table_the_newest_row_counts() -> None:
+    rows = "".join(f"{step},{4 - step / 1e6:.6f}\n" for step in range(1, 200_000))
+    assert told(f"step,loss\n{rows}") == (199_999, None, 3.800001)
+
+
+def test_a_table_ends_when_no_rows_come() -> None:
+    assert told("step,loss\n10,2.5\n" + "nothing of it\n" * 200 + "20,3.5\n") == (10, None, 2.5)
