@@ -206,7 +206,7 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
     step_s = pace.p50_s or progress.step_s
     eta_s = progress.eta_s
     if step_s and progress.total is not None and progress.step is not None:
-        eta_s = max(0.0, (progress.total - progress.step) * step_s)
+        eta_s = max(0.0, (progress.total - progress.step) * (pace.mean_s or step_s))
     return replace(progress, step_s=step_s, eta_s=eta_s, history=history)
 
 

@@ -24,7 +24,7 @@ class PaceMeter:
     """
 
     def __init__(self) -> None:
-        self._gaps: deque[float] = deque(maxlen=_GAPS)
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
         self._longest: float | None = None
         self._top: Sighting | None = None
         self._clock: dict[Writer, float] = {}
@@ -55,9 +55,9 @@ class PaceMeter:
         """The pace up to now; empty as long as nothing tells the time."""
         if not self._gaps:
             return Pace(steps=self.steps)
-        gaps = sorted(self._gaps)
+        gaps = sorted(seconds / steps for seconds, steps in self._gaps)
         cuts = quantiles(gaps, n=20, method="inclusive") if len(gaps) > 1 else [gaps[0]] * 19
-        return Pace(steps=self.steps, p50_s=cuts[9], p95_s=cuts[18], longest_s=self._longest)
+        return Pace(steps=self.steps, p50_s=cuts[9], p95_s=cuts[18], longest_s=self._longest, mean_s=self._mean_s())
 
     def values(self) -> dict[str, tuple[float | None, ...]]:
         """The last values of each metric, oldest first; `None` for one that was not finite."""
@@ -65,12 +65,18 @@ class PaceMeter:
             name: tuple(value if isfinite(value) else None for value in values) for name, values in self.history.items() if values
         }
 
+    def _mean_s(self) -> float:
+        """Over all but the longest gap, where there are more."""
+        seconds, steps = sum(gap[0] for gap in self._gaps), sum(gap[1] for gap in self._gaps)
+        longest_s, across = max(self._gaps)
+        return (seconds - longest_s) / (steps - across) if len(self._gaps) > 1 else seconds / steps
+
     def _gap(self, before: Sighting, after: Sighting, steps: float) -> None:
         self.steps += int(steps)
         gap = _between(before, after, steps)
         if gap is None or gap < 0 or steps <= 0:
             return
-        self._gaps.append(gap / steps)
+        self._gaps.append((gap, steps))
         self._longest = max(self._longest or 0.0, gap / steps)
 
     def _remember(self, sighting: Sighting) -> Jump | None:

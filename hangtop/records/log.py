@@ -101,12 +101,17 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
 
 
 class Pace(Struct, frozen=True, omit_defaults=True):
-    """Seconds between steps of the run, learned from its own log."""
+    """Seconds between steps of the run, learned from its own log.
+
+    `mean_s`: with the pauses that come again and again (evaluation, checkpoints, a rank that is waited for), but without the
+    longest, which may be a compilation or a hang that is over: what the steps to come may take.
+    """
 
     steps: int = 0
     p50_s: float | None = None
     p95_s: float | None = None
     longest_s: float | None = None
+    mean_s: float | None = None
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):

@@ -251,6 +251,18 @@ def test_pace_is_learned_from_the_clock_of_the_log() -> None:
     assert (reading.pace.p50_s, reading.pace.p95_s, reading.progress.eta_s) == (60.0, 60.0, 20 * 60.0)
 
 
+@pytest.mark.parametrize(("every", "left_s"), [(10, 50 * 1.9), (50, 50 * 1.0)])
+def test_the_time_to_go_has_the_pauses_that_come_again_and_not_the_one_that_is_over(every: int, left_s: float) -> None:
+    """A step takes a second, and each `every`-th ten: of those the longest is taken for the one that does not come again."""
+    at, text = 0, ""
+    for step in range(1, 92):
+        at += 10 if step % every == 0 else 1
+        text += f"2026-01-11 10:{at // 60:02d}:{at % 60:02d},000 - INFO - step {step}/141 loss 0.5\n"
+    reading = read(text)
+    assert reading.pace.p50_s == 1.0
+    assert reading.progress.eta_s == pytest.approx(left_s, rel=0.12)
+
+
 def test_a_clock_that_jumps_back_breaks_nothing() -> None:
     text = "".join(f"2026-01-11 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(1, 20))
     text += "".join(f"2025-12-31 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(20, 40))
