@@ -5,6 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.loops import SPAN_S, trades
+from hangtop.diagnosis.waiting import GROWN_S
 from hangtop.records.ask import StacksAsk
 
 AT_PART = 0.5
@@ -28,7 +29,9 @@ def satisfied(case: Case) -> bool:
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
     if not case.is_quiet or not case.pids:
         return True
-    return not driver_doubted(case) and (impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case)))
+    if driver_doubted(case) or _may_grow(case):
+        return False
+    return impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
 
 
 def _unproven(case: Case) -> bool:
@@ -36,6 +39,14 @@ def _unproven(case: Case) -> bool:
     waits = [one for one in case.standings if one.how == "waits" and one.doing is not None and one.process is not None]
     watched_s = (one.process.recent.seconds if one.process and one.process.recent else 0.0 for one in waits if trades(one.doing))
     return any(seconds < SPAN_S for seconds in watched_s)
+
+
+def _may_grow(case: Case) -> bool:
+    """A file of a checkpoint was written lately, and one look at it cannot tell whether that goes on."""
+    saved = case.state.checkpoints
+    if saved is None or saved.growth_b_s is not None or saved.modified_at is None:
+        return False
+    return case.now - saved.modified_at <= GROWN_S
 
 
 def wish(case: Case) -> StacksAsk | None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied, wish
+from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from tests.fakes.members import LOCK, NOW, SPEC, four
 
@@ -31,3 +32,10 @@ def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
     assert satisfied(look(state, SPEC, NOW))
     refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
     assert satisfied(look(refused, SPEC, NOW))
+
+
+def test_a_verdict_waits_for_a_second_look_at_a_checkpoint_that_may_be_growing() -> None:
+    once = CheckpointReading("/ckpt", "--ckpt", newest="model.pt", modified_at=NOW - 1)
+    assert not satisfied(look(four(LOCK, checkpoints=once), SPEC, NOW))
+    assert satisfied(look(four(LOCK, checkpoints=replace(once, growth_b_s=0.0)), SPEC, NOW))
+    assert satisfied(look(four(LOCK, checkpoints=replace(once, modified_at=NOW - 900)), SPEC, NOW))
