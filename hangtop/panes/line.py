@@ -179,6 +179,21 @@ class LineView(Widget):
             strips = [strip.adjust_cell_length(width, self._style("")) for strip in strips]
         return strips if crop.column_span == (0, width) else [strip.crop(*crop.column_span) for strip in strips]
 
+    def stretch(self, y: int, first: int, end: int) -> Iterable[Segment]:
+        """These cells of a row, as they go to the terminal."""
+        found: list[Segment] = []
+        at = 0
+        for segment in self._strip(y):
+            text, style, _ = segment
+            cells = cell_len(text)
+            if cells != len(text):  # a character may be cut in two
+                return self._strip(y).crop(first, end)
+            if at < end and first < at + cells:
+                inside = first <= at and at + cells <= end
+                found.append(segment if inside else Segment(text[max(0, first - at) : end - at], style))
+            at += cells
+        return found
+
     def text(self) -> str:
         """The painted rows as plain text."""
         return "\n".join("".join(text for text, _ in row).rstrip() for row in self._rows)

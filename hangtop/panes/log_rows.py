@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePath
 from textwrap import wrap
 
@@ -22,6 +23,7 @@ MOST_SHOWN = 2_000
 """Characters of a line that are ever looked at for painting."""
 
 
+@lru_cache(maxsize=256)
 def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, shift: int = 0, marked: bool = False) -> Row:
     """Time, file, prefix, text. `shift`: columns scrolled to the right; `marked`: the line that was jumped to."""
     clock = (
