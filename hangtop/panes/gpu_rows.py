@@ -70,7 +70,7 @@ def gpu_rows(
     *,
     trouble: bool,
     ranks: Mapping[int, Collection[int]] | None = None,
-    of_run: Collection[int] | None = None,
+    said: Sequence[GpuFact] | None = None,
     odd_ranks: Collection[int] = (),
     at_work: Collection[int] = (),
     held: Collection[int] = (),
@@ -78,11 +78,12 @@ def gpu_rows(
     """Odd GPUs first by gravity, then those of odd ranks, then by index.
 
     While the run is well only a GPU that is in trouble itself is odd. That none answers is no reason to stand out.
-    `ranks`: index → ranks that compute on it. `of_run`: the GPUs to compare with each other. `odd_ranks`: as they stand in
-    the table of ranks, so that a rank and its GPU stand on one line. `at_work`: those for which the others wait.
-    `held`: GPUs on which an ended run left something.
+    `ranks`: index → ranks that compute on it. `said`: what is known of them, when that is more than the node tells.
+    `odd_ranks`: as they stand in the table of ranks, so that a rank and its GPU stand on one line. `at_work`: those for which
+    the others wait. `held`: GPUs on which an ended run left something.
     """
-    said = facts(node, now, of_run)
+    said = facts(node, now) if said is None else said
+    waiting = {fact.index for fact in said if fact.kind == "busy-wait"}
     some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
     standing_out = [
         fact for fact in said if fact.kind in ODD and (trouble or hard(fact)) and (some_answer or fact.kind != "no answer")
@@ -97,7 +98,7 @@ def gpu_rows(
             role=standing_out[place[gpu.index]].role if gpu.index in place else "warn" if gpu.index in {*working, *held} else "",
             works=gpu.index in working,
             held=gpu.index in held,
-            waits=("warn" if trouble else "muted") if (gpu.index, "busy-wait") in {(f.index, f.kind) for f in said} else "",
+            waits=("warn" if trouble else "muted") if gpu.index in waiting else "",
             facts=tuple(fact for fact in said if fact.index == gpu.index),
             ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
         )

@@ -81,7 +81,7 @@ class GpusPane(ChoosingPane):
             view.now,
             trouble=in_trouble(view),
             ranks=ranks_on(view, host),
-            of_run=of_run(view.state, host),
+            said=facts(view.state.gpus[host], view.now, of_run(view.state, host)),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
             held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import PurePath
 from textwrap import wrap
 
 from rich.cells import cell_len
@@ -117,8 +116,12 @@ def label_of(line: LogLine, files: Sequence[LogFile]) -> str:
         return f"file {line.file}"
     if file.rank is not None:
         return f"rank {file.rank}"
-    name = PurePath(file.path).name
+    name = _name(file)
     return name if len(name) <= LABEL_CELLS else f"…{name[1 - LABEL_CELLS :]}"
+
+
+def _name(file: LogFile) -> str:
+    return file.path.rpartition("/")[2]
 
 
 def silence_row(view: View, width: int) -> Row | None:
@@ -161,10 +164,10 @@ def head_summary(view: View, book: LogBook) -> Row:
 def named(view: View, book: LogBook) -> str:
     files = view.state.log.files if view.state.log else ()
     if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
-        return f"{PurePath(files[book.sought.file].path).name} ({book.sought.file + 1} of {len(files)})"
+        return f"{_name(files[book.sought.file])} ({book.sought.file + 1} of {len(files)})"
     if len(files) > 1:
         return f"{len(files)} files"
-    return "stdin" if files[0].path == "-" else PurePath(files[0].path).name
+    return "stdin" if files[0].path == "-" else _name(files[0])
 
 
 def _mode(view: View, book: LogBook) -> str:
