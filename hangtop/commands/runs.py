@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
+from shutil import get_terminal_size
 
 import click
 from msgspec.structs import replace
@@ -27,7 +28,7 @@ def choose(spec: WatchSpec) -> WatchSpec:
         click.echo(found.note, err=True)
     if not found.candidates:
         raise click.UsageError(NONE_FOUND)
-    click.echo("\n".join(listing(found.candidates, clock.now())))
+    click.echo("\n".join(listing(found.candidates, clock.now(), get_terminal_size().columns)))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("which of these? give --log PATH")
     number = click.prompt("Watch which", type=click.IntRange(1, len(found.candidates)), default=1)
@@ -49,15 +50,20 @@ async def find() -> RunsReading:
     return RunsReading(note=f"looking at the processes of this machine took longer than {PATIENCE_S:.0f} s")
 
 
-def listing(candidates: Sequence[RunCandidate], now: float) -> list[str]:
-    """A line a run: number, log, framework, ranks, size, how long quiet, command."""
-    width = max(len(run.log) for run in candidates)
+def listing(candidates: Sequence[RunCandidate], now: float, columns: int) -> list[str]:
+    """Two lines a run: number and log; framework, ranks, size, how long quiet, and as much of the command as fits."""
     lines = []
     for number, run in enumerate(candidates, 1):
-        quiet = "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}"
-        ranks = some(run.ranks, "rank") if run.ranks else ""
-        command = f"{run.command} via {run.via}" if run.via else run.command
-        lines.append(
-            f"{number:>3}  {run.log:<{width}}  {run.framework:<10} {ranks:<9} {size(run.log_bytes):>7}  {quiet:<12} {command}"
+        facts = (
+            run.framework,
+            some(run.ranks, "rank") if run.ranks else "",
+            "" if run.log_bytes is None else size(run.log_bytes),
+            "" if run.log_modified_at is None else f"quiet {duration(max(0.0, now - run.log_modified_at))}",
+            f"{run.command} via {run.via}" if run.via else run.command,
         )
+        lines += [f"{number:>3}  {run.log}", cut(f"     {'  '.join(fact for fact in facts if fact)}", columns)]
     return lines
+
+
+def cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[: columns - 1]}…"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from functools import partial
+from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -66,13 +67,16 @@ class RunsSource:
         return ()
 
     def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
-        """Topmost writers of those logs that something like training writes. Other descendants of a writer say nothing about it:
-        an editor writes a log, and training may run in its terminal."""
+        """Topmost writers of those logs that something like training writes, by its command, environment or GPUs, or the name of
+        the log. Other descendants of a writer say nothing about it: an editor writes a log, and training may run in its
+        terminal."""
         own = (os.getpid(), os.getppid())
-        logs = [log for log in _open_logs(machine) if self._trains(machine, sources_of(machine, log, own))]
+        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, sources_of(machine, log, own))]
         return find_feeders(machine, logs, own)
 
-    def _trains(self, machine: Machine, pids: Iterable[int]) -> bool:
+    def _is_of_a_run(self, machine: Machine, log: str, pids: Collection[int]) -> bool:
+        if pids and (looks_like_training((PurePath(log).name,)) or any(_uses_gpu(machine, pid) for pid in pids)):
+            return True
         members = self._ask(machine, pids).values()
         return looks_like_training((" ".join(each.command) for each in members), (each.environ for each in members))
 
@@ -147,6 +151,10 @@ def _open_logs(machine: Machine) -> list[str]:
     return sorted(
         log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
     )
+
+
+def _uses_gpu(machine: Machine, pid: int) -> bool:
+    return any(file.target.startswith("/dev/nvidia") for file in machine.files.get(pid, ()))
 
 
 def _may_be_log(path: str) -> bool:

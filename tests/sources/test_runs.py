@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.commands.runs import listing
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.sources.proc.frameworks import framework_of, looks_like_training
 from hangtop.sources.runs import RunsSource
@@ -89,6 +90,21 @@ def test_a_log_that_only_a_container_sees_is_offered_by_a_path_that_can_be_read(
         (log,) = eventually(offered, "the run in the container")
         assert log == f"/proc/{container.pid}/root{tmp_path}/train.log"
         assert eventually(lambda: Path(log).read_text()) == "step 1\n"
+
+
+@linux_only
+def test_a_program_whose_log_is_named_after_training_is_a_run(tmp_path: Path) -> None:
+    log = tmp_path / "pretrain_7b.txt"
+    with log.open("wb") as out, python("print(1, flush=True); import time; time.sleep(600)", stdout=out, cwd="/") as program:
+        assert one_run(tmp_path).pid == program.pid
+
+
+def test_a_run_is_offered_in_lines_that_fit() -> None:
+    run = RunCandidate("/data/train.log", 7, 0.0, 1, f"python train.py {'--option ' * 40}", ranks=4, log_bytes=310)
+    first, second = listing([run], 0.0, 80)
+    assert first == "  1  /data/train.log"
+    assert second.startswith("     generic  4 ranks  310 B  python train.py --option")
+    assert len(second) == 80
 
 
 @linux_only
