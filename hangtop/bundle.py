@@ -114,7 +114,7 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         "**Evidence**",
         "",
         *(f"- {one.source}: {one.text}" for one in verdict.evidence),
-        *(f"- rank {one.rank}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
+        *(f"- {one.name}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
         f"- wrong if {verdict.refute}",
         "",
         "**Messages found**",

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.logs.catalog import Catalog
+from hangtop.logs.messages import TRACEBACK
 from hangtop.logs.signature import Fix, Setting, Signature, compiled
 from hangtop.records.log import ROLES
 from hangtop.text import wrap
@@ -143,7 +144,7 @@ def matching(messages: Iterable[str], catalog: Catalog) -> tuple[Signature, ...]
         for signature in catalog.signatures.values():
             if any(literal in message for literal in signature.literal) and (match := compiled(signature.regex).search(message)):
                 found[signature.id] = max(found.get(signature.id, 0), len(match[0]))
-    if of_kind is not None and not found.keys() - {"py.traceback"}:
+    if of_kind is not None and not found.keys() - {TRACEBACK}:
         return (of_kind,)
     known = (catalog.signatures[name] for name in found)
     return tuple(sorted(known, key=lambda each: (each.severity == "hint", ROLES.index(each.role), -found[each.id])))

@@ -65,7 +65,7 @@ _OPTION = re.compile(
     rf"(?i)(?P<name>--?[\w.-]{{0,60}}?{_NAME})(?P<between>\s+)(?!-)(?!{_HARMLESS})(?P<value>[^\s'\"]+|\"[^\"\n]*\"|'[^'\n]*')"
 )
 _SHAPE_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _SHAPES)
-_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}(?:$|[_.-]?\d*$)|^{_NAME}$|passw(?:or)?d|api_?key$|secret$")
+_SECRET_NAME = re.compile(rf"(?i)(?:^|[_.-]){_NAME}[_.-]?\d*$|passw(?:or)?d|api_?key$|secret$")
 
 
 def _is_secret(name: str, value: str) -> bool:

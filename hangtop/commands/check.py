@@ -118,8 +118,7 @@ def text(verdict: Verdict) -> list[str]:
         lines.append(f"  {verdict.detail}")
     sign = {True: "+", False: "-", None: "?"}
     lines += [f"  {sign[one.supports]} {one.source:<7} {one.text}" for one in verdict.evidence]
-    names = ((f"pid {one.pid}" if one.rank is None else f"rank {one.rank}", one) for one in verdict.culprits)
-    lines += [f"  > {name}: {', '.join(one.why)} ({one.confidence})" for name, one in names]
+    lines += [f"  > {one.name}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits]
     if verdict.refute:
         lines.append(f"  - wrong if {verdict.refute}")
     return lines

@@ -73,7 +73,7 @@ def _stayed_behind(said: Said, verdict: Verdict, now: float) -> Iterator[str]:
         return
     for culprit in verdict.culprits:
         if culprit.rank not in said.behind:
-            yield f"{clock(now)}  behind   rank {culprit.rank}: {', '.join(culprit.why)}"
+            yield f"{clock(now)}  behind   {culprit.name}: {', '.join(culprit.why)}"
     behind = frozenset(culprit.rank for culprit in verdict.culprits)
     said.behind = said.behind | behind if behind else behind
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -44,8 +44,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios, the default one first."""
-    text = (files("hangtop.demo") / "scenarios.toml").read_bytes()
-    return msgspec.toml.decode(text, type=_File).scenario
+    return msgspec.toml.decode(Path(__file__).with_name("scenarios.toml").read_bytes(), type=_File).scenario
 
 
 def scenario(name: str | None = None) -> Scenario:

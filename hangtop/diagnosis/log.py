@@ -312,7 +312,7 @@ def running(case: Case) -> Verdict:
     headline = "Running as before." if progress.step is not None else begun
     alone = nobody_writes(case.state) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
     if alone:
-        headline = f"No process here has the log open: the run ended without a word after {case.silent_since}, or runs elsewhere."
+        headline = f"No process here has the log open: it ended after {case.silent_since}, or runs elsewhere."
     return Verdict(
         word="running",
         headline=headline,

@@ -27,15 +27,14 @@ class _Methods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def methods() -> tuple[Method, ...]:
     """All that is known, as it stands in the file."""
-    text = Path(__file__).with_name("ray_methods.toml").read_text(encoding="utf-8")
-    return msgspec.toml.decode(text, type=_Methods).method
+    return msgspec.toml.decode(Path(__file__).with_name("ray_methods.toml").read_bytes(), type=_Methods).method
 
 
 @lru_cache(maxsize=1_024)
 def meaning(cls: str, name: str) -> Method | None:
     """What method `name` of class `cls` does; `None` for one that is not known. The longest known name decides."""
-    fits = ((len(known), method) for method in methods() if not method.classes or cls in method.classes for known in method.names
-            if _is(name, known))  # fmt: skip
+    of_class = (method for method in methods() if not method.classes or cls in method.classes)
+    fits = ((len(known), method) for method in of_class for known in method.names if _is(name, known))
     return max(fits, key=lambda one: one[0], default=(0, None))[1]
 
 

@@ -56,6 +56,11 @@ class Culprit(Struct, frozen=True):
     confidence: Confidence
     why: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """Its pid where it has no number."""
+        return f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
+
 
 class StageNow(Struct, frozen=True):
     """The stage the run is in. `since_s` and `limit_s` are seconds; `None` when unknown."""
