@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -67,8 +66,6 @@ def _wchan(pid: int) -> str:
     return Path(f"/proc/{pid}/wchan").read_text()
 
 
-@needs_root
-@pytest.mark.skipif(not all(map(shutil.which, ("mkfs.ext4", "fsfreeze", "losetup"))), reason="needs mkfs.ext4, fsfreeze, losetup")
 def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
     with frozen_disk(tmp_path) as disk:
         path = disk / "checkpoint.pt"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.frozen_disk import frozen_disk
-from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched, needs_root, states
+from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched, states
 from tests.fakes.processes import python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -91,8 +90,6 @@ def test_bytes_to_storage_are_seen(tmp_path: Path) -> None:
         watch.until(lambda r: (recent := watch.ranks()[0].recent) and (recent.passed_b_s or 0) > 10_000, "written bytes")
 
 
-@needs_root
-@pytest.mark.skipif(not all(map(shutil.which, ("mkfs.ext4", "fsfreeze", "losetup"))), reason="needs mkfs.ext4, fsfreeze, losetup")
 def test_a_rank_blocked_on_a_frozen_disk_is_blocked_where_the_kernel_says_and_nothing_waits_for_it(tmp_path: Path) -> None:
     with frozen_disk(tmp_path) as disk:
         program = f"import os\nif os.environ['RANK'] == '1':\n    open({str(disk / 'checkpoint.pt')!r}, 'w')\n{SLEEP}"

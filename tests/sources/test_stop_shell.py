@@ -7,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import eventually, python
 from tests.fakes.runs import hangtop, run_of
@@ -90,30 +90,9 @@ def test_a_killable_wait_in_the_kernel_is_told_before_and_ends_by_kill(tmp_path:
         assert not alive(run.ranks[1])
 
 
-@pytest.fixture
-def frozen(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a file system that can be frozen: writing there then sleeps in D state, and not even SIGKILL ends it."""
-    image, mount = tmp_path / "disk.img", tmp_path / "disk"
-    mount.mkdir()
-    with image.open("wb") as disk:
-        disk.truncate(16 << 20)
-    for command in (["mkfs.ext4", "-q", str(image)], ["mount", "-o", "loop", str(image), str(mount)]):
-        try:
-            subprocess.run(command, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            pytest.skip(f"true D state needs a loop mount, which this machine does not give: {error}")
-    mount.chmod(0o777)
-    try:
-        yield mount
-    finally:
-        subprocess.run(["fsfreeze", "-u", str(mount)], check=False, capture_output=True)
-        eventually(lambda: subprocess.run(["umount", str(mount)], check=False, capture_output=True).returncode == 0, "umount")
-
-
-@needs_root
-def test_a_rank_in_true_d_state_is_told_before_and_named_after(tmp_path: Path, frozen: Path) -> None:
-    subprocess.run(["fsfreeze", "-f", str(frozen)], check=True)
-    with run_of(tmp_path / "train.log", "willing", "frozen", FROZEN=str(frozen / "ckpt.pt")) as run:
+def test_a_rank_in_true_d_state_is_told_before_and_named_after(tmp_path: Path) -> None:
+    where = {"FROZEN": str(tmp_path / "disk" / "ckpt.pt")}
+    with frozen_disk(tmp_path) as frozen, run_of(tmp_path / "train.log", "willing", "frozen", **where) as run:
         eventually(lambda: Path(f"/proc/{run.ranks[1]}/stat").read_text().rpartition(")")[2].split()[0] == "D", "state D")
         shown = hangtop("stop", "--log", str(run.log))
         assert "no signal reaches it" in shown.stdout
