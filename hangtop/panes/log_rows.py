@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from textwrap import wrap
@@ -9,7 +10,7 @@ from textwrap import wrap
 from rich.cells import cell_len
 
 from hangtop import text
-from hangtop.panes.line import BLANK, Row, cut, dotted
+from hangtop.panes.line import BLANK, Row, cut, dotted, width_of
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_merge import place_of
 from hangtop.panes.view import View
@@ -18,6 +19,7 @@ from hangtop.records.log import LineKind, LogFile, LogLine
 
 ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
 LABEL_CELLS = 12
+STAMP = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?\s*")
 MOST_SHOWN = 2_000
 """Characters of a line that are ever looked at for painting."""
 
@@ -33,6 +35,8 @@ def line_row(line: LogLine, width: int, *, label: str = "", timed: bool = True, 
     mark = (("▸ ", "accent bold"),) if marked and not timed else ()
     name = ((f"{label:<{LABEL_CELLS}.{LABEL_CELLS}}  ", "muted"),) if label else ()
     prefix = f"{line.prefix.rstrip()} " if line.prefix else ""
+    if timed and line.at is not None and width_of((*clock, *name)) + len(prefix) + len(line.text) > width:
+        prefix = STAMP.sub("", prefix, count=1)  # it stands in front already, and the message needs the room
     words: Row = ((prefix[:MOST_SHOWN], "muted"), (line.text[: MOST_SHOWN + shift], ROLES[line.kind]))
     return cut((*clock, *mark, *name, *_shifted(words, shift)), width)
 

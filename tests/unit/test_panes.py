@@ -187,6 +187,13 @@ class TestLog:
         for kind, role in (("plain", "muted"), ("progress", "ink"), ("stage", "accent"), ("warning", "warn"), ("error", "bad")):
             assert roles(line_row(LogLine(0, 0, None, None, "", "words", kind), 40), "words") == role
 
+    def test_the_time_that_stands_in_front_already_gives_way_to_the_message_where_the_line_is_too_long(self):
+        prefix = "2026-01-11T10:06:40.123456789Z stdout F [pod/train-1/pytorch] [rank1]:"
+        line = LogLine(0, 0, 1_768_126_000.0, 1, prefix, "iteration 59/ 100")
+        assert plain(line_row(line, 72)) == "10:06:40  stdout F [pod/train-1/pytorch] [rank1]: iteration 59/ 100"
+        assert prefix in plain(line_row(line, 120))
+        assert prefix[:50] in plain(line_row(line, 72, timed=False))
+
     def test_a_long_line_is_cut_and_can_be_shifted(self):
         line = LogLine(0, 0, None, None, "", "0123456789" * 500)
         assert plain(line_row(line, 20, timed=False)) == "0123456789012345678…"
