@@ -12,11 +12,23 @@ import click
 
 from hangtop.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
 
+
+def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
+    """Exit 2 for a name that none has."""
+    from hangtop.actions.presets import named
+
+    try:
+        return named(names)
+    except LookupError as error:
+        raise click.UsageError(error.args[0]) from error
+
+
 PRESETS = (
     click.option(
         "--preset",
         "chosen",
         multiple=True,
+        callback=_presets,
         metavar="NAME",
         help="More debugging in the new run: nccl, recorder, …; an unknown NAME lists them.",
     ),
@@ -45,7 +57,7 @@ def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
 @click.command()
 @options(WATCH, PRESETS, PLAN)
 @click.pass_context
-def restart(context: click.Context, /, chosen: tuple[str, ...], **given: Any) -> None:
+def restart(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) -> None:
     """Stop the run and start it again as it was.
 
     With the same command, folder and environment. Prints its plan; only --yes carries it out.
@@ -63,7 +75,7 @@ def restart(context: click.Context, /, chosen: tuple[str, ...], **given: Any) ->
 @click.command()
 @options(WATCH, PRESETS, PLAN)
 @click.pass_context
-def recover(context: click.Context, /, chosen: tuple[str, ...], **given: Any) -> None:
+def recover(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) -> None:
     """Do all that a hung run needs, up to the new start.
 
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its

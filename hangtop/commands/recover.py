@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TextIO
 from hangtop import clock
 from hangtop.actions import ray, recover, restart
 from hangtop.actions.perform import myself
-from hangtop.commands.stop import show_again
+from hangtop.actions.presets import Preset
+from hangtop.commands.stop import show
 from hangtop.diagnosis.ray import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
 from hangtop.model import RunState
@@ -24,9 +26,9 @@ NUMBER = 1
 """Of each question."""
 
 
-def run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
+def run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
-    return show_again(_plan(feed, spec), "recover", chosen, yes=yes, out=out)
+    return show(asyncio.run(_plan(feed, spec)), "recover", yes=yes, out=out, presets=chosen)
 
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:

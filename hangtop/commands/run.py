@@ -11,7 +11,8 @@ from typing import TextIO
 from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
-from hangtop.commands.stop import show_again
+from hangtop.actions.presets import Preset
+from hangtop.commands.stop import show
 from hangtop.feeds import Feed
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import TOO_LONG, looks
@@ -44,9 +45,9 @@ def goes_on(logs: Sequence[str]) -> str:
     return f"the run goes on as pid {known.pid}: hangtop --log {log} watches it again, hangtop stop --log {log} --yes ends it\n"
 
 
-def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[str], *, yes: bool, out: TextIO) -> int:
+def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan."""
-    return show_again(_plan(feed, spec), "restart", chosen, yes=yes, out=out)
+    return show(asyncio.run(_plan(feed, spec)), "restart", yes=yes, out=out, presets=chosen)
 
 
 async def _steps(plan: Plan) -> list[Step]:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop import clock
 from hangtop.diagnosis.compiled import take_in
@@ -19,7 +20,7 @@ from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_o
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.ranks import join
-from hangtop.records.stack import Excerpt, Stack, StacksReading
+from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take
 
@@ -137,19 +138,14 @@ def _class(one: StackClass, view: StackView) -> dict[str, Any]:
             "wait": known.thread.wait,
             "wchan": known.thread.wchan,
         },
-        "other_threads": [_thread_line(first, name) for name in _other_threads(first, known.thread.name)],
+        "other_threads": [_thread_line(first, thread) for thread in first.threads if thread is not known.thread],
         "frames": [_frame(one, place, view.look.excerpts) for place in range(len(one.frames))],
     }
 
 
-def _other_threads(stack: Stack, speaking: str) -> list[str]:
-    return [thread.name for thread in stack.threads if thread.name != speaking]
-
-
-def _thread_line(stack: Stack, name: str) -> dict[str, Any]:
-    alone = only((stack,), thread=name)
-    known = doing(alone[0]) if alone else None
-    return {"name": name, "doing": known.text if known else None, "where": known.where if known else None}
+def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:
+    known = doing(replace(stack, threads=(thread,)))
+    return {"name": thread.name, "doing": known.text if known else None, "where": known.where if known else None}
 
 
 def _frame(one: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 from hangtop.actions import stop
 from hangtop.actions.perform import Performance, myself, perform
-from hangtop.actions.presets import named, with_presets
+from hangtop.actions.presets import Preset, with_presets
 from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.plan import Plan, Refusal, Step
@@ -26,30 +26,17 @@ def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     return show(plan, "stop", yes=yes, out=out)
 
 
-def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO) -> int:
-    """The same for any plan."""
+def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, presets: Iterable[Preset] = ()) -> int:
+    """The same for any plan. `presets`: for one that starts the run again."""
     if isinstance(plan, Refusal):
         out.write(f"hangtop {command}: {plan.why}\n")
         return 2
+    plan = with_presets(plan, presets)
     out.write("\n".join(lines(plan)) + "\n")
     if not yes:
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
     return asyncio.run(_carry_out(plan, out))
-
-
-def show_again(
-    making: Coroutine[Any, Any, Plan | Refusal], command: str, chosen: Sequence[str], *, yes: bool, out: TextIO
-) -> int:
-    """The same for a plan that is still to be made and starts the run again, with these presets."""
-    try:
-        wanted = named(chosen)
-    except LookupError as error:
-        making.close()
-        out.write(f"hangtop {command}: {error.args[0]}\n")
-        return 2
-    plan = asyncio.run(making)
-    return show(with_presets(plan, wanted) if isinstance(plan, Plan) else plan, command, yes=yes, out=out)
 
 
 def lines(plan: Plan) -> list[str]:

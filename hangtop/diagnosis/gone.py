@@ -23,7 +23,9 @@ def dead(case: Case) -> Verdict | None:
     left = [one for one in case.standings if one.how != "gone"]
     done = all(one.process is not None and one.process.exit_code == 0 for one in gone)
     patience_s = case.quiet_s if done else min(SOON_S, case.quiet_s)
-    if not gone or not left or case.silence_s is None or case.silence_s < patience_s or (done and any(one.alive for one in left)):
+    if not gone or not left or case.silence_s is None or case.silence_s < patience_s:
+        return None
+    if done and any(one.alive for one in left):
         return None
     oom = case.state.machine.oom_at if case.state.machine is not None else None
     evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in gone[:2]]

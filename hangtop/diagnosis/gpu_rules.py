@@ -8,18 +8,22 @@ from hangtop.diagnosis.gpu import NO_ANSWER_S, facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import index_of, of_run
 from hangtop.ranks import Rank
+from hangtop.records.gpu import GpuReading
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 from hangtop.text import clock, numbered
 
 
 def driver_doubted(case: Case) -> bool:
     """Whether a driver gives no answer, and not for long enough to tell. Where none is asked there may be none."""
-    for node in case.state.gpus.values():
-        since, gpus = node.reading.stuck_since, node.reading.gpus
-        waits = all(gpu.status in ("reading", "late") for gpu in gpus) if gpus else node.reading.stuck_in is not None
-        if waits if since is None else case.now - since < NO_ANSWER_S:
-            return True
-    return False
+    return any(_in_doubt(node.reading, case.now) for node in case.state.gpus.values())
+
+
+def _in_doubt(node: GpuReading, now: float) -> bool:
+    if node.stuck_since is not None:
+        return now - node.stuck_since < NO_ANSWER_S
+    if not node.gpus:
+        return node.stuck_in is not None
+    return all(gpu.status in ("reading", "late") for gpu in node.gpus)
 
 
 def driver_hung(case: Case) -> Verdict | None:

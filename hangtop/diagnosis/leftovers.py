@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,13 +58,18 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
         since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
     files = tuple(one for one in found if one.newest_at >= since)
+    return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=bool(procs.writers))
+
+
+def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Process]) -> dict[int, int]:
+    """By GPU index what these hold there; on another machine the pids are other people's."""
     held: dict[int, int] = {}
     for host, node in state.gpus.items():
         on_gpus = memory_of(node.reading.gpus) if state.processes.get(host) is procs else {}
         for one in processes:
             for index, used in on_gpus.get(one.pid, {}).items():
                 held[index] = held.get(index, 0) + (used or 0)
-    return Leftovers(processes, held, files, seen=bool(procs.writers))
+    return held
 
 
 def _lost_its_parent(one: Process) -> bool:

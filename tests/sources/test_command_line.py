@@ -125,7 +125,9 @@ def test_the_json_of_check_has_every_key_and_null_for_the_unknown(hangtop, tmp_p
     [
         (("--bogus",), "No such option '--bogus'"),
         (("bogus",), "No such command 'bogus'"),
-        (("check",), "which run? give --log PATH"),
+        (("check",), "which run? give --log PATH or --pid PID"),
+        (("stacks",), "which run? give --log PATH or --pid PID"),
+        (("restart", "--log", "x", "--preset", "nope"), "no preset is named nope; there are nccl, recorder"),
         (("--log", "x", "check"), "options come after the command: hangtop check --log …"),
         (("check", "--log", "x", "--stall", "0"), "Invalid value for '--stall'"),
         (("check", "--log", "x", "--sources", "log,foo"), "no source is named foo; there are log, procs"),

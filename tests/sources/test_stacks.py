@@ -367,6 +367,21 @@ def test_of_the_demo_the_culprit_stands_first(tmp_path: Path) -> None:
         assert answer["stopped"] is False
 
 
+def test_threads_of_like_names_are_told_apart(start: Start) -> None:
+    process = start(
+        "import threading, time\nlock = threading.Lock(); lock.acquire()\n"
+        "threading.Thread(target=time.sleep, args=(600,), name='load-1', daemon=True).start()\n"
+        "threading.Thread(target=lock.acquire, name='load-11', daemon=True).start()\n"
+        "print('ready', flush=True)\nlock.acquire()\n"
+    )
+    printed: list[str] = []
+    assert command.run({}, (process.pid,), as_json=True, echo=printed.append) == 0
+    (one,) = msgspec.json.decode(printed[0])["others"]
+    says = {other["name"]: other["doing"] for other in one["other_threads"]}
+    assert says["load-1"].startswith("sleeps")
+    assert says["load-11"].startswith("waits for a lock")
+
+
 def test_the_command_says_4_when_nothing_could_be_read(start: Start) -> None:
     process = start(WAITS["sleep"])
     process.kill()
