@@ -144,15 +144,18 @@ class GpusPane(ChoosingPane):
         return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
 
     def open_chosen(self) -> None:
-        """The GPUs of the chosen node; the page of the rank on the chosen GPU."""
-        if self._open(_nodes(self.hangtop.view)) is None and self.chosen_line() is not None:
+        """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""
+        host = self._open(_nodes(self.hangtop.view))
+        if self.chosen_line() is None:
+            self.hangtop.action_detail()
+        elif host is None:
             self.opened, self.chosen = self.node, None
             self.hangtop.repaint()
-            return
-        ranks = self.chosen_ranks()
-        if ranks:
+        elif ranks := self.chosen_ranks():
             self.hangtop.choose_rank(ranks[0])
-        self.hangtop.action_detail()
+            self.hangtop.action_detail()
+        elif self.chosen is not None:
+            self.hangtop.show_gpu(host, self.chosen)
 
     def action_open(self) -> None:
         self.open_chosen()

@@ -9,7 +9,7 @@ from hangtop.diagnosis.ray import odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import in_words
 from hangtop.diagnosis.ray_wishes import resources, wishes
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, align, cut
+from hangtop.panes.line import BLANK, Row, cut
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown
 from hangtop.panes.view import View
@@ -18,9 +18,8 @@ from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
-from hangtop.screens.wrap import wrapped
+from hangtop.screens.wrap import fact_row, wrapped
 
-LABEL = 14
 LAST_LINES = 20
 ASK_AGAIN_S = 4.0
 
@@ -85,7 +84,7 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
     since = stale_since(cluster, view.now)
     if since is not None:
         rows += [((f"What Ray tells is as of {text.clock(since)}.", "warn"),), BLANK]
-    rows += [cut((align(label, LABEL, "muted"), (value, "ink")), width) for label, value in facts(cluster, actor, view)]
+    rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
     if actor.death is not None:
         rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
         rows += [cut((("    ", ""), (line, "muted")), width) for line in actor.death.traceback]

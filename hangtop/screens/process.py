@@ -16,8 +16,8 @@ from hangtop.panes.view import View
 from hangtop.records.process import Process, Recent
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
+from hangtop.screens.wrap import fact_row
 
-LABEL = 14
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
 
@@ -81,7 +81,7 @@ def page_rows(family: Sequence[Member], found: Sequence[Member], view: View, wid
     role = odd_role(view.verdict) if odd else "ink"
     name = named(Node((member,)))
     rows: list[Row] = [cut(((name, f"{role} bold"), (f"  {gone}" if gone else "", "warn")), width), BLANK]
-    rows += [_fact(label, value, width) for label, value in facts(member, found, view)]
+    rows += [fact_row(label, value, width) for label, value in facts(member, found, view)]
     rows += [BLANK, section("Command", width), *_wrapped(member.process.command or member.process.name, width)]
     if member.process.missing_right:
         rows += [BLANK, section("Not permitted", width), (("What shows as ? needs the rights of its user:", "muted"),)]
@@ -158,10 +158,6 @@ def _percent(value: float | None) -> str:
 
 def _rate(value: float | None) -> str:
     return text.UNKNOWN if value is None else f"{value / M:,.1f} MB/s"
-
-
-def _fact(label: str, value: str, width: int) -> Row:
-    return cut((align(label, LABEL, "muted"), (value, "ink")), width)
 
 
 def _wrapped(words: str, width: int) -> list[Row]:

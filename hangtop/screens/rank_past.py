@@ -13,12 +13,10 @@ from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.stack_rows import place_of
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
-from hangtop.records.samples import SLOTS, Samples, until
 from hangtop.records.stack import Stack
+from hangtop.screens.charts import Chart, chart_rows
 from hangtop.screens.help import section
 
-LABEL = 10
-CHART_LINES = 2
 LEAST_FRAMES = 4
 PLACE_CELLS = 24
 FULL_PERCENT = 100.0
@@ -67,44 +65,20 @@ def _stacks_of(rank: Rank, view: View) -> list[Stack]:
 
 
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """Two charts on one axis of time: GPU utilisation and CPU, a column for each slot."""
-    columns = min(SLOTS, width - LABEL - 2)
-    charts = [(label, values) for label, samples in _tracks(rank, view) if any(values := until(samples, view.now, columns))]
-    if not charts or columns < 12:
-        return []
-    slot_s = _tracks(rank, view)[0][1].slot_s
-    first = next(n for n in range(columns) if any(values[n] is not None for _, values in charts))
-    shown = columns - first
-    rows: list[Row] = [section(f"Last {text.duration(shown * slot_s)}", width, f"one column = {slot_s:.0f} s")]
-    for place, (label, values) in enumerate(charts):
-        rows += [BLANK] if place else []
-        now = next((value for value in reversed(values) if value is not None), None)
-        high, low = text.chart(values[first:], CHART_LINES, max(FULL_PERCENT, *(value or 0.0 for value in values)))
-        shown_now = "" if now is None else f"{now:.0f} %"
-        rows += [(align(label, LABEL, "muted"), (" ", ""), (high, "data"))]
-        rows += [(align(shown_now, LABEL, f"{role} bold" if role else "ink", right=True), (" ", ""), (low, "data"))]
-    return [cut(row, width) for row in (*rows, _axis(rank, view, shown, slot_s))]
+    """GPU utilisation and CPU, and since when the rank has been silent."""
+    return chart_rows(_charts(rank, view), view.now, width, role, rank.silence_s(view.now))
 
 
-def _axis(rank: Rank, view: View, columns: int, slot_s: float) -> Row:
-    """From when to now, and since when the rank has been silent."""
-    start, end = f"−{text.duration(columns * slot_s)}", "now"
-    silent_s = rank.silence_s(view.now)
-    start = start if columns > len(start) + len(end) else ""
-    words = list(f"{start}{end:>{max(0, columns - len(start))}}")
-    if silent_s is not None and (mark := f"−{text.duration(text.coarse(silent_s))}") and silent_s < columns * slot_s:
-        at = columns - int(silent_s // slot_s) - 1
-        if len(start) + 1 < at and at + len(mark) + 1 < columns - len(end):
-            words[at : at + len(mark)] = mark
-    return ((" " * (LABEL + 1), ""), ("".join(words), "stale"))
-
-
-def _tracks(rank: Rank, view: View) -> list[tuple[str, Samples]]:
-    found: list[tuple[str, Samples]] = []
+def _charts(rank: Rank, view: View) -> list[Chart]:
+    found: list[Chart] = []
     if (known := gpu_of(rank, view.state)) is not None:
-        found.append(("GPU util", known[1].util_percent))
+        found.append(Chart("GPU util", known[1].util_percent, FULL_PERCENT, _percent))
     process = rank.process
     if process is not None:
         tracks = (track for key, track in view.state.cpu.items() if key[1:] == (process.pid, process.start_ticks))
-        found += [("CPU", track) for track in tracks]
+        found += [Chart("CPU", track, FULL_PERCENT, _percent) for track in tracks]
     return found
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %"

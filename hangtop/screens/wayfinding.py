@@ -94,6 +94,11 @@ class Wayfinding(App[None]):
 
         self.push_screen(ProcessScreen(key))
 
+    def show_gpu(self, host: str, index: int) -> None:
+        from hangtop.screens.over import GpuScreen
+
+        self.push_screen(GpuScreen(host, index))
+
     def show_actor(self, key: str) -> None:
         """The page of this actor, by its key in the Ray pane."""
         from hangtop.screens.over import ActorScreen

@@ -1,11 +1,16 @@
-"""Longer sentences on pages: wrapped at words, with a label on the first line."""
+"""Facts and longer sentences on pages: a label, then what there is to say, wrapped at words where it is long."""
 
 from __future__ import annotations
 
 from hangtop import text
-from hangtop.panes.line import Row, align
+from hangtop.panes.line import Row, align, cut
 
 LABEL_CELLS = 8
+FACT_CELLS = 14
+
+
+def fact_row(label: str, value: str, width: int) -> Row:
+    return cut((align(label, FACT_CELLS, "muted"), (value, "ink")), width)
 
 
 def wrapped(sentence: str, width: int, *, label: str = "", role: str = "ink") -> list[Row]:

@@ -7,7 +7,7 @@ from play import Clock, MemoryFeed, screen_text, session, settle
 
 from hangtop.app import HangtopApp
 from hangtop.panes.gpus import GpusPane
-from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
 
@@ -156,3 +156,27 @@ async def test_a_node_is_chosen_and_opened_to_its_gpus_and_left_again():
         await pilot.click(GpusPane, offset=(5, 3))
         await settle(pilot, app)
         assert pane.opened == "n01"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_enter_on_a_gpu_without_a_rank_opens_all_that_is_known_of_it(size: tuple[int, int]):
+    app, feed, _, at = app_with_gpus()
+    spare = gpu(8, at, util_percent=31.0, ecc_uncorrected=2, processes=(GpuProcess(4711, 3 << 30),))
+    for second in range(60, 0, -10):
+        feed.put(reading(at - second, *(gpu(i, at - second) for i in range(9))))
+    feed.put(reading(at, *(gpu(i, at) for i in range(8)), spare))
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        await pilot.press("3", "end", "enter")
+        await settle(pilot, app)
+        page = screen_text(app)
+        assert "GPU 8 · n1 · H100 80G" in page
+        for said in ("▌ 2 uncorrected memory errors", "busy          31 %", "power         611 W of 700 W", "memory        61.0 G"):
+            assert said in page
+        await pilot.press("end")
+        await settle(pilot, app)
+        assert "4711     3.0 G  not of this run" in screen_text(app)
+        assert "Last " in screen_text(app)
+        await pilot.press("up")
+        await settle(pilot, app)
+        assert "GPU 7 · n1" in screen_text(app)
