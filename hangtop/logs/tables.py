@@ -18,7 +18,8 @@ MOST_BETWEEN = 100
 
 _MOST_COLUMNS = 60
 _LONGEST = 600
-_PLACE = re.compile(r"[\w./-]+\.py:\d+:?\s+")
+_PLACE = re.compile(r"(?:(?:\[(?!\d+\])[^\]]{1,40}\]|[\w./-]+\.py:\d+:?)\s+)*(?:#\s+)?(?=\S)|")
+"""What may stand before a table: a place in the code, somebody's name, the sign of a comment."""
 _BARS = re.compile(r"[|│┃║]")
 _GAP = re.compile(r"\s{2,}|\t")
 _CELL = re.compile(r"\S+(?: \S+)*")
@@ -97,13 +98,15 @@ class _Open(Struct):
         """The values of a row; `None` when it has not one for each name."""
         cells = _split(text, self.parted_by)
         if len(cells) != len(self.names) and self.parted_by == " ":
-            cells = text.split() if len(text.split()) == len(self.names) else self._below(text)
+            words = text.split()
+            numbered = len(words) == len(self.names) + 1 and words[0].isdecimal()  # pandas counts its rows
+            cells = words[numbered:] if len(words) - numbered == len(self.names) else self._below(text)
         return cells if len(cells) == len(self.names) else None
 
     def _below(self, text: str) -> list[str]:
         """The values of a row where some are missing, each below its name."""
         cells = [""] * len(self.names)
-        for found in _CELL.finditer(_PLACE.sub("", text, count=1)):
+        for found in _CELL.finditer(_bare(text)):
             away = [min(abs(found.start() - begin), abs(found.end() - end)) for begin, end in self.places]
             n = away.index(min(away, default=0)) if away else 0
             if not away or away[n] > _ASIDE or cells[n]:
@@ -117,7 +120,7 @@ def _named(columns: Columns, text: str) -> _Open | None:
     if len(text) > _LONGEST:
         return None
     table = columns.table
-    text = _PLACE.sub("", text, count=1)
+    text = _bare(text)
     for parted_by in _parted_by(text):
         cells = text.split() if parted_by == "" else _split(text, parted_by)
         if not 2 + (parted_by == "") <= len(cells) <= _MOST_COLUMNS or not all(_NAME.fullmatch(cell) for cell in cells if cell):
@@ -135,11 +138,16 @@ def _parted_by(text: str) -> tuple[str, ...]:
     return (*(sign for sign in ("|", "\t", ",", ";") if (_BARS.search(text) if sign == "|" else sign in text)), " ", "")
 
 
+def _bare(text: str) -> str:
+    found = _PLACE.match(text)
+    return text[found.end() :] if found else text
+
+
 def _split(text: str, parted_by: str) -> list[str]:
-    text = _PLACE.sub("", text, count=1)
+    text = _bare(text)
     if parted_by == " ":
         return _GAP.split(text.strip(" \t|│┃║"))
-    cells = [cell.strip() for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
+    cells = [cell.strip(" \t\"'") for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
     return cells[not cells[0] : len(cells) - (not cells[-1])] if parted_by == "|" else cells
 
 
