@@ -20,7 +20,7 @@ def run(path: Path, speed: float, look: watch.Look) -> int:
         sys.stderr.write(f"hangtop replay: {error}\n")
         return 2
     if recording.torn:
-        sys.stderr.write(f"hangtop replay: {some(recording.torn, 'line')} of {path} were cut short and are left out\n")
+        sys.stderr.write(f"hangtop replay: left out of {path}: {some(recording.torn, 'line')} cut short\n")
     on_screen = not look.as_lines and watch.can_draw()
     feed = ReplayFeed(recording, speed, ends=not on_screen)
     return watch.show(feed, recording.header.spec, replace(look, title=path.name), feed.now, on_screen=on_screen)
