@@ -105,7 +105,7 @@ class SourceThread(threading.Thread):
                 traceback.print_exc()
                 pause_s = self._failed(problem=f"hangtop's {self.name} source failed: {type(error).__name__}: {error}")
             self._busy_since = None
-            self._wake.wait(pause_s)
+            self._wake.wait(clock.until_next(pause_s, least_s=pause_s / 2))
 
     def _look(self, source: Source) -> None:
         self._emit(source.read(clock.now()))
@@ -144,7 +144,7 @@ def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
 def _beat(output: Output, threads: tuple[SourceThread, ...]) -> NoReturn:
     while True:
         output.send("probe", Heartbeat(sources=tuple(thread.health() for thread in threads), pid=os.getpid()))
-        time.sleep(HEARTBEAT_S)
+        time.sleep(clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2))
 
 
 def main() -> NoReturn:

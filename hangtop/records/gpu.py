@@ -41,9 +41,8 @@ class MigInstance(Struct, frozen=True, omit_defaults=True):
 class Gpu(Struct, frozen=True, omit_defaults=True):
     """One GPU. Values are the last good ones and stay when it answers no more: `read_at` is when all of them were last good.
 
-    `since`: when `status` began. `answered_at`: the last time the driver said anything of this GPU, an error included.
-    `call_s`: its slowest call of late. `minor`: N of `/dev/nvidiaN`. `why`: one line beside the status. `denied`: values that
-    may not be read. NVLink rates are sums over all links.
+    `since`: when `status` began. `call_s`: its slowest call of late. `minor`: N of `/dev/nvidiaN`. `why`: one line beside the
+    status. `denied`: values that may not be read. NVLink rates are sums over all links.
     """
 
     index: int
@@ -51,7 +50,6 @@ class Gpu(Struct, frozen=True, omit_defaults=True):
     since: float | None = None
     why: str | None = None
     read_at: float | None = None
-    answered_at: float | None = None
     call_s: float | None = None
     uuid: str | None = None
     name: str | None = None

@@ -98,7 +98,7 @@ def log_reading(step: int, now: float) -> LogReading:
 
 
 def gpu_reading(node: int, step: int, now: float) -> GpuReading:
-    busy = Gpu(0, "ok", read_at=now, answered_at=now, used_bytes=60 * 2**30, total_bytes=80 * 2**30, limit_w=700.0)
+    busy = Gpu(0, "ok", read_at=now, used_bytes=60 * 2**30, total_bytes=80 * 2**30, limit_w=700.0)
     return GpuReading(
         tuple(
             replace(

@@ -29,7 +29,7 @@ def gpu(index: int, at: float, util: float, power: float, *, used_g: float = 61.
     """A GPU whose numbers differ a little from those of its neighbours, and a little in time."""
     wave = (index * 7 + int(at / SLOT_S) * 5) % 4
     values: dict[str, object] = {
-        "status": "ok", "read_at": at, "answered_at": at, "uuid": f"GPU-{index}", "name": "NVIDIA H100 80GB HBM3",
+        "status": "ok", "read_at": at, "uuid": f"GPU-{index}", "name": "NVIDIA H100 80GB HBM3",
         "util_percent": min(100.0, util - (wave if 5 < util < 100 else 0)), "power_w": power + (index * 7 + wave * 5) % 17,
         "limit_w": LIMIT_W, "used_bytes": int((used_g + 0.1 * (index * 3 % 5)) * G), "total_bytes": 80 * G,
         "temperature_c": warm + index % 3,

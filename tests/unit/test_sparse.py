@@ -41,7 +41,7 @@ def timeless(reading: Reading | None) -> Reading:
 def gpus(at: float, **of_third: object) -> Reading:
     """One look at eight GPUs, of which all work at their own pace."""
     known = [
-        Gpu(index, "ok", 0.0, read_at=at, answered_at=at, util_percent=float((at * index) % 100), power_w=300.0 + index,
+        Gpu(index, "ok", 0.0, read_at=at, util_percent=float((at * index) % 100), power_w=300.0 + index,
             used_bytes=60 << 30, throttle=("power cap",) if at % 2 else (), processes=(GpuProcess(100 + index, 60 << 30),))
         for index in range(8)
     ]  # fmt: skip

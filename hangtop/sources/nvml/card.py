@@ -6,7 +6,6 @@ Nothing ends such a thread but the end of the process (`os._exit`): it is a daem
 from __future__ import annotations
 
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,6 +20,9 @@ from hangtop.sources.nvml.words import WHOLE_GPU
 from hangtop.sources.nvml.xid import XidEvents
 
 ROUND_S = 1.0
+ROUND_AT_S = 0.75
+"""Within each second: shortly before the source looks, so that what it tells is fresh."""
+LEAST_PAUSE_S = 0.05
 SLOW_PER_ROUND = 3
 REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
@@ -37,9 +39,9 @@ class Card:
         self._nvml = nvml
         self._index = index
         self._handle: Any = None
-        self._known = Gpu(index, since=clock.now())
+        self._known: Answer = {"status": "reading", "since": clock.now(), "denied": ()}
         self._asked_at: float | None = None
-        self._calls_s: list[float] = []
+        self._slowest_s = 0.0
         self._due: dict[str, float] = {}
         self._counters: dict[str, tuple[float, float]] = {}
         self._errors: dict[str, int] = {}
@@ -57,7 +59,7 @@ class Card:
 
     def gpu(self, now: float) -> Gpu:
         """What is known at `now`. An answer that is overdue shows in `status`, the old values stay."""
-        known, asked_at = self._known, self._asked_at
+        known, asked_at = Gpu(self._index, **self._known.copy()), self._asked_at  # one step each: the card's thread may write
         if known.status == "lost":
             return known
         if asked_at is not None and now - asked_at > NO_ANSWER_S:
@@ -74,55 +76,54 @@ class Card:
 
     def _live(self) -> None:
         while not self._retired.is_set():
-            began = time.monotonic()
             try:
                 self._round()
                 self._look_for_xid()
             except Exception as error:  # a fault of hangtop or of the binding must not look like a silent GPU
                 traceback.print_exc()
                 self._become("unknown error", f"hangtop could not read it: {type(error).__name__}: {error}")
-            pause_s = ROUND_S if self._known.status in ("ok", "reading") else BROKEN_AGAIN_S
-            self._retired.wait(max(0.05, pause_s - (time.monotonic() - began)))
+            period_s = ROUND_S if self._known["status"] in ("ok", "reading") else BROKEN_AGAIN_S
+            self._retired.wait(clock.until_next(period_s, at_s=ROUND_AT_S, least_s=LEAST_PAUSE_S))
 
     def _round(self) -> None:
         started_at = clock.now()
-        self._calls_s.clear()
+        self._slowest_s = 0.0
         if self._handle is None and not self._open():
             return
-        answered = [self._ask(question) for question in QUICK if self._is_due(question, started_at)]
+        answered = [self._ask(question) for question in self._due_of(QUICK, started_at)]
         codes = [self._errors[question.name] for question in QUICK if question.name in self._errors]
         if (not any(answered) and codes) or WHOLE_GPU.intersection(codes):
             self._become(*words.status_of(max(codes, key=lambda code: (code in WHOLE_GPU, codes.count(code)))))
         else:
             self._become("ok", None)
-            self._publish(read_at=round(started_at, 3), call_s=round(max(self._calls_s, default=0.0), 2))
+            if answered:
+                self._known.update(read_at=round(started_at, 3), call_s=round(self._slowest_s, 2))
             self._forget(question for question in QUICK if question.name in self._errors)
-        if self._known.status in ("ok", "not supported", "no permission"):
+        if self._known["status"] in ("ok", "not supported", "no permission"):
             self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
 
     def _ask_slow(self, count: int) -> None:
         now = clock.now()
-        due = sorted((question for question in SLOW if self._is_due(question, now)), key=lambda q: self._due.get(q.name, 0.0))
-        for question in due[:count]:
+        for question in sorted(self._due_of(SLOW, now), key=lambda question: self._due.get(question.name, 0.0))[:count]:
             if not self._ask(question):
                 self._forget([question])
 
     def _look_for_xid(self) -> None:
         if self._handle is None or not self._xids.is_due():
             return
-        if (xid := self._call(lambda: self._xids.latest(self._handle))) is not None:
-            self._publish(xid=xid, xid_at=clock.now())
+        if (xid := self._call(self._xids.latest, self._handle)) is not None:
+            self._known.update(xid=xid, xid_at=clock.now())
 
-    def _is_due(self, question: Question, now: float) -> bool:
-        return self._due.get(question.name, 0.0) <= now
+    def _due_of(self, questions: Iterable[Question], now: float) -> list[Question]:
+        return [question for question in questions if self._due.get(question.name, 0.0) <= now]
 
     def _open(self) -> bool:
         """Find the GPU by its index, once: the handle stays its own, also when the driver counts anew."""
         nvml = self._nvml
         try:
-            handle = self._call(lambda: nvml.nvmlDeviceGetHandleByIndex(self._index))
-            self._publish(uuid=self._call(lambda: nvml.nvmlDeviceGetUUID(handle)))
-            self._publish(name=self._call(lambda: nvml.nvmlDeviceGetName(handle)))
+            handle = self._call(nvml.nvmlDeviceGetHandleByIndex, self._index)
+            self._known.update(uuid=self._call(nvml.nvmlDeviceGetUUID, handle))
+            self._known.update(name=self._call(nvml.nvmlDeviceGetName, handle))
         except nvml.NVMLError as error:
             self._become(*words.status_of(error.value))
             return False
@@ -134,7 +135,7 @@ class Card:
         """Whether it was answered. An answer is published at once."""
         self._errors.pop(question.name, None)
         try:
-            answer: Answer = self._call(lambda: question.read(self._nvml, self._handle))
+            answer: Answer = self._call(question.read, self._nvml, self._handle)
         except self._nvml.NVMLError as error:
             self._refused(question, error.value)
             return False
@@ -143,21 +144,22 @@ class Card:
             return False
         now = clock.now()
         self._due[question.name] = now + question.period_s - ROUND_S / 2
-        denied = tuple(name for name in self._known.denied if name != question.name)
-        self._publish(**(self._rates(answer, now) if question.counters else answer), denied=denied)
+        self._known.update(self._rates(answer, now) if question.counters else answer)
+        if question.name in self._known["denied"]:
+            self._known.update(denied=tuple(name for name in self._known["denied"] if name != question.name))
         return True
 
     def _refused(self, question: Question, code: int) -> None:
         self._errors[question.name] = code
         lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
         self._due[question.name] = clock.now() + max(question.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
-        if code == words.NO_PERMISSION and question.name not in self._known.denied:
-            self._publish(denied=(*self._known.denied, question.name))
+        if code == words.NO_PERMISSION and question.name not in self._known["denied"]:
+            self._known.update(denied=(*self._known["denied"], question.name))
 
     def _forget(self, questions: Iterable[Question]) -> None:
         """One value is not known any more, though the GPU answers: an old one would be a lie."""
         fields = [field for question in questions for field in question.fields]
-        self._publish(**{field: getattr(NOTHING_KNOWN, field) for field in fields})
+        self._known.update({field: getattr(NOTHING_KNOWN, field) for field in fields})
 
     def _rates(self, answer: Answer, now: float) -> Answer:
         rates: Answer = {}
@@ -167,23 +169,18 @@ class Card:
             rates[field] = round((count - before) / (now - before_at)) if now > before_at and count >= before else None
         return rates
 
-    def _call(self, call: Callable[[], Any]) -> Any:
+    def _call(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """One question to the driver; it may never return. `asked_at` tells the others so."""
         asked_at = self._asked_at = clock.now()
         try:
-            return call()
+            return call(*arguments)
         finally:
-            answered_at = clock.now()
             self._asked_at = None
-            self._calls_s.append(answered_at - asked_at)
-            self._publish(answered_at=round(answered_at, 3))
+            self._slowest_s = max(self._slowest_s, clock.now() - asked_at)
 
     def _become(self, status: GpuStatus, why: str | None) -> None:
-        known = self._known
-        self._publish(status=status, why=why, since=known.since if known.status == status else clock.now())
-
-    def _publish(self, **changes: Any) -> None:
-        self._known = replace(self._known, **changes)
+        since = self._known["since"] if self._known["status"] == status else clock.now()
+        self._known.update(status=status, why=why, since=since)
 
 
 def _slowness(known: Gpu) -> str | None:

@@ -1,6 +1,6 @@
 """What a GPU is asked, and how often: the cheap values each second, the others in turn.
 
-About 6 calls a GPU and second, so 8 GPUs stay under 60 a second. Each question gives fields of `Gpu`.
+About 5 calls a GPU and second, so 8 GPUs stay under 50 a second. Each question gives fields of `Gpu`.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ MINOR = Question("minor number", 0, ("minor",), _minor)
 
 QUICK = (
     Question("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
-    Question("memory", 1, ("used_bytes",), _memory),
+    Question("memory", 2, ("used_bytes",), _memory),
     Question("power", 1, ("power_w",), _power),
     Question("temperature", 2, ("temperature_c",), _temperature),
 )
@@ -178,15 +178,15 @@ SLOW = (
     Question("power limit", 30, ("limit_w",), _limit),
     Question("SM clock", 5, ("sm_clock_mhz",), _sm_clock),
     Question("throttle reasons", 5, ("throttle",), _throttle),
-    Question("PCIe receive", 5, ("pcie_rx_bytes_s",), _pcie_rx),
-    Question("PCIe send", 5, ("pcie_tx_bytes_s",), _pcie_tx),
+    Question("PCIe receive", 10, ("pcie_rx_bytes_s",), _pcie_rx),
+    Question("PCIe send", 10, ("pcie_tx_bytes_s",), _pcie_tx),
     Question("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
-    Question("performance state", 10, ("pstate",), _pstate),
-    Question("memory clock", 10, ("memory_clock_mhz",), _memory_clock),
-    Question("ECC corrected", 15, ("ecc_corrected",), _ecc_corrected),
-    Question("ECC uncorrected", 15, ("ecc_uncorrected",), _ecc_uncorrected),
-    Question("row remaps", 30, ("remap",), _remap),
-    Question("MIG", 10, ("mig",), _mig),
+    Question("performance state", 30, ("pstate",), _pstate),
+    Question("memory clock", 30, ("memory_clock_mhz",), _memory_clock),
+    Question("ECC corrected", 30, ("ecc_corrected",), _ecc_corrected),
+    Question("ECC uncorrected", 30, ("ecc_uncorrected",), _ecc_uncorrected),
+    Question("row remaps", 60, ("remap",), _remap),
+    Question("MIG", 30, ("mig",), _mig),
     Question("highest SM clock", 60, ("sm_clock_max_mhz",), _sm_clock_max),
 )
 """At most `card.SLOW_PER_ROUND` of these a round, the one that is overdue the longest first."""
