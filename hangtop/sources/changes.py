@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterable
 
-STEP_MS, SETTLED_MS = 200, 400
+STEP_MS, SETTLED_MS = 500, 400
 """How often watchfiles looks whether anything came (its own 50 ms cost a tenth of an idle probe), and for how long it waits for
 more of it."""
 

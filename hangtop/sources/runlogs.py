@@ -20,10 +20,9 @@ from hangtop.sources.profile_files import ProfileFiles
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 
-POLL_S = 0.1
-CALM_POLL_S = 0.25
-CALM_AFTER_S = 5.0
-"""A log that was quiet for so long is polled less often: most of what it costs is to wake up for it."""
+POLL_S, CALM_POLL_S = 0.1, 0.5
+CALM = 20
+"""A log that is quiet is polled less often, ever after a twentieth of its silence: most of what it costs is to wake up for it."""
 POLL_A_FILE_S = 0.0004
 READING_GAP_S = 0.12
 WORK_S = 0.25
@@ -61,8 +60,8 @@ class RunLogs:
         """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
         if self._working:
             return BREATH_S
-        calm = time.monotonic() - self._spoke_at > CALM_AFTER_S
-        return max(CALM_POLL_S if calm else POLL_S, len(self._all) * POLL_A_FILE_S)
+        calm_s = min((time.monotonic() - self._spoke_at) / CALM, CALM_POLL_S)
+        return max(POLL_S, calm_s, len(self._all) * POLL_A_FILE_S)
 
     @property
     def _all(self) -> tuple[DigestedLog, ...]:
@@ -98,14 +97,15 @@ class RunLogs:
                 give_back()
         self._news |= self._set.look(now, at_once=self._changes.seen())
         self._news |= self._beside.look(self._watched.workers)
-        self._watched.files, self._watched.index = self._set.files, self._profiles.index
-        self._watched.beside = self._beside.files
+        self._watched.index = self._profiles.index
 
     def _poll(self, now: float) -> None:
         for log in self._all:
             self._news |= log.poll(now)
-        self._set.settle()
-        self._beside.settle()
+        if self._news:
+            self._set.settle()
+            self._beside.settle()
+            self._watched.files, self._watched.beside = self._set.files, self._beside.files
 
     def _work(self) -> bool:
         """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""

@@ -1,9 +1,9 @@
 """One file followed by its name, as `tail -F` does: its end first, then what is added, whatever happens to the file.
 
 Never mmap: a file that is truncated while mapped kills the process (python/cpython#148650). Never inotify for the bytes: it does
-not see what other NFS clients write. One look costs a few microseconds: `stat` of the path, then one `pread` that begins a
-little before the offset. When those first bytes are not what stood there before, the file was rewritten, even if it is longer
-than before (copytruncate that regrew), which a look at the size alone misses.
+not see what other NFS clients write. One look costs a few microseconds: `stat` of the path and of the open file, and where that
+has changed one `pread` that begins a little before the offset. When those first bytes are not what stood there before, the file
+was rewritten, even if it is longer than before (copytruncate that regrew), which a look at the size alone misses.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ CHUNKS_A_POLL = 8
 FINGERPRINT_BYTES = 64
 REOPEN_S = 5.0
 JUST_NOW_S = 5.0
+TICK_S = 1.0
+"""Times of files stand still for some milliseconds (a tick of the kernel): after so long they have no second change in them."""
 
 Why = Literal["first", "appeared", "truncated", "rewritten", "rotated", "replaced", "switched"]
 
@@ -75,6 +77,7 @@ class Followed:
         self._live_from = 0
         self._before = b""
         self._head = b""
+        self._settled: tuple[int, int, int] | None = None
         self._next_why: Why = "first"
 
     def poll(self, now: float) -> Iterator[Event]:
@@ -123,13 +126,17 @@ class Followed:
         self._live_from = 0 if live else found.st_size
         self._before = os.pread(self._fd, min(FINGERPRINT_BYTES, self.offset), max(0, self.offset - FINGERPRINT_BYTES))
         self._head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
+        self._settled = None
         return Opened(why, self.offset)
 
     def _grown(self, now: float) -> Iterator[Event]:
+        assert self._fd is not None
         for _ in range(CHUNKS_A_POLL):
-            assert self._fd is not None
+            found = os.fstat(self._fd)
+            if _marks(found) == self._settled:
+                return
             known = len(self._before)
-            due = min(CHUNK_BYTES, max(LEAST_BYTES, os.fstat(self._fd).st_size - self.offset))
+            due = min(CHUNK_BYTES, max(LEAST_BYTES, found.st_size - self.offset))
             data = os.pread(self._fd, known + due, self.offset - known)
             head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
             if data[:known] != self._before or head[: len(self._head)] != self._head:
@@ -146,9 +153,10 @@ class Followed:
             self._before = (self._before + new[-FINGERPRINT_BYTES:])[-FINGERPRINT_BYTES:]
             self._head = head
             yield Appended(at, new, live=at >= self._live_from)
-        found = os.fstat(self._fd) if self._fd is not None else None
-        if found is not None:
-            self.size_bytes, self.modified_at = max(found.st_size, self.offset), found.st_mtime
+        found = os.fstat(self._fd)
+        self.size_bytes, self.modified_at = max(found.st_size, self.offset), found.st_mtime
+        read_to_its_end = found.st_size == self.offset > 0 and now - found.st_mtime > TICK_S
+        self._settled = _marks(found) if read_to_its_end and not self._network else None
 
     def _was_copied(self) -> bool:
         """Whether what was read last stands in a rotated copy beside the file: logrotate's copytruncate, and no new run."""
@@ -202,6 +210,11 @@ class Followed:
         self.problem = fault.problem if fault else None
         if fault and fault.problem != before:
             yield fault
+
+
+def _marks(found: os.stat_result) -> tuple[int, int, int]:
+    """On a file system of this machine no byte of a file changes without one of these."""
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def open_log(path: str) -> int:

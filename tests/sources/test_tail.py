@@ -158,6 +158,16 @@ def test_a_file_of_the_same_size_written_anew_is_noticed(log, watcher):
     assert data(new) == b"ONE\nTWO\n"
 
 
+def test_a_file_that_was_quiet_for_long_is_read_again_when_anything_of_it_changed(log, watcher):
+    watcher.poll(later_s=60)
+    assert watcher.poll(later_s=60) == []
+    log.write_bytes(b"ONE\ntwo\n")
+    os.utime(log, ns=(0, log.stat().st_mtime_ns - 10**9))  # as a copy that keeps its times does
+    assert whys(watcher.poll(later_s=60)) == ["rewritten"]
+    append(log, b"three\n")
+    assert data(watcher.poll(later_s=60)).endswith(b"three\n")
+
+
 def test_a_hole_of_nul_bytes_after_truncation_is_followed(log, watcher):
     """A writer without O_APPEND goes on at its old offset after copytruncate: NUL bytes stand before."""
     with log.open("r+b") as file:
