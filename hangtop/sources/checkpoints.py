@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -33,6 +34,8 @@ SOON_S = 1.0
 STEP_MS = 500
 """How often watchfiles looks whether anything came."""
 FIND_AGAIN_S = 20.0
+LEISURE = 5_000
+"""So many times what a search for the directory cost in CPU time passes before the next one."""
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
@@ -63,7 +66,7 @@ class CheckpointSource:
         self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._directory: str | None = None
         self._found_by = ""
-        self._looked_for_at: float | None = None
+        self._look_for_at = 0.0
         self._sights: deque[Sight] = deque()
         self._grown_at: float | None = None
         self._stirred = threading.Event()
@@ -120,19 +123,19 @@ class CheckpointSource:
 
     def _find(self, now: float) -> None:
         """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
-        due = self._looked_for_at is None or now - self._looked_for_at >= FIND_AGAIN_S
-        if self._directory is not None or not due:
+        if self._directory is not None or now < self._look_for_at:
             return
         if self._spec.checkpoint_dir is not None:
             self._settle(os.path.abspath(self._spec.checkpoint_dir), "--ckpt")
             return
         if (run := self._watched.procs) is None:
             return
-        self._looked_for_at = now
+        began = time.thread_time()
         for directory, found_by in self._pointed_to([process.pid for process in run.processes]):
             if directory is not None and os.path.isdir(directory):
                 self._settle(directory, found_by)
                 return
+        self._look_for_at = now + max(FIND_AGAIN_S, LEISURE * (time.thread_time() - began))
 
     def _settle(self, directory: str, found_by: str) -> None:
         self._directory, self._found_by = directory, found_by

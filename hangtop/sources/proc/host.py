@@ -11,11 +11,16 @@ import psutil
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.linux import read_optional
 
 CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
 GROWTH_OVER_S = 30.0
+
+Memory = tuple[int | None, int | None, int | None]
+"""Of a control group: limit and use in bytes, and the number of out-of-memory kills."""
+UNKNOWN: Memory = (None, None, None)
 
 
 class Host:
@@ -30,7 +35,7 @@ class Host:
     def look(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
         """`pid`: a process of the run, whose limit counts. `paths`: on the file systems of interest. `now`: unix time."""
         memory = psutil.virtual_memory()
-        limit, used, kills = memory_limit(pid) if pid is not None else (None, None, None)
+        limit, used, kills = memory_limit(pid) if pid is not None else UNKNOWN
         kills = _kills_of_machine() if kills is None else kills
         if kills is not None and self._kills is not None and kills > self._kills:
             self._oom_at = now
@@ -66,19 +71,19 @@ class Host:
         return None if now <= at else round((before - free) / (now - at), 1)
 
 
-def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> tuple[int | None, int | None, int | None]:
-    """Limit and use in bytes, and the number of out-of-memory kills, of the tightest control group that this process is in.
+def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> Memory:
+    """Of the tightest control group that this process is in.
 
     Version 2: memory.max, memory.current, memory.events. Version 1: memory.limit_in_bytes … (kernel docs, cgroup-v1/memory).
     """
-    groups = [_group(path) for path in _groups(pid, root, proc)]
+    groups = _groups(pid, root, proc)
     limited = [(limit, used) for limit, used, _ in groups if limit is not None]
     limit, used = min(limited, default=(None, None), key=lambda pair: pair[0] or NO_LIMIT)
     return limit, used, max((kills for _, _, kills in groups if kills is not None), default=None)
 
 
-def _groups(pid: int, root: Path, proc: Path) -> list[Path]:
-    """The directories of the process's memory group and of those above it."""
+def _groups(pid: int, root: Path, proc: Path) -> list[Memory]:
+    """The process's memory group and those above it."""
     lines = [line.split(":", 2) for line in (_text(proc / str(pid) / "cgroup") or "").splitlines()]
     for _, controllers, path in (line for line in lines if len(line) == 3):
         if controllers == "" or "memory" in controllers.split(","):
@@ -86,14 +91,15 @@ def _groups(pid: int, root: Path, proc: Path) -> list[Path]:
             own = base / path.lstrip("/")
             chain = [own, *own.parents]
             chain = chain[: chain.index(base) + 1] if base in chain else [base]
-            if any(_group(group) != (None, None, None) for group in chain):
-                return chain
+            groups = [_group(group) for group in chain]
+            if any(group != UNKNOWN for group in groups):
+                return groups
     return []
 
 
-def _group(group: Path) -> tuple[int | None, int | None, int | None]:
-    if (group / "memory.limit_in_bytes").exists():
-        limit = _integer(group / "memory.limit_in_bytes")
+def _group(group: Path) -> Memory:
+    limit = _integer(group / "memory.limit_in_bytes")
+    if limit is not None:
         used, kills = _integer(group / "memory.usage_in_bytes"), _field(group / "memory.oom_control", "oom_kill")
     else:
         limit, used = _integer(group / "memory.max"), _integer(group / "memory.current")
@@ -120,9 +126,10 @@ def _integer(path: Path) -> int | None:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text()
-    except OSError:  # not there, or not ours to read: then it is not known
+        text = read_optional(str(path))
+    except OSError:  # the process has ended, or there is no such file system: then it is not known
         return None
+    return None if text is None else text.decode("utf-8", "replace")
 
 
 def _space(path: str) -> tuple[int, int]:

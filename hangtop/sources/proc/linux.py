@@ -12,10 +12,11 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
-FULL_SCAN_EVERY = 15
+FULL_SCAN_EVERY = 30
 """Refreshes between two looks at every process: 2,000 of them cost about 40 ms."""
+LISTING_GAP_S = 1.5
 LEISURE = 500
-"""So many times what a listing of all pids took passes before the next one, at leisure."""
+"""At leisure so long, and so many times what a listing of all pids took, passes before the next one."""
 MAX_OPEN_FILES = 8_192
 
 
@@ -47,8 +48,8 @@ class LinuxTable:
     ticks_per_s = TICKS_PER_S
 
     def __init__(self, *, at_leisure: bool = False) -> None:
-        """`at_leisure`: where there are thousands of processes, a new one may be seen some seconds late."""
-        self._listing_gap = LEISURE if at_leisure else 0
+        """`at_leisure`: a new process may be seen some seconds late, the more there are the later."""
+        self._at_leisure = at_leisure
         self._list_again_at = 0.0
         self._stats: dict[int, Stat] = {}
         self._boot_at = _boot_at()
@@ -81,7 +82,8 @@ class LinuxTable:
             return None
         began, self._crowd = time.thread_time(), crowd
         listed = {int(name) for name in os.listdir("/proc") if name < ":"}
-        self._list_again_at = time.monotonic() + self._listing_gap * (time.thread_time() - began)
+        if self._at_leisure:
+            self._list_again_at = time.monotonic() + max(LISTING_GAP_S, LEISURE * (time.thread_time() - began))
         return listed
 
     def started_at(self, start_ticks: int) -> float:
@@ -111,15 +113,15 @@ class LinuxTable:
 
     def inode(self, pid: int, fd: int) -> int | None:
         """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
-        info = _status(_optional(f"/proc/{pid}/fdinfo/{fd}") or b"")
+        info = _status(read_optional(f"/proc/{pid}/fdinfo/{fd}") or b"")
         return _number(info, "ino")
 
     def details(self, pid: int) -> Details:
         status = _status(_read(f"/proc/{pid}/status"))
-        io = _optional(f"/proc/{pid}/io")
+        io = read_optional(f"/proc/{pid}/io")
         counters = _status(io or b"")
-        schedstat = (_optional(f"/proc/{pid}/schedstat") or b"").split()
-        wchan = (_optional(f"/proc/{pid}/wchan") or b"0").decode("utf-8", "replace")
+        schedstat = (read_optional(f"/proc/{pid}/schedstat") or b"").split()
+        wchan = (read_optional(f"/proc/{pid}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
             uid=int(status["Uid"].split()[1]),
             tracer_pid=int(status.get("TracerPid", "0")) or None,
@@ -188,7 +190,7 @@ def _number(fields: Mapping[str, str], key: str) -> int | None:
     return int(fields[key]) if key in fields else None
 
 
-def _optional(path: str) -> bytes | None:
+def read_optional(path: str) -> bytes | None:
     """The file, or `None` where the kernel refuses it to us or does not have it."""
     try:
         return _read(path)
