@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.case import Case
 from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import ROLES, Finding, LogReading
+from hangtop.records.log import ROLES, Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.spec import ASKED_SOURCES
 
@@ -54,7 +54,7 @@ class FindingReport(Struct, frozen=True):
 
 
 class SourceReport(Struct, frozen=True):
-    """`age_s`: seconds since its last good reading. `problem` also says what is absent."""
+    """`age_s`: seconds since its last good reading. `problem` also says what is absent, and what one that is well misses."""
 
     ok: bool
     age_s: float | None
@@ -115,7 +115,7 @@ def report(case: Case, verdict: Verdict) -> Report:
         culprits=_culprits(case, verdict),
         evidence=verdict.evidence,
         findings=tuple(_finding(finding) for finding in ordered(case.findings)),
-        sources={name: _source(health, log, case.now) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
+        sources={name: _source(health, case) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
     )
 
 
@@ -160,17 +160,17 @@ def _finding(one: Finding) -> FindingReport:
     return FindingReport(one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count)
 
 
-def _source(health: SourceHealth, log: LogReading, now: float) -> SourceReport | LogSourceReport:
+def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
     problem = health.problem or health.absent
-    age_s = None if health.read_at is None else _rounded(max(0.0, now - health.read_at))
+    age_s = None if health.read_at is None else _rounded(max(0.0, case.now - health.read_at))
     ok = problem is None and health.read_at is not None
-    if health.name != "log":
-        return SourceReport(ok, age_s, problem)
-    return LogSourceReport(ok, age_s, problem or _file_problem(log), log.bytes, log.lines)
-
-
-def _file_problem(log: LogReading) -> str | None:
-    return next((file.problem for file in log.files if file.problem), None)
+    if health.name == "log":
+        problem = problem or next((file.problem for file in case.log.files if file.problem), None)
+        return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)
+    if health.name == "gpu":
+        notes = dict.fromkeys(note for node in case.state.gpus.values() for note in node.reading.notes)
+        problem = problem or "; ".join(notes) or None
+    return SourceReport(ok, age_s, problem)
 
 
 def _stage(stage: StageNow | None) -> StageNow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from hangtop.records.gpu import Gpu, GpuProcess
 from hangtop.sources.nvml.pids import UNSEEN_S, PidSight, exists
 from hangtop.sources.other_gpus import others_here
+from tests.fakes.nvml.stand_in import StandInDriver
 
 NOBODY = 4_100_000  # above the highest pid that Linux gives
 GIB = 2**30
@@ -32,6 +34,25 @@ def test_host_pids_in_a_container_hide_all_processes_of_its_gpus() -> None:
     assert seen(sight, used_by(os.getpid(), NOBODY), UNSEEN_S) == ([False, False], True)
 
 
+def test_where_no_pid_of_the_driver_was_ever_seen_they_are_hidden_at_once() -> None:
+    assert seen(PidSight(in_container=True), used_by(NOBODY), 0.0) == ([False], True)
+    assert seen(PidSight(in_container=False), used_by(NOBODY), 0.0) == ([True], False)
+
+
+def test_check_says_that_a_pid_namespace_hides_the_processes_of_the_gpus(tmp_path: Path) -> None:
+    apart = ("unshare", "--pid", "--fork", "--mount-proc")
+    if subprocess.run([*apart, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("no pid namespace can be made here: that needs root")
+    log = tmp_path / "train.log"
+    log.write_text("step 1/100 loss=2.1\n")
+    driver = StandInDriver(tmp_path, f"gpus 2\nproc * {os.getpid()} mem_mib=60300")
+    argv = (*apart, sys.executable, "-m", "hangtop", "check", "--log", str(log), "--json")
+    said = subprocess.run(argv, check=False, capture_output=True, timeout=60, env=driver.environment)
+    gpu = json.loads(said.stdout)["sources"]["gpu"]
+    assert gpu["ok"]
+    assert "this container hides the GPU processes" in gpu["problem"]
+
+
 def test_memory_without_any_process_is_hidden_in_a_container_and_free_again_on_a_host() -> None:
     inside, outside = PidSight(in_container=True), PidSight(in_container=False)
     for now in (0.0, UNSEEN_S):
@@ -43,7 +64,8 @@ def test_memory_without_any_process_is_hidden_in_a_container_and_free_again_on_a
 
 def test_a_process_that_just_ended_is_not_called_hidden() -> None:
     sight = PidSight(in_container=True)
-    assert seen(sight, used_by(NOBODY), 0.0) == ([True], False)
+    assert seen(sight, used_by(os.getpid()), 0.0) == ([True], False)
+    assert seen(sight, used_by(NOBODY), 1.0) == ([True], False)
     assert seen(sight, used_by(os.getpid()), 2.0) == ([True], False)
     assert seen(sight, used_by(NOBODY), 4.0) == ([True], False)  # another one: it has its own time
     assert seen(sight, used_by(NOBODY), 4.0 + UNSEEN_S) == ([False], True)

@@ -33,16 +33,20 @@ class PidSight:
     def __init__(self, in_container: bool | None = None) -> None:
         self._in_container = not _in_root_namespace() if in_container is None else in_container
         self._unseen: dict[object, float] = {}
+        self._ever_seen = False
 
     def look(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
-        """The GPUs with `visible` set on their processes, and whether the namespace hides them."""
-        unseen: set[object] = {process.pid for gpu in gpus for process in gpu.processes if not exists(process.pid)}
+        """The GPUs with `visible` set on their processes, and whether the namespace hides them. Where no pid of the driver was
+        ever seen here it is said at once: `check` does not stay for `UNSEEN_S`."""
+        listed = {process.pid for gpu in gpus for process in gpu.processes}
+        unseen: set[object] = {pid for pid in listed if not exists(pid)}
+        self._ever_seen |= len(unseen) < len(listed)
         unseen |= {
             gpu.uuid for gpu in gpus if self._in_container and not gpu.processes and (gpu.used_bytes or 0) > OWNERLESS_BYTES
         }
         self._unseen = {key: self._unseen.get(key, now) for key in unseen}
         gone = {key for key, since in self._unseen.items() if now - since >= UNSEEN_S}
-        hidden = self._in_container and bool(gone)
+        hidden = self._in_container and bool(gone or (listed and not self._ever_seen))
         marked = tuple(_marked(gpu, gone, hidden) if gpu.processes else gpu for gpu in gpus)
         return marked, hidden
 
