@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench.logs import LAST, scratch, write_healthy_log
@@ -17,7 +18,7 @@ from tests.fakes.processes import running
 
 GPUS = "gpus 8\nlatency_us 300\ngpu * jitter=5\nproc * self mem_mib=60300"
 SETTLED_S = 8.0
-OTHERS = {"nvitop": (), "nvtop": ()}
+OTHERS = ("nvitop", "nvtop")
 """Other monitors, measured where they are installed."""
 
 
@@ -26,24 +27,39 @@ def rows(options: Options) -> Iterator[Row]:
         log = write_healthy_log(folder / "train.log")
         driver = StandInDriver(folder, GPUS)
         with running("sh", "-c", f"exec 3>>{log}; exec sleep 600"):
-            _watched(log, _own(driver), 1.0)  # to compile its modules takes a first start some 10 MB, which it keeps
-            yield from _rows("quiet log, no GPU", _watched(log, {}, options.seconds))
-            yield from _rows("quiet log, 8 GPUs", _watched(log, _own(driver), options.seconds), driver, folder)
-        for name, arguments in OTHERS.items():
-            if program := shutil.which(name) or shutil.which(name, path=os.environ.get("OTHER_MONITORS")):
-                yield from _other(name, (program, *arguments), driver, options.seconds)
+            _watched(log, driver, 1.0)  # to compile its modules takes a first start some 10 MB, which it keeps
+            yield from _rows("quiet log, no GPU", _watched(log, None, options.seconds)[0], gpus=False)
+            window, calls_s = _watched(log, driver, options.seconds)
+            yield from _rows("quiet log, 8 GPUs", window, gpus=True)
+            yield Row("quiet log, 8 GPUs: NVML calls", calls_s, "/s", 100)
+        for name in OTHERS:
+            if program := shutil.which(name):
+                yield from _other(name, program, driver, options.seconds)
+            else:
+                yield Row(f"{name} is not on PATH: not measured", math.nan, "")
 
 
-def _watched(log: Path, environment: Mapping[str, str], seconds: float) -> Window:
-    with PtyMeter((sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off"), environment=environment) as terminal:
+def _watched(log: Path, driver: StandInDriver | None, seconds: float) -> tuple[Window, float]:
+    command = (sys.executable, "-m", "hangtop", "--log", str(log), "--ray", "off")
+    with PtyMeter(command, environment=_own(driver) if driver else {}) as terminal:
         terminal.until(LAST)
         terminal.read(SETTLED_S)
         os.utime(log)
-        return terminal.window(seconds)
+        return _window(terminal, driver, seconds)
 
 
-def _rows(what: str, window: Window, driver: StandInDriver | None = None, folder: Path | None = None) -> Iterator[Row]:
-    gpus = driver is not None
+def _window(terminal: PtyMeter, driver: StandInDriver | None, seconds: float) -> tuple[Window, float]:
+    """What this stretch of time costs, and how many NVML calls a second were made in it."""
+    before = _calls(driver)
+    window = terminal.window(seconds)
+    return window, (_calls(driver) - before) / window.seconds
+
+
+def _calls(driver: StandInDriver | None) -> int:
+    return sum(sum(driver.calls(pid).values()) for pid in driver.users()) if driver else 0
+
+
+def _rows(what: str, window: Window, *, gpus: bool) -> Iterator[Row]:
     yield Row(f"{what}: to the terminal", window.bytes_s, "B/s", 600)
     yield Row(f"{what}: CPU of screen and probe", window.ui.cpu_percent + window.probe.cpu_percent, "%", 1.5 if gpus else None)
     yield Row(f"{what}: CPU of the screen", window.ui.cpu_percent, "%")
@@ -52,13 +68,14 @@ def _rows(what: str, window: Window, driver: StandInDriver | None = None, folder
     yield Row(f"{what}: RSS of the probe", window.probe.rss_mib, "MiB", 40)
 
 
-def _other(name: str, command: tuple[str, ...], driver: StandInDriver, seconds: float) -> Iterator[Row]:
-    with PtyMeter(command, environment=_own(driver)) as terminal:
+def _other(name: str, program: str, driver: StandInDriver, seconds: float) -> Iterator[Row]:
+    with PtyMeter((program,), environment=_own(driver)) as terminal:
         terminal.read(SETTLED_S)
-        window = terminal.window(seconds)
+        window, calls_s = _window(terminal, driver, seconds)
     yield Row(f"{name}, 8 GPUs: to the terminal", window.bytes_s, "B/s")
     yield Row(f"{name}, 8 GPUs: CPU", window.ui.cpu_percent + window.probe.cpu_percent, "%")
     yield Row(f"{name}, 8 GPUs: RSS", window.ui.rss_mib + window.probe.rss_mib, "MiB")
+    yield Row(f"{name}, 8 GPUs: NVML calls", calls_s, "/s")
 
 
 def _own(driver: StandInDriver) -> dict[str, str]:
