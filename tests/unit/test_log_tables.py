@@ -53,7 +53,7 @@ TABLES = {
     "a name before it": ("[n1:0] iter   loss\n[n1:0]    20   2.25\n", (20, None, 2.25)),
     "the sign of a comment": ("# step, train loss, sec/step\n20, 2.25, 0.4\n", (20, None, 2.25)),
     "quotes": ('"iter","loss/train"\n"20","2.25"\n', (20, None, 2.25)),
-    "rows that are counted": ("   epoch  train_loss     lr\n0      1    2.500000  0.001\n1      2    2.25  0.001\n", (2, None, 2.25)),
+    "rows that are counted": ("   epoch  train_loss    lr\n0      1    2.50  0.01\n1      2    2.25  0.01\n", (2, None, 2.25)),
     "warnings between its rows": ("step,loss\n10,2.5\nUserWarning: lr is 3\n/a/b.py:3: slow\n20,2.25\n", (20, None, 2.25)),
     "names again before each row": ("| epoch | loss |\n| 1 | 2.5 |\n| epoch | loss |\n| 2 | 2.25 |\n", (2, None, 2.25)),
     "another table after it": ("step,loss\n10,2.5\nname,size\n20,4\nstep,loss,lr\n30,2.25,0.1\n", (30, None, 2.25)),
