@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from hangtop import text
 from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
-from hangtop.panes.keys import word_of
+from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
 from hangtop.panes.stages import LAST_STAGE
 from hangtop.panes.view import View
@@ -20,28 +20,31 @@ from hangtop.records.verdict import Evidence, Verdict
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Which metrics the healthy band shows, in this order; others follow by name."""
 SPARK = 12
+ALL = all_keys(read_only=False, replay=False)
 LEAST_READ_B_S = 1_000_000
 STANDING = frozenset({"stalled", "hung", "crashed"})
 """Of these the evidence is worth keeping."""
 
 
-def verdict_rows(view: View, width: int, lines: int) -> list[Row]:
-    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence."""
+def verdict_rows(view: View, width: int, lines: int, keys: Sequence[Key] = ALL) -> list[Row]:
+    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence. `keys`: those that
+    are there now: of what is next no other is named."""
     verdict = view.verdict
     if verdict is None:
         return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
     if verdict.word in CALM_WORDS and view.state.log is not None:
-        return _calm_rows(view.state, view.state.log, verdict, width)
-    return _trouble_rows(verdict, width, lines)
+        return _calm_rows(view.state, view.state.log, verdict, width, keys)
+    return _trouble_rows(verdict, width, lines, keys)
 
 
-def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int) -> list[Row]:
+def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key]) -> list[Row]:
     edge = ("▏ ", "ok")
     said = _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
     rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (said, "muted")), width - 2))]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
-        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if CLEAN in verdict.next else BLANK
+        cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
+        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if cleans else BLANK
         rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
     if verdict.word == "running" and verdict.evidence:
         rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
@@ -117,11 +120,11 @@ def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     )
 
 
-def _trouble_rows(verdict: Verdict, width: int, lines: int) -> list[Row]:
+def _trouble_rows(verdict: Verdict, width: int, lines: int, keys: Sequence[Key]) -> list[Row]:
     look = look_of(verdict)
     sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and width >= 90 else "")
     first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
-    tail = [row for row in (_refute_row(verdict), _next_row(verdict)) if row]
+    tail = [row for row in (_refute_row(verdict), _next_row(verdict, keys)) if row]
     facts = list(verdict.evidence)
     rows = [
         between(first, ((sure, "muted"), (" ", "")), width - 2),
@@ -140,16 +143,20 @@ def _refute_row(verdict: Verdict) -> Row:
     return (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
 
 
-def _next_row(verdict: Verdict) -> Row:
+def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
     """Keys that are there; what has no key is said in words."""
     evidence = () if verdict.word not in STANDING or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
-    steps = (*verdict.next, *evidence)
+    steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
     if not steps:
         return BLANK
     row: Row = (("    next     ", "muted"),)
     for index, (key, what) in enumerate(steps):
         row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (what, "ink"))
     return row
+
+
+def _is_there(shown: str, keys: Sequence[Key]) -> bool:
+    return any(key.shown == shown for key in keys)
 
 
 def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
@@ -170,7 +177,7 @@ class VerdictBand(LineView):
         role = "" if calm or view.verdict is None else look_of(view.verdict).role
         for name in ("bad", "warn"):
             self.set_class(role == name, name)
-        self.paint(verdict_rows(view, self.size.width, self.size.height))
+        self.paint(verdict_rows(view, self.size.width, self.size.height, self.hangtop.keys))
 
     def on_click(self) -> None:
         self.hangtop.action_verdict()

@@ -16,7 +16,7 @@ from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_rows import line_row, log_rows, silence_row
 from hangtop.panes.stages import done_stages, stage_row, stages_to_come
 from hangtop.panes.status import badge, status_row, terminal_title
-from hangtop.panes.verdict import verdict_rows
+from hangtop.panes.verdict import ALL, verdict_rows
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
@@ -139,6 +139,13 @@ class TestVerdictBand:
         assert plain(rows[0]).startswith("▏ Running as before.  All 8 ranks in step 120. Longest silence so far 36s, limit")
         assert "30 %" in plain(rows[1])
         assert "loss 0.119 ▆" in plain(rows[1])
+
+    def test_no_key_is_named_that_is_not_there(self):
+        view = view_of("crashed")
+        there, replayed = (plain(verdict_rows(view, 118, 6, keys)[-1]) for keys in (ALL, all_keys(replay=True, read_only=True)))
+        assert "b bundle" in there
+        assert "bundle" not in replayed
+        assert "Enter cause and fixes" in replayed
 
     def test_the_healthy_band_says_whole_sentences_the_limit_last_and_always(self):
         view = view_of("healthy")
