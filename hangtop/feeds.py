@@ -126,7 +126,7 @@ class ProbeFeed:
 
     async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Readings until the probe's output ends. Silence is reported as a reading, so that it is recorded too."""
-        lines, transport = await _line_reader(output)
+        lines, transport = await line_reader(output)
         silent_s = 0.0
         try:
             while not self._ended():
@@ -165,7 +165,8 @@ class ProbeFeed:
         return Reading(source="feed", host=self._host, at=clock.now(), value=value)
 
 
-async def _line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+async def line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
+    """What a child prints, line by line, without a thread; the transport is closed by who has asked."""
     reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
     return reader, transport

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from hangtop import text
 from hangtop.actions.child import end_group
@@ -15,6 +16,11 @@ from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Errand, Step
 
 LOOK_EVERY_S = 0.1
+
+
+def place(now: float) -> str:
+    """Where evidence goes: into the folder where hangtop was started, by the time. The start of a path, without a suffix."""
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
 
 
 def run_all(errands: Iterable[Errand], halt: Halt) -> Iterator[Step]:

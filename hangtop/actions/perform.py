@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator
-from typing import IO
 
 import msgspec
 
@@ -16,9 +15,9 @@ from hangtop import clock
 from hangtop.actions.child import begin
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.stop import Myself
+from hangtop.feeds import line_reader
 from hangtop.records.plan import Plan, Step
 
-LINE_LIMIT_BYTES = 1024 * 1024
 REAP_LOOKS, REAP_PAUSE_S = 200, 0.01
 
 _step = msgspec.json.Decoder(Step)
@@ -44,7 +43,7 @@ class Performance:
     async def __aiter__(self) -> AsyncIterator[Step]:
         self._performer, output = begin("hangtop.actions.performer", self._plan)
         failed = False
-        lines, transport = await _line_reader(output)
+        lines, transport = await line_reader(output)
         try:
             async for line in lines:
                 step = _step.decode(line)
@@ -63,12 +62,6 @@ class Performance:
 def perform(plan: Plan) -> Performance:
     """Carry it out, once the steps are asked for."""
     return Performance(plan)
-
-
-async def _line_reader(output: IO[bytes]) -> tuple[asyncio.StreamReader, asyncio.BaseTransport]:
-    reader = asyncio.StreamReader(limit=LINE_LIMIT_BYTES)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), output)
-    return reader, transport
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> int | None:

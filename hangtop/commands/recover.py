@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TextIO
 
 from hangtop import clock
 from hangtop.actions import ray, recover, restart
+from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
 from hangtop.actions.presets import Preset
 from hangtop.commands.stop import show
@@ -44,7 +43,7 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
             if isinstance(asked, RayAsk):
                 feed.ask(asked)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
-            return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, _place())
+            return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
     return Refusal(TOO_LONG)
 
 
@@ -54,7 +53,3 @@ def _ray_known(state: RunState) -> bool:
     if health is None or not health.told:
         return False
     return bool(clusters_of_run(state)) or not uses_ray(state)
-
-
-def _place() -> str:
-    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(clock.now()))}")

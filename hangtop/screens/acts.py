@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hangtop.actions import clean, ray, recover, restart, stop
+from hangtop.actions import clean, errands, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
 from hangtop.diagnosis.ray import clusters_of_run, uses_ray
@@ -59,7 +57,7 @@ def open_stacks(app: HangtopApp) -> None:
 
 def open_bundle(app: HangtopApp) -> None:
     """The archive goes where hangtop was started."""
-    words = ("bundle", *as_options(app.spec), "-o", f"{_evidence(app)}.tar.gz")
+    words = ("bundle", *as_options(app.spec), "-o", f"{errands.place(app.now())}.tar.gz")
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
@@ -125,7 +123,7 @@ def open_recover(app: HangtopApp, name: str = "") -> None:
     session = ray.ask_of(app.state, me, number, name) if lives_in_ray else None
     if isinstance(session, RayAsk):
         app.feed.ask(session)
-    verdict, place = app.view.verdict, _evidence(app)
+    verdict, place = app.view.verdict, errands.place(app.now())
 
     def make() -> Plan | Refusal | None:
         launch, told = app.state.launch, app.state.ray_session
@@ -136,11 +134,6 @@ def open_recover(app: HangtopApp, name: str = "") -> None:
         return recover.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
 
     app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover"))
-
-
-def _evidence(app: HangtopApp) -> str:
-    """Where evidence goes: the folder where hangtop was started. Without a suffix."""
-    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(app.now()))}")
 
 
 def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:
