@@ -8,7 +8,7 @@ from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied, wish
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
-from tests.fakes.members import LOCK, NOW, SPEC, four
+from tests.fakes.members import LOCK, NOW, SPEC, four, run
 
 
 def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
@@ -39,3 +39,8 @@ def test_a_verdict_waits_for_a_second_look_at_a_checkpoint_that_may_be_growing()
     assert not satisfied(look(four(LOCK, checkpoints=once), SPEC, NOW))
     assert satisfied(look(four(LOCK, checkpoints=replace(once, growth_b_s=0.0)), SPEC, NOW))
     assert satisfied(look(four(LOCK, checkpoints=replace(once, modified_at=NOW - 900)), SPEC, NOW))
+
+
+def test_a_verdict_on_a_run_that_speaks_or_has_no_process_here_waits_for_no_stacks() -> None:
+    assert satisfied(look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW))
+    assert satisfied(look(run({}, (), looks=()), SPEC, NOW))
