@@ -10,6 +10,8 @@ LEAST_WIDTH, LEAST_HEIGHT = 60, 15
 WIDE_WIDTH, WIDE_HEIGHT = 100, 30
 LEAST_LOG = 5
 LEAST_PANE = 4
+SAID_LINES = 3
+"""Under a tab, for a pane that only says why it has nothing to show."""
 RIGHT_WIDTH = 56
 VERDICT_LINES = 6
 
@@ -67,7 +69,7 @@ def _tab(width: int, y: int, bottom: int, wants: Mapping[str, Want], active: str
     room = bottom - y
     if maximised or active not in wants:
         return {active if active in wants else "log": Rect(1, y, width, room)}
-    lines = min(max(1, wants[active].lines - 1), room)  # the tab is the head
+    lines = min(wants[active].lines - 1 or SAID_LINES, room)  # the tab is the head
     tail = room - lines - 1
     if tail < 2:
         return {active: Rect(1, y, width, room)}

@@ -179,9 +179,15 @@ class GpusPane(ChoosingPane):
         self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
+        """`GPU 3 lost`, `2 lost`: the gravest kind of trouble."""
         found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]
-        parts = _counted([fact for fact in found if fact.role == "bad" or fact.kind == "late"], trouble=in_trouble(view))
-        return (parts[0][0][0], parts[0][0][1].split()[0]) if parts else None
+        grave = [fact for fact in found if fact.role == "bad" or fact.kind == "late"]
+        kinds = _kinds(grave, trouble=in_trouble(view))
+        if not kinds:
+            return None
+        alike = [fact for fact in grave if fact.kind == kinds[0]]
+        who = f"GPU {alike[0].index}" if len(alike) == 1 else str(len(alike))
+        return f"{who} {kinds[0]}", alike[0].role
 
     def _steady(self, view: View) -> dict[str, NodeGpus]:
         if self._settled[0] is not view:
@@ -258,8 +264,12 @@ def _all_old(gpus: Sequence[Gpu], now: float) -> Row:
 def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
     """`1 idle`, `7 busy-wait`, gravest first; in a run that is well only what is wrong with a GPU itself."""
     counts = Counter(fact.kind for fact in said)
-    kinds = [kind for kind in SAID_IN_HEAD if counts[kind] and (trouble or kind not in QUIET_WHEN_WELL)]
-    return [((f"{counts[kind]} {kind}", "bad bold" if kind in BAD else "warn"),) for kind in kinds]
+    return [((f"{counts[kind]} {kind}", "bad bold" if kind in BAD else "warn"),) for kind in _kinds(said, trouble=trouble)]
+
+
+def _kinds(said: Sequence[GpuFact], *, trouble: bool) -> list[FactKind]:
+    there = {fact.kind for fact in said}
+    return [kind for kind in SAID_IN_HEAD if kind in there and (trouble or kind not in QUIET_WHEN_WELL)]
 
 
 def nodes_summary(rows: Sequence[NodeRow], now: float, *, trouble: bool) -> Row:

@@ -27,7 +27,7 @@ BLANK: Row = ()
 GAP_CELLS = 8
 
 
-def width_of(row: Row) -> int:
+def width_of(row: Iterable[Span]) -> int:
     cells = 0
     for text, _ in row:
         cells += len(text) if text.isascii() else cell_len(text)

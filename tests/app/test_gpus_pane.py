@@ -171,7 +171,12 @@ async def test_enter_on_a_gpu_without_a_rank_opens_all_that_is_known_of_it(size:
         await settle(pilot, app)
         page = screen_text(app)
         assert "GPU 8 · n1 · H100 80G" in page
-        for said in ("▌ 2 uncorrected memory errors", "busy          31 %", "power         611 W of 700 W", "memory        61.0 G"):
+        for said in (
+            "▌ 2 uncorrected memory errors",
+            "busy          31 %",
+            "power         611 W of 700 W",
+            "memory        61.0 G",
+        ):
             assert said in page
         await pilot.press("end")
         await settle(pilot, app)
@@ -180,3 +185,32 @@ async def test_enter_on_a_gpu_without_a_rank_opens_all_that_is_known_of_it(size:
         await pilot.press("up")
         await settle(pilot, app)
         assert "GPU 7 · n1" in screen_text(app)
+
+
+@pytest.mark.parametrize(("status", "why"), [("lost", "fell off the bus"), ("reset needed", ""), ("no answer", "")])
+async def test_at_80_columns_the_tab_names_the_gpu_in_trouble_and_its_row_says_how_long(status: str, why: str):
+    app, feed, _, at = app_with_gpus()
+    feed.put(reading(at - 40, *(gpu(i, at - 40) for i in range(8))))
+    feed.put(
+        reading(at, *(gpu(i, at, **({"status": status, "why": why, "read_at": at - 40} if i == 3 else {})) for i in range(8)))
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, app)
+        assert f"3 GPUs GPU 3 {status}" in screen_text(app)
+        await pilot.press("3")
+        await settle(pilot, app)
+        row = next(line for line in screen_text(app).splitlines() if line.startswith(" ▸   3 "))
+        assert status in row
+        assert "40s" in row
+
+
+async def test_at_80_columns_why_there_are_no_gpus_is_said_to_its_end():
+    app, feed, _, at = app_with_gpus()
+    problem = "the NVIDIA driver does not answer (nvmlInit has not returned): look at dmesg for Xid lines; a reboot may be needed"
+    feed.put(health(at, problem=problem))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, app)
+        await pilot.press("3")
+        await settle(pilot, app)
+        said = " ".join(line.strip() for line in screen_text(app).splitlines()[5:9])
+        assert problem in said
