@@ -76,9 +76,10 @@ async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
 
 async def looks(feed: Feed, patience_s: float) -> AsyncIterator[tuple[RunState, float]]:
     """The state ten times a second, and the seconds waited so far; at most so many."""
-    waited_s = 0.0
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     async for state in states(feed, LOOK_EVERY_S):
-        waited_s += LOOK_EVERY_S
+        waited_s = loop.time() - began
         yield state, waited_s
         if waited_s > patience_s:
             return
