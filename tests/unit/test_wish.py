@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied, wish
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
-from tests.fakes.members import LOCK, NOW, SPEC, four, run
+from hangtop.records.stack import Frame
+from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 
 
 def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
@@ -44,3 +46,17 @@ def test_a_verdict_waits_for_a_second_look_at_a_checkpoint_that_may_be_growing()
 def test_a_verdict_on_a_run_that_speaks_or_has_no_process_here_waits_for_no_stacks() -> None:
     assert satisfied(look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW))
     assert satisfied(look(run({}, (), looks=()), SPEC, NOW))
+
+
+def test_looks_that_are_not_over_or_of_another_moment_do_not_count() -> None:
+    state = four(LOCK)
+    first, second = state.looks
+    assert not satisfied(look(replace(state, looks=(first, replace(second, done=False))), SPEC, NOW))
+    assert not satisfied(look(replace(state, looks=(replace(first, started_at=NOW - 900), second)), SPEC, NOW))
+
+
+@pytest.mark.parametrize(("watched_s", "enough"), [(1.0, False), (10.0, True)])
+def test_who_waits_for_the_network_is_watched_for_a_moment_to_tell_whether_answers_come(watched_s: float, enough: bool) -> None:
+    asks = thread(Frame("ask_rewards", USER, 67), wait="socket")
+    assert satisfied(look(four(asks, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW)) is enough
+    assert satisfied(look(four(LOCK, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW))
