@@ -134,8 +134,7 @@ def index_of(rank: Rank, process: Process | None, gpus: Sequence[Gpu]) -> int | 
     if rank.gpu is not None or process is None:
         return rank.gpu
     found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
-    names = _names(process.visible_devices)
-    if len(found) == 1 or rank.local_rank is None:
-        return found[0] if len(found) == 1 else None
-    given = names[rank.local_rank] if rank.local_rank < len(names) else "" if names else str(rank.local_rank)
-    return int(given) if given.isdecimal() else None
+    names = _names(process.visible_devices) or [str(gpu.index) for gpu in gpus]
+    if len(found) != 1 and rank.local_rank is not None:
+        found = _named("".join(names[rank.local_rank : rank.local_rank + 1]), gpus)
+    return found[0] if len(found) == 1 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections import deque
@@ -153,7 +152,7 @@ class CheckpointSource:
 
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
         """What the run's processes say, the surest first."""
-        cwds = {pid: cwd for pid in members if (cwd := _cwd(pid)) is not None}
+        cwds = {pid: cwd for pid in members if (cwd := self._cwd(pid))}
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
         for pid, words in commands.items():
             if isinstance(words, tuple):
@@ -165,6 +164,12 @@ class CheckpointSource:
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), "its name"
+
+    def _cwd(self, pid: int) -> str | None:
+        try:
+            return self._table.cwd(pid)
+        except OSError:  # gone, or not ours to know
+            return None
 
 
 def look(directory: str, now: float) -> Sight:
@@ -185,12 +190,3 @@ def look(directory: str, now: float) -> Sight:
 
 def _files(directory: str) -> Iterator[str]:
     return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
-
-
-def _cwd(pid: int) -> str | None:
-    if sys.platform != "linux":
-        return None
-    try:
-        return os.readlink(f"/proc/{pid}/cwd")
-    except OSError:  # gone, or not ours to know
-        return None

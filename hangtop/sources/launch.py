@@ -54,7 +54,7 @@ class LaunchSource:
         if (known := launches.of_process(pid, start_ticks)) is not None:
             return known
         argv, environ = self._table.command(pid), self._table.environ(pid)
-        cwd, output = os.readlink(f"/proc/{pid}/cwd"), _plain_file(f"/proc/{pid}/fd/1")
+        cwd, output = self._table.cwd(pid), _plain_file(f"/proc/{pid}/fd/1")
         self._table.refresh((pid,))
         stat = self._table.stats.get(pid)
         if stat is None or stat.start_ticks != start_ticks:

@@ -17,7 +17,7 @@ LIMIT_S = 10.0
 
 
 class Trial:
-    """One child that asks GPU number `index`, or the one of this UUID, for its power or temperature."""
+    """One child that asks GPU number `index`, or the one of this UUID, how much of its memory is used."""
 
     def __init__(self, index: int, uuid: str | None) -> None:
         quiet = subprocess.DEVNULL

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.frameworks import looks_like_training
-from hangtop.sources.proc.roles import RANKS, SHELLS
+from hangtop.sources.proc.roles import SHELLS
 from hangtop.sources.proc.table import OpenFile, Stat
 
 ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
@@ -29,7 +29,7 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
         return False
     if stat.name.startswith("pt_data_") or (facts.command and facts.command[0].startswith("ray::")):
         return True
-    if any(name in facts.environ for name in RANKS[:1]) and "WORLD_SIZE" in facts.environ:
+    if "RANK" in facts.environ and "WORLD_SIZE" in facts.environ:
         return True
     leads = stat.pid in (stat.group, stat.session)
     holds_gpu = any(file.target.startswith("/dev/nvidia") for file in files)

@@ -16,7 +16,7 @@ from hangtop.sources.proc.frameworks import looks_like_training
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.roles import PYTHON, SHELLS
 from hangtop.sources.proc.table import ProcessTable, Stat
-from hangtop.sources.proc.writers import RELAYS, ancestors
+from hangtop.sources.proc.writers import RELAYS, ancestors, topmost
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
@@ -63,7 +63,7 @@ class Likely:
         ]
         self._ask(asked)
         clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
-        return choose(clues, frozenset(logs), partial(topmost_of, stats))
+        return choose(clues, frozenset(logs), partial(topmost, stats))
 
     def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> tuple[int, ...]:
         """Those of these processes whose command line or folder leads to the logs, and that were there when they were written."""
@@ -83,11 +83,6 @@ class Likely:
 
     def _clue(self, pid: int) -> Clue:
         return Clue(self._table.command(pid), self._table.cwd(pid))
-
-
-def topmost_of(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
-    """Those of these without an ancestor among them."""
-    return [pid for pid in pids if not any(above in pids for above in ancestors(stats, pid))]
 
 
 def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:

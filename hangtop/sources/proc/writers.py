@@ -49,7 +49,7 @@ def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int
     found: dict[int, Feeder] = {}
     for path in paths:
         sources = sources_of(machine, path, ignored)
-        for pid in topmost(machine, sources):
+        for pid in topmost(machine.stats, sources):
             known = found.get(pid)
             joined = (known.paths if known else frozenset()) | {path}
             found[pid] = Feeder(pid, joined, sources[pid] or (known.via if known else None))
@@ -87,9 +87,9 @@ def _upstream(machine: Machine, pid: int, seen: set[int]) -> dict[int, str | Non
     return _behind(machine, stdin.target, name, seen)
 
 
-def topmost(machine: Machine, pids: Collection[int]) -> list[int]:
+def topmost(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
     """Those without an ancestor among `pids`."""
-    return [pid for pid in pids if not any(parent in pids for parent in ancestors(machine.stats, pid))]
+    return [pid for pid in pids if not any(parent in pids for parent in ancestors(stats, pid))]
 
 
 def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
