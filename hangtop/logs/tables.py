@@ -24,7 +24,7 @@ _BARS = re.compile(r"[|│┃║]")
 _GAP = re.compile(r"\s{2,}|\t")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _ASIDE = 6  # characters that a value may stand beside its name
-_NAME = re.compile(r"(?![\d.,+-]+$)[\w#%*][\w #%*/.@()\[\]+-]{0,39}")
+_NAME = re.compile(r"""(?![\d.,+-]+$)[\w#%*][^='"{}<>:]{0,39}""")
 _UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _STEP = re.compile(r"(?P<step>\d{1,3}(?:,\d{3}){1,4}|\d{1,12})(?:\s?/\s?(?P<total>\d{1,12}))?(?:\s?\([\d.]+\s?%\))?")
 _NO_VALUE = re.compile(r"[-–—.]*|n/?a|none", re.IGNORECASE)
@@ -97,6 +97,8 @@ class _Open(Struct):
     def cells(self, text: str) -> list[str] | None:
         """The values of a row; `None` when it has not one for each name."""
         cells = _split(text, self.parted_by)
+        if len(cells) == len(self.names) + 1 and self.parted_by == " " and number(cells[-1]) is None:
+            cells.pop()  # a remark
         if len(cells) != len(self.names) and self.parted_by == " ":
             words = text.split()
             numbered = len(words) == len(self.names) + 1 and words[0].isdecimal()  # pandas counts its rows
@@ -147,7 +149,7 @@ def _split(text: str, parted_by: str) -> list[str]:
     text = _bare(text)
     if parted_by == " ":
         return _GAP.split(text.strip(" \t|│┃║"))
-    cells = [cell.strip(" \t\"'") for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
+    cells = [cell.strip(" \t\"'*") for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
     return cells[not cells[0] : len(cells) - (not cells[-1])] if parted_by == "|" else cells
 
 

@@ -54,6 +54,9 @@ TABLES = {
     "the sign of a comment": ("# step, train loss, sec/step\n20, 2.25, 0.4\n", (20, None, 2.25)),
     "quotes": ('"iter","loss/train"\n"20","2.25"\n', (20, None, 2.25)),
     "rows that are counted": ("   epoch  train_loss    lr\n0      1    2.50  0.01\n1      2    2.25  0.01\n", (2, None, 2.25)),
+    "a remark": ("Step    Loss    LR\n10      2.50    0.1\n20      2.25    0.1  <- lower now\n", (20, None, 2.25)),
+    "bold numbers": ("| Epoch | Train loss | Score (↑) |\n|---|---|---|\n| **4** | **2.25** | 97.4% |\n", (4, None, 2.25)),
+    "a time in each row": ("time,step,loss\n2026-03-04 09:12:05,20,2.25\n", (20, None, 2.25)),
     "warnings between its rows": ("step,loss\n10,2.5\nUserWarning: lr is 3\n/a/b.py:3: slow\n20,2.25\n", (20, None, 2.25)),
     "names again before each row": ("| epoch | loss |\n| 1 | 2.5 |\n| epoch | loss |\n| 2 | 2.25 |\n", (2, None, 2.25)),
     "another table after it": ("step,loss\n10,2.5\nname,size\n20,4\nstep,loss,lr\n30,2.25,0.1\n", (30, None, 2.25)),
@@ -67,6 +70,15 @@ REPORTS = {
     "samples of an epoch": ("Epoch 2\n-------\nloss: 2.50  [   64/60000]\nloss: 2.25  [ 6464/60000]\n", (6464, 60000, 2.25)),
     "its average behind": (" -- STEP: 25/400 -- GLOBAL_STEP: 25\n     | > loss: 2.25  (2.5)\n", (25, 400, 2.25)),
     "only a number that grows": ("step: 10\nstep: 20\nstep: 30\n", (30, None, None)),
+}
+LINES = {
+    "episodes": ("Episode 100\tAverage Score: 0.84\nEpisode 200\tAverage Score: 3.73\n", (200, None, None)),
+    "rounds of a federation": ("INFO :      [ROUND 1]\nINFO :      [ROUND 2]\n", (2, None, None)),
+    "it": ("It: 100, Loss: 2.25e+00, Time: 0.5\n", (100, None, 2.25)),
+    "boosting": ("[28]\ttrain-logloss:0.3\teval-logloss:0.4\n[29]\ttrain-logloss:0.2\teval-logloss:0.4\n", (29, None, 0.2)),
+    "rounds in Chinese": ("第 3/50 轮 损失: 2.25 准确率: 0.6\n", (3, 50, 2.25)),
+    "steps in Japanese": ("エポック 1/10 ステップ 50/250 損失: 2.25\n", (50, 250, 2.25)),
+    "frames": ("fps step: 1129 fps total: 781 epoch: 10/1500 frames: 589824\n", (10, 1500, None)),
 }
 NOTHING = {
     "settings": "  epoch: 100\n  step: 10\n  loss: mse\n  lr: 0.1\n  step: 30\n",
@@ -89,6 +101,11 @@ def test_rows_below_a_line_of_names_are_steps(what: str) -> None:
 @pytest.mark.parametrize("what", REPORTS)
 def test_values_below_a_step_are_its_own(what: str) -> None:
     assert told(REPORTS[what][0]) == REPORTS[what][1]
+
+
+@pytest.mark.parametrize("what", LINES)
+def test_a_line_of_its_own_tells_a_step(what: str) -> None:
+    assert told(LINES[what][0]) == LINES[what][1]
 
 
 @pytest.mark.parametrize("what", NOTHING)
