@@ -52,8 +52,9 @@ def _judge(rank: Rank, steps: Sequence[int], silences: Sequence[float], now: flo
 def _behind(rank: Rank, steps: Sequence[int]) -> str | None:
     if rank.step is None or len(steps) < 2:
         return None
-    behind = int(median_of_others(steps, rank.step)) - rank.step
-    return f"{behind} {STEPS_BEHIND} its peers (step {rank.step:,})" if behind >= LEAST_STEPS else None
+    if int(median_of_others(steps, rank.step)) - rank.step < LEAST_STEPS:
+        return None
+    return f"{steps[-1] - rank.step:,} {STEPS_BEHIND} the furthest (step {rank.step:,})"  # as the column `lag` counts
 
 
 def _quiet(rank: Rank, silences: Sequence[float], now: float) -> str | None:

@@ -126,6 +126,13 @@ def laggard_run(silence_s: float) -> RunState:
     return replace(run(silence_s), ranks=ranks)
 
 
+def test_a_laggard_is_told_with_the_number_of_its_column_though_its_peers_are_not_all_in_one_step() -> None:
+    state = laggard_run(1)
+    furthest = {0: RankLog(0, step=25, last_at=NOW - 1)}
+    why = diagnose(replace(state, ranks=state.ranks | furthest), SPEC, NOW).culprits[0].why[0]
+    assert why == "14 steps behind the furthest (step 11)"
+
+
 def test_the_rank_that_stayed_behind_is_the_culprit_and_no_peer_is() -> None:
     verdict = diagnose(laggard_run(130), SPEC, NOW)
     assert verdict.word == "stalled"
