@@ -8,11 +8,9 @@ from typing import Literal
 
 import msgspec
 
-from hangtop.records.verdict import VerdictWord
-
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run. `verdict` is what hangtop should come to say of it after about `seconds`, `rank` the one to blame.
+    """One run. `rank`: the one to blame.
 
     `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
     `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
@@ -20,11 +18,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     title: str
-    verdict: VerdictWord
     world: int
     steps: int
     stall_s: float
-    seconds: float
     step_s: float = 0.4
     fault: Literal["deadlock", "checkpoint", "crash", "lag"] | None = None
     rank: int | None = None

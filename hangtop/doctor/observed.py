@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hangtop import clock
+from hangtop.actions.proof import FREE_BYTES
 from hangtop.diagnosis import ray as ray_words
 from hangtop.diagnosis.gpu import BAD, facts
 from hangtop.diagnosis.ray_wishes import wishes
@@ -22,8 +23,6 @@ from hangtop.text import size
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0
 COMPAT = "/usr/local/cuda/compat"
-HELD_BYTES = 512 * 2**20
-"""Memory that no process of a GPU explains, or that someone holds before the start (NVRx waits for 512 MB)."""
 
 
 def observed(subject: Subject) -> Iterator[Check]:
@@ -76,7 +75,7 @@ def _gpus(state: RunState) -> Iterator[Check]:
             if fact.kind in BAD - {"idle", "empty"} or fact.kind in ("memory errors", "remap", "xid"):
                 yield Check("gpu", f"GPU {fact.index}", "fail", fact.text, f"nvidia-smi -q -i {fact.index}")
         for gpu in reading.gpus:
-            if (gpu.used_bytes or 0) > HELD_BYTES:
+            if (gpu.used_bytes or 0) > FREE_BYTES:
                 who = ", ".join(f"pid {process.pid}" for process in gpu.processes) or "no process that can be seen"
                 detail = f"{size(gpu.used_bytes)} taken by {who}"
                 yield Check("gpu", f"GPU {gpu.index} memory", "warn", detail, f"fuser -v /dev/nvidia{gpu.index}")

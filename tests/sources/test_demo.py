@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,8 +15,10 @@ import psutil
 import pytest
 
 from hangtop.commands import demo as command
+from hangtop.commands.check import look_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
+from hangtop.feeds import ProbeFeed
 from hangtop.spec import WatchSpec
 
 LIMIT_S = 60.0
@@ -40,6 +43,13 @@ def members(group: int) -> list[int]:
     return found
 
 
+def said_of(run: DemoRun) -> tuple[str, list[int | None]]:
+    """What `hangtop check` says of it, and whom it blames."""
+    spec = WatchSpec(logs=(str(run.log),), stall_s=run.scenario.stall_s)
+    _, verdict = asyncio.run(look_once(ProbeFeed(spec), spec, None))
+    return verdict.word, [one.rank for one in verdict.culprits]
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[str], DemoRun]]:
     runs: list[DemoRun] = []
@@ -62,6 +72,7 @@ def test_the_default_run_hangs_for_real_while_one_rank_never_arrives(start: Call
     assert run.log.stat().st_size == size
     assert len(members(run.pid)) == 9
     assert run.exit_code() is None
+    wait_for(lambda: said_of(run) == ("hung", [3]))
 
 
 def test_every_rank_says_which_rank_it_is_and_goes_through_all_stages(start: Callable[[str], DemoRun]) -> None:
@@ -98,6 +109,7 @@ def test_the_crash_prints_a_traceback_and_the_launcher_exits_with_1_like_torchru
     assert "ShardError: rank2_shard0000.bin: checksum mismatch" in text
     assert "failed (exitcode: 1) local_rank: 2" in text
     assert not members(run.pid)
+    assert said_of(run) == ("crashed", [2])
 
 
 def test_the_slow_run_is_silent_while_its_checkpoint_grows(start: Callable[[str], DemoRun]) -> None:
@@ -109,6 +121,7 @@ def test_the_slow_run_is_silent_while_its_checkpoint_grows(start: Callable[[str]
     lines, size = run.log.read_text(), model.stat().st_size
     wait_for(lambda: model.stat().st_size > size + 1_000_000)
     assert run.log.read_text() == lines
+    wait_for(lambda: said_of(run) == ("slow", []))
 
 
 def test_the_laggard_falls_behind_and_all_others_wait_for_it(start: Callable[[str], DemoRun]) -> None:
