@@ -36,9 +36,8 @@ def satisfied(case: Case) -> bool:
 
 def _unproven(case: Case) -> bool:
     """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
-    waits = [one for one in case.standings if one.how == "waits" and one.doing is not None and one.process is not None]
-    watched_s = (one.process.recent.seconds if one.process and one.process.recent else 0.0 for one in waits if trades(one.doing))
-    return any(seconds < SPAN_S for seconds in watched_s)
+    waits = (one.process for one in case.standings if one.how == "waits" and trades(one.doing))
+    return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
 
 def _may_grow(case: Case) -> bool:
