@@ -20,11 +20,11 @@ from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import judge
 from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
-from hangtop.panes import PANES
 from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
+from hangtop.panes.order import PANES
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
 from hangtop.records.health import ProbeState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop import text
-from hangtop.panes.line import Row, cut
+from hangtop.panes.rows import Row, cut
 from hangtop.records.nccl import Communicator, FlightDump, FlightGroup, NcclReading
 
 MOST_GROUPS = 8

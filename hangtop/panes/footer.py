@@ -7,7 +7,8 @@ from textual.events import Click
 
 from hangtop import text
 from hangtop.panes.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
-from hangtop.panes.line import LineView, Row, between, width_of
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import Row, between, width_of
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.spec import ASKED_SOURCES

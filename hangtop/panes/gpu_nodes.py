@@ -12,7 +12,7 @@ from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, NO_TRACK, ODD, FactKind, Gpu
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.gpu_rows import G, hard, titled
-from hangtop.panes.line import Row
+from hangtop.panes.rows import Row
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.text import rank_ranges
 

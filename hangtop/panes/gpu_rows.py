@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hangtop import text
 from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.line import Row, align, cut, pad, width_of
+from hangtop.panes.rows import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
 

@@ -18,8 +18,8 @@ from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
-from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.pane import one_line
+from hangtop.panes.rows import BLANK, Row, cut, dotted
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle, with_shown
 from hangtop.panes.view import View

@@ -11,11 +11,11 @@ from textual.message import Message
 from textual.widgets import Input
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.line import Row
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_merge import Place
 from hangtop.panes.log_rows import head_right, head_summary, log_rows
 from hangtop.panes.pane import Pane
+from hangtop.panes.rows import Row
 from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.records.ask import PageAsk

@@ -10,9 +10,9 @@ from textwrap import wrap
 from rich.cells import cell_len
 
 from hangtop import text
-from hangtop.panes.line import BLANK, Row, cut, dotted, width_of
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_merge import place_of
+from hangtop.panes.rows import BLANK, Row, cut, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 from hangtop.records.log import LineKind, LogFile, LogLine

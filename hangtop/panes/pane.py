@@ -6,7 +6,8 @@ import re
 from typing import ClassVar
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.line import BLANK, LineView, Row, Span, cut, head, width_of
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import BLANK, Row, Span, cut, head, width_of
 from hangtop.panes.view import View
 
 

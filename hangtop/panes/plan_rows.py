@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from hangtop import text
 from hangtop.actions.presets import Preset
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
-from hangtop.panes.stack_rows import BLANK, Row, Span
+from hangtop.panes.rows import BLANK, Row, Span
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 
 ALIKE = frozenset({"data worker", "compiler"})

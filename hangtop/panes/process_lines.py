@@ -10,10 +10,10 @@ from msgspec import Struct
 from hangtop import text
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.leftovers import leftovers
-from hangtop.panes.line import Row, dotted
 from hangtop.panes.process_rows import old_row
 from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
 from hangtop.panes.rank_rows import world_of
+from hangtop.panes.rows import Row, dotted
 from hangtop.panes.sources import source_line, writers_line
 from hangtop.panes.view import View
 from hangtop.records.process import Process, ProcessReading

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from hangtop import text
 from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.line import BLANK, Row, cut
 from hangtop.panes.process_tree import Key, Member, Node, kind_of, short_command, state_of
+from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.ranks import RAY_TITLE
 from hangtop.records.process import Process, exit_words
 

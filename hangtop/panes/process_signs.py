@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hangtop import text
 from hangtop.model import RunState
-from hangtop.panes.line import Row
+from hangtop.panes.rows import Row
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import ProcessReading, Rendezvous
 

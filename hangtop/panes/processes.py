@@ -13,7 +13,6 @@ from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, cut, dotted
 from hangtop.panes.pane import one_line
 from hangtop.panes.process_lines import (
     PLAIN,
@@ -33,6 +32,7 @@ from hangtop.panes.process_signs import signs
 from hangtop.panes.process_tree import ORDERS, Folds, Node, Path, state_of
 from hangtop.panes.process_tree import Key as ProcessKey
 from hangtop.panes.rank_rows import odd_role
+from hangtop.panes.rows import BLANK, Row, cut, dotted
 from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS

@@ -12,7 +12,7 @@ from hangtop import text
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.line import Row, dotted, width_of
+from hangtop.panes.rows import Row, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.ranks import Rank

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
-from hangtop.panes.line import BLANK, Row, cut, dotted, pad
 from hangtop.panes.pane import one_line
 from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
+from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
 
 MOST_ROWS = 16

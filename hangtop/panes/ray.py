@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane
-from hangtop.panes.line import Row, cut, dotted
 from hangtop.panes.pane import one_line
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
@@ -29,6 +28,7 @@ from hangtop.panes.ray_rows import (
     wish_rows,
 )
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
+from hangtop.panes.rows import Row, cut, dotted
 from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS

@@ -13,8 +13,8 @@ from hangtop import text
 from hangtop.diagnosis.ray import STALE_AFTER_S, odd_actors, stale_since
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.line import Row, cut
 from hangtop.panes.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
+from hangtop.panes.rows import Row, cut
 from hangtop.records.ray import RayActor, RayCluster, RayNode
 
 MOST_CELLS = 32

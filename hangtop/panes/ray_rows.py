@@ -14,7 +14,7 @@ from hangtop.diagnosis.ray_methods import meaning
 from hangtop.diagnosis.ray_wishes import Wish, resources, wishes
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.rows import Row, cut, dotted
 from hangtop.records.ray import RayActor, RayCluster
 
 LATE_S, STUCK_S = 10.0, 30.0

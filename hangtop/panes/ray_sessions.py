@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hangtop import text
 from hangtop.diagnosis.ray import clusters_of_run, uses_ray
-from hangtop.panes.line import Row, cut, dotted
+from hangtop.panes.rows import Row, cut, dotted
 from hangtop.panes.sources import source_line
 from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster

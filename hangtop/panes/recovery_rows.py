@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from hangtop import text
-from hangtop.panes.stack_rows import Row
+from hangtop.panes.rows import Row
 from hangtop.records.plan import Errand, RayStart, Target, Watch
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop import text
-from hangtop.panes.line import Row
+from hangtop.panes.rows import Row
 from hangtop.panes.view import View
 from hangtop.records.process import Writer
 

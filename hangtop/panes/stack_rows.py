@@ -9,18 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from msgspec import Struct
-from rich.cells import cell_len, set_cell_size
 
 from hangtop import text
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
+from hangtop.panes.rows import BLANK, Row, Span, align, cut
 from hangtop.records.rayworkers import FarStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
-
-Span = tuple[str, str]
-Row = tuple[Span, ...]
-BLANK: Row = ()
 
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28
@@ -75,7 +71,7 @@ def far_rows(far: FarStacksReading | None, width: int, *, may_ask: bool) -> list
     who = text.some(far.asked, "worker")
     if not far.done:
         how = "by a task on each node" if far.task else "from the dashboard"
-        return [_fit(((f"Taking the stacks of {who} on other nodes {how}: {len(far.stacks)} so far …", "muted"),), width), BLANK]
+        return [cut(((f"Taking the stacks of {who} on other nodes {how}: {len(far.stacks)} so far …", "muted"),), width), BLANK]
     unread = [stack for stack in far.stacks if stack.problem]
     if not unread or far.task:
         return []
@@ -83,7 +79,7 @@ def far_rows(far: FarStacksReading | None, width: int, *, may_ask: bool) -> list
     offer = f"runs one short task on each of {nodes}, in your cluster, with its own Python: it calls py-spy there"
     if not may_ask:
         return []
-    return [_fit((("x  ", "accent bold"), (offer, "ink")), width), BLANK]
+    return [cut((("x  ", "accent bold"), (offer, "ink")), width), BLANK]
 
 
 def summary(view: StackView) -> str:
@@ -111,7 +107,7 @@ def _over_time(view: StackView) -> str:
 def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, width: int, *, whole: bool) -> Iterator[Row]:
     blamed = bool(view.culprits & set(one.ranks)) if view.culprits else stands_out(one, among)
     edge: Span = ("▌", view.role) if blamed else ("▏", "faint")
-    yield _fit(
+    yield cut(
         (
             edge,
             (" ", ""),
@@ -125,9 +121,9 @@ def _class_rows(one: StackClass, among: Sequence[StackClass], view: StackView, w
     last = len(frames) - 1 if whole else _last_shown(one)
     for place, frame in enumerate(frames[: last + 1]):
         yield _frame_row(edge, one, place, blamed=blamed, width=width)
-        yield from (_fit((edge, (f"       {name} = {value}", "stale")), width) for name, value in frame.locals[:LOCALS_SHOWN])
+        yield from (cut((edge, (f"       {name} = {value}", "stale")), width) for name, value in frame.locals[:LOCALS_SHOWN])
     if folded := frames[last + 1 :]:
-        yield _fit((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
+        yield cut((edge, (f"   ⋯ {library_summary(folded)}", "stale")), width)
 
 
 def _members(one: StackClass, role: str) -> tuple[Span, ...]:
@@ -163,9 +159,9 @@ def _frame_row(edge: Span, one: StackClass, place: int, *, blamed: bool, width: 
         role = f"{edge[1]} bold" if blamed and (one.parts_at is None or place < one.parts_at) else "ink"
     parting, cells = ("◂ the classes part here", 28) if width >= WIDE else ("◂ they part", 16)
     note = parting if place == one.parts_at else ""
-    name = _column(f"   {frame.function}", max(20, width - PLACE_CELLS - cells))
-    return _fit(
-        (edge, (name, role), ("  ", ""), (_column(place_of(frame, mine=mine), PLACE_CELLS), role), ("  ", ""), (note, "muted")),
+    name = align(f"   {frame.function}", max(20, width - PLACE_CELLS - cells), role)
+    return cut(
+        (edge, name, ("  ", ""), align(place_of(frame, mine=mine), PLACE_CELLS, role), ("  ", ""), (note, "muted")),
         width,
     )
 
@@ -186,11 +182,11 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
     """Processes of the run that are no ranks, one line each."""
     if not others:
         return
-    yield _fit((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
+    yield cut((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
     for stack in others:
         known = doing(stack)
         what = f"{known.text}  {known.where}" if known else "no Python frames"
-        yield _fit((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
+        yield cut((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK
 
 
@@ -208,7 +204,7 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
     files = sorted({file for file, _ in texts})
     changed = any(excerpt.changed for excerpt in texts.values())
     note = "changed since the run started: lines may not fit" if changed else "unchanged since the run started"
-    yield _fit(
+    yield cut(
         (("Where they part", "ink bold"), (f"  {', '.join(PurePath(file).name for file in files)} · {note}", "muted")), width
     )
     lines = {(one.file, one.first + nth): line for one in texts.values() for nth, line in enumerate(one.lines)}
@@ -223,10 +219,10 @@ def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> 
 
 def _source_row(number: int, line: str, here: Sequence[StackClass], folded: Sequence[StackClass], odd: str, width: int) -> Row:
     if not here:
-        return _fit(((f"{number:>8}  ", "stale"), (line, "muted")), width)
+        return cut(((f"{number:>8}  ", "stale"), (line, "muted")), width)
     role = f"{odd} bold" if any(stands_out(one, folded) for one in here) else "ink"
     who = " and ".join(_who(one) for one in here)
-    return _fit(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
+    return cut(((f"▸{number:>7}  ", role), (line, role), (f"   ◂ {who}", role)), width)
 
 
 def _who(one: StackClass) -> str:
@@ -244,34 +240,15 @@ def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
     for (problem, mend), concerned in reasons.items():
         ranks = [stack.rank for stack in concerned if stack.rank is not None]
         who = text.numbered("rank", ranks) if ranks else f"pid {concerned[0].pid}"
-        yield _fit((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
+        yield cut((("! ", "warn bold"), (f"{who}: ", "ink bold"), (problem, "ink")), width)
         if mend:
             yield ((f"    {mend}", "ink"),)
         if pids := [str(stack.pid) for stack in concerned if stack.signal_dump]:
             offer = "its log then holds its stacks, if the handler it has for this signal is faulthandler's"
-            yield _fit(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
+            yield cut(((f"    kill -USR1 {' '.join(pids)}", "ink"), (f"   ({offer})", "muted")), width)
 
 
 def _refused(problem: str, mend: str | None) -> Iterator[Row]:
     yield (("! ", "warn bold"), (problem, "ink"))
     if mend:
         yield ((f"    {mend}", "ink"),)
-
-
-def _column(words: str, width: int) -> str:
-    if cell_len(words) > width:
-        return set_cell_size(words, width - 1) + "…"
-    return words + " " * (width - cell_len(words))
-
-
-def _fit(row: Row, width: int) -> Row:
-    """The row without what does not fit."""
-    kept: list[Span] = []
-    left = width
-    for words, role in row:
-        if cell_len(words) > left:
-            kept.append((_column(words, left), role) if left > 0 else ("", ""))
-            break
-        kept.append((words, role))
-        left -= cell_len(words)
-    return tuple(kept)

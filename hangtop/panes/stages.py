@@ -7,7 +7,8 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from hangtop import text
-from hangtop.panes.line import BLANK, LineView, Row, cut, width_of
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import BLANK, Row, cut, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 from hangtop.records.log import LogReading, StageEvent

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hangtop import text
 from hangtop.feeds import Seekable
-from hangtop.panes.line import LineView, Row, between, dotted, width_of
+from hangtop.panes.line import LineView
 from hangtop.panes.rank_rows import world_of
+from hangtop.panes.rows import Row, between, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 

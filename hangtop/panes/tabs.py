@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from textual.events import Click
 
 from hangtop.kept import kept
-from hangtop.panes.line import LineView, Row, cut, width_of
+from hangtop.panes.line import LineView
 from hangtop.panes.pane import Pane
+from hangtop.panes.rows import Row, cut, width_of
 from hangtop.panes.view import View
 
 

@@ -10,7 +10,8 @@ from hangtop import text
 from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
 from hangtop.panes.keys import Key, all_keys, word_of
-from hangtop.panes.line import BLANK, LineView, Row, align, between, cut, width_of
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import BLANK, Row, align, between, cut, width_of
 from hangtop.panes.stages import LAST_STAGE
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS, KINDS, look_of

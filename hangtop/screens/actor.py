@@ -9,9 +9,9 @@ from hangtop.diagnosis.ray import odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import in_words
 from hangtop.diagnosis.ray_wishes import resources, wishes
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, cut
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown
+from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.panes.view import View
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster

@@ -15,8 +15,9 @@ from hangtop.actions.perform import perform
 from hangtop.actions.presets import Preset, with_argv, with_presets
 from hangtop.actions.ray import with_command
 from hangtop.panes.footer import key_at, words_at
-from hangtop.panes.line import BLANK, LineView, Row, between, cut, width_of
+from hangtop.panes.line import LineView
 from hangtop.panes.plan_rows import preset_rows, rows, step_rows
+from hangtop.panes.rows import BLANK, Row, between, cut, width_of
 from hangtop.panes.view import View
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.screens.action_foot import at_work, buttons, key_words

@@ -10,9 +10,9 @@ from hangtop.diagnosis.gpu_join import of_run
 from hangtop.panes.gpu_rows import mig_rows
 from hangtop.panes.gpus import GpusPane, ranks_on, short_name
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, align, cut, dotted
 from hangtop.panes.process_rows import named
 from hangtop.panes.process_tree import Node
+from hangtop.panes.rows import BLANK, Row, align, cut, dotted
 from hangtop.panes.view import View
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
 from hangtop.screens.charts import Chart, chart_rows

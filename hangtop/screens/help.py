@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hangtop import __version__
 from hangtop.panes.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
-from hangtop.panes.line import BLANK, Row, align, cut, pad
+from hangtop.panes.rows import BLANK, Row, align, cut, pad
 from hangtop.panes.view import View
 from hangtop.panes.words import LOOKS
 from hangtop.screens.page import PageScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from hangtop.panes.line import Row
+from hangtop.panes.rows import Row
 
 
 class LineEdit:

@@ -11,7 +11,8 @@ from textual.events import MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.footer import KeysLine, footer_row
 from hangtop.panes.keys import Key
-from hangtop.panes.line import LineView, Row, between, cut
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import Row, between, cut
 from hangtop.panes.status import badge
 from hangtop.panes.view import View
 from hangtop.screens.live import LiveScreen

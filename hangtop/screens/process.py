@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from hangtop import text
 from hangtop.panes.keys import Key as KeyName
-from hangtop.panes.line import BLANK, Row, align, cut
 from hangtop.panes.process_lines import members, odd_places, readings_of
 from hangtop.panes.process_rows import Look, M, named, table_rows
 from hangtop.panes.process_tree import Folds, Key, Member, Node, tree
 from hangtop.panes.rank_rows import odd_role
+from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.panes.view import View
 from hangtop.records.process import Process, Recent
 from hangtop.screens.help import section

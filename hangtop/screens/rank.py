@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from hangtop import text
 from hangtop.mesh import place_words
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, cut, dotted, pad
 from hangtop.panes.log_rows import line_row
 from hangtop.panes.process_lines import odd_places
 from hangtop.panes.process_rows import Look, table_rows
 from hangtop.panes.process_signs import signs
 from hangtop.panes.process_tree import Folds, tree
 from hangtop.panes.rank_rows import odd_role, world_of
+from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from hangtop import text
 from hangtop.model import RunState
 from hangtop.panes.gpus import gpu_of
-from hangtop.panes.line import Row, align, cut
+from hangtop.panes.rows import Row, align, cut
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu
 

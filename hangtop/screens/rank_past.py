@@ -9,7 +9,7 @@ from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.stacks import library_summary, motion
 from hangtop.panes.gpus import gpu_of
-from hangtop.panes.line import BLANK, Row, align, cut
+from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.panes.stack_rows import place_of
 from hangtop.panes.view import View
 from hangtop.ranks import Rank

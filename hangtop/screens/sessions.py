@@ -11,7 +11,8 @@ from hangtop import text
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, LineView, Row, between, cut
+from hangtop.panes.line import LineView
+from hangtop.panes.rows import BLANK, Row, between, cut
 from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster
 from hangtop.screens.box import BoxScreen

@@ -14,10 +14,10 @@ from hangtop.diagnosis.far import far_ask, with_far
 from hangtop.diagnosis.stacks import each_thread
 from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
-from hangtop.panes.line import Row
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.plan_rows import plain
 from hangtop.panes.rank_rows import odd_role
+from hangtop.panes.rows import Row
 from hangtop.panes.sought import Sought
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary

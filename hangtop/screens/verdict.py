@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from hangtop import text
 from hangtop.diagnosis.history import Entry
 from hangtop.panes.keys import Key
-from hangtop.panes.line import BLANK, Row, align, cut
+from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.panes.verdict import findings_of, verdict_rows
 from hangtop.panes.view import View
 from hangtop.records.log import Remedy

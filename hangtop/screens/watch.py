@@ -10,11 +10,11 @@ from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.widget import Widget
 
-from hangtop.panes import PANES
 from hangtop.panes.arrange import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
 from hangtop.panes.footer import Footer
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt, LogPane
+from hangtop.panes.order import PANES
 from hangtop.panes.pane import Pane
 from hangtop.panes.processes import ProcessesPane
 from hangtop.panes.ranks import RanksPane

@@ -16,7 +16,7 @@ from test_terminal import Terminal
 
 from hangtop.app import HangtopApp
 from hangtop.logs.catalog import load
-from hangtop.panes.line import width_of
+from hangtop.panes.rows import width_of
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.screens.verdict import VerdictScreen
@@ -59,9 +59,7 @@ async def test_chinese_stays_within_the_cells_of_the_screen(size):
         assert "显存" in screen_text(app)
         for _ in range(3):
             assert all(width_of(row) <= page.body.size.width for row in page.body.rows)
-            assert all(
-                strip.cell_length == page.body.size.width for strip in map(page.body.render_line, range(page.body.size.height))
-            )
+            assert {strip.cell_length for strip in page.body.render_lines(page.body.size.region)} == {page.body.size.width}
             await pilot.press("pagedown")
             await settle(pilot, app)
 

@@ -18,6 +18,12 @@ def test_the_app_loads_without(heavy):
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
+@pytest.mark.parametrize("printed", ["hangtop.panes.stack_rows", "hangtop.panes.plan_rows"])
+def test_what_commands_print_needs_no_textual(printed):
+    code = f"import sys, {printed}; sys.exit('textual' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
 def test_row_text_needs_no_textual():
     code = "import sys, hangtop.text; sys.exit('textual' in sys.modules or 'rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

@@ -10,7 +10,7 @@ from hangtop.gpu_life import fold_gpus
 from hangtop.panes.gpu_nodes import node_rows, node_table
 from hangtop.panes.gpu_rows import gpu_rows, table_rows
 from hangtop.panes.gpus import nodes_summary, short_name, summary
-from hangtop.panes.line import Row, width_of
+from hangtop.panes.rows import Row, width_of
 from hangtop.panes.steady import settle, with_shown
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, MigInstance, NodeGpus
 from hangtop.text import ascii_only

@@ -11,9 +11,9 @@ from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
 from hangtop.panes.footer import footer_row, source_sign
 from hangtop.panes.keys import Key, all_keys
-from hangtop.panes.line import between, cut, head, pad, width_of
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_rows import line_row, log_rows, silence_row
+from hangtop.panes.rows import between, cut, head, pad, width_of
 from hangtop.panes.stages import done_stages, stage_row, stages_to_come
 from hangtop.panes.status import badge, status_row, terminal_title
 from hangtop.panes.verdict import ALL, verdict_rows

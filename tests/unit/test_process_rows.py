@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.model import RunState
-from hangtop.panes.line import Row, width_of
 from hangtop.panes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
 from hangtop.panes.process_rows import Look, table_rows
 from hangtop.panes.process_signs import signs
 from hangtop.panes.process_tree import Folds, Node
+from hangtop.panes.rows import Row, width_of
 from hangtop.panes.view import View
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from hangtop.model import RunState
 from hangtop.panes.heat import blocks_of, grid_rows, odd_rows
-from hangtop.panes.line import width_of
 from hangtop.panes.rank_rows import rank_rows, summary, table_rows
+from hangtop.panes.rows import width_of
 from hangtop.ranks import Rank
 from tests.fakes.views import plain, roles, view_of
 

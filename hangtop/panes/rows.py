@@ -1,0 +1,92 @@
+"""Rows of spans: text, and the role in which it is painted. Pure, and without Textual: commands print the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len, set_cell_size
+
+Span = tuple[str, str]
+"""Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
+Row = tuple[Span, ...]
+BLANK: Row = ()
+
+
+def width_of(row: Iterable[Span]) -> int:
+    cells = 0
+    for text, _ in row:
+        cells += len(text) if text.isascii() else cell_len(text)
+    return cells
+
+
+def cut(row: Row, width: int) -> Row:
+    """The row in at most `width` cells; what was cut off shows as `…`."""
+    if width_of(row) <= width:
+        return row
+    kept: list[Span] = []
+    left = width - 1
+    for text, role in row:
+        cells = cell_len(text)
+        if cells > left:
+            kept.append((set_cell_size(text, max(0, left)) + "…", role))
+            break
+        kept.append((text, role))
+        left -= cells
+    return tuple(kept) if width > 0 else ()
+
+
+def pad(row: Row, width: int) -> Row:
+    """The row in exactly `width` cells."""
+    cells = width_of(row)
+    if cells > width:
+        row = cut(row, width)
+        cells = width_of(row)
+    return (*row, (" " * (width - cells), ""))
+
+
+def align(text: str, width: int, role: str, *, right: bool = False) -> Span:
+    """One cell of a table."""
+    cells = cell_len(text)
+    if cells > width:
+        text, cells = set_cell_size(text, max(0, width - 1)) + "…", width
+    space = " " * (width - cells)
+    return (space + text if right else text + space, role)
+
+
+def between(left: Row, right: Row, width: int) -> Row:
+    """`left` at the left edge, `right` at the right one; the left gives way."""
+    room = max(0, width - width_of(right) - (1 if right else 0))
+    return (*pad(left, room), (" " if right else "", ""), *cut(right, width))
+
+
+DOT: Span = (" · ", "faint")
+
+
+def dotted(parts: Iterable[Row]) -> Row:
+    """The parts with a faint dot between them."""
+    row: list[Span] = []
+    for part in parts:
+        if part:
+            row += [DOT, *part] if row else part
+    return tuple(row)
+
+
+def head(key: str, title: str, summary: Row, width: int, *, focused: bool = False, right: Row = BLANK) -> Row:
+    """A pane's head line: `2 Ranks  1 behind · 7 wait ─────`; the rule is heavy when the pane has the focus."""
+    left: Row = ((f"{key} ", "accent bold"), (title, "accent bold" if focused else "ink bold"), ("  ", ""), *summary)
+    left = _whole_parts(left, width - 2 - width_of(right))
+    rule = width - width_of(left) - width_of(right) - (2 if right else 1)
+    return (
+        *left,
+        (" ", ""),
+        (("━" if focused else "─") * rule, "accent" if focused else "faint"),
+        (" " if right else "", ""),
+        *right,
+    )
+
+
+def _whole_parts(row: Row, width: int) -> Row:
+    """As many of the dotted parts as fit whole; the first is cut."""
+    while width_of(row) > width and (dots := [place for place, span in enumerate(row) if span == DOT]):
+        row = row[: dots[-1]]
+    return cut(row, width)
