@@ -13,6 +13,7 @@ from hangtop.logs.prefixes import strip
 from hangtop.logs.profile import Marker, Profile, Stage
 from hangtop.logs.proof import profile_flaws, signature_flaws
 from hangtop.logs.signature import Signature, compiled
+from hangtop.logs.tables import Columns, is_names
 
 OK, FLAWED, UNKNOWN = 0, 1, 2
 _SHOWN = 100
@@ -41,6 +42,9 @@ def show(name: str, out: TextIO, user_dir: Path | None = None) -> int:
             out.writelines(f"      {sign} {' | '.join(marker.literal)}\n" for marker in markers)
     out.write("\nprogress lines\n")
     out.writelines(f"  {line.id:<18} {line.example[:_SHOWN]}\n" for line in profile.progress)
+    if profile.table:
+        out.write("\ntables\n")
+        out.writelines(f"  {table.id:<18} {table.example[0][:_SHOWN]}\n" for table in profile.table)
     return OK
 
 
@@ -108,6 +112,9 @@ def _profile_matches(profile: Profile, whole: str, text: str) -> Iterator[str]:
         if _holds(Marker(line.literal, line.regex), text):
             yield f"progress {line.id}"
             break
+    for table in profile.table:
+        if _holds(Marker(table.literal), text) and is_names(Columns(profile, table), text):
+            yield f"names of the table {table.id}"
     if any(_holds(Marker(mesh.literal, mesh.regex), text) for mesh in profile.mesh):
         yield "parallel groups"
     if any(_holds(block.begin, text) for block in profile.free_text):
@@ -127,6 +134,10 @@ def _patterns(profile: Profile) -> Iterator[tuple[str, str, tuple[str, ...], str
     for line in profile.progress:
         yield f"progress {line.id}", line.regex, line.literal, line.example
         yield f"pair of {line.id}", line.pair, (), line.example
+        if line.doubt is not None:
+            yield f"doubt of {line.id}", line.doubt, (), line.example
+    for table in profile.table:
+        yield f"needs of {table.id}", table.needs, (), table.example[0]
     for number, mesh in enumerate(profile.mesh):
         yield f"mesh {number}", mesh.regex, mesh.literal, mesh.example
     for number, block in enumerate(profile.free_text):

@@ -192,6 +192,11 @@ def _sighting(table: _Open, line: Line, found: re.Match[str]) -> Sighting:
     )
 
 
+def is_names(columns: Columns, text: str) -> bool:
+    """Whether a line holds the names of this table's columns."""
+    return _named(columns, text) is not None
+
+
 def tells(columns: Columns, names: str, row: str) -> bool:
     """Whether a row below this line of names tells a step."""
     tables, prefix = Tables(), Prefix()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
+from hangtop.logs.hostile import hostile_texts
 from hangtop.logs.index import Index
 from hangtop.logs.join import join
 from hangtop.records.log import LogFile, LogReading
@@ -127,6 +129,13 @@ def test_it_does_not_matter_after_which_lines_one_asks(what: str, cuts: list[int
     ends = [found.end() for found in re.finditer(rb".*\n", text.encode())]
     parts = read(text, *(ends[cut] for cut in cuts if cut < len(ends)))
     assert (parts.progress, parts.pace, parts.ranks, parts.stages) == (whole.progress, whole.pace, whole.ranks, whole.stages)
+
+
+def test_a_hostile_line_takes_no_time_below_names_or_a_step() -> None:
+    begun = time.process_time()
+    for text in (*hostile_texts(("step ", "| Epoch"), "| Step | Loss |"), "step  " * 9_000, "| a " * 9_000):
+        assert told(f"step,loss\n10,2.5\nStep | Loss\n{text}\nstep: 10\n{text} loss\n")[0] in (10, None), text[:60]
+    assert time.process_time() - begun < 60.0
 
 
 def test_of_a_long_table_the_newest_row_counts() -> None:
