@@ -37,17 +37,22 @@ def load(path: Path | None = None) -> Config:
     if path is None and not _may_look(chosen):
         return Config()
     try:
-        text = chosen.read_bytes()
+        text = chosen.read_text("utf-8")
     except FileNotFoundError as error:
         if path is None:
             return Config()
         raise ConfigError(f"{path}: no such file") from error
     except OSError as error:
         raise ConfigError(f"{chosen}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{chosen}: not UTF-8: {error.reason} at byte {error.start}") from error
     try:
         return msgspec.toml.decode(text, type=Config)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{chosen}: {error}") from error
+    except msgspec.DecodeError as error:
+        from hangtop.logs.toml_lines import located  # only a file that is wrong needs it
+
+        known = f"; there are {', '.join(Config.__struct_fields__)}" if "unknown field" in str(error) else ""
+        raise ConfigError(f"{chosen}:{located(error, text)}{known}") from error
 
 
 def _may_look(path: Path) -> bool:

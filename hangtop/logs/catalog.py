@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from hangtop.logs.profile import Profile
 from hangtop.logs.proof import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.signature import Setting, Signature
-from hangtop.logs.toml_lines import line_of, line_of_syntax_error
+from hangtop.logs.toml_lines import line_of, located
 
 SCHEMA = 1
 
@@ -145,9 +145,5 @@ def _text(file: Traversable, name: str) -> str:
 def _decode(text: str, name: str, shape: type[Any]) -> Any:
     try:
         return msgspec.convert(tomli.loads(text), shape)
-    except tomli.TOMLDecodeError as error:
-        raise CatalogError(f"{name}:{line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
-    except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `")
-        path = path.rstrip("`")
-        raise CatalogError(f"{name}:{line_of(text, path)}: key {path.removeprefix('$.') or '(the file)'}: {what}") from error
+    except (tomli.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise CatalogError(f"{name}:{located(error, text)}") from error

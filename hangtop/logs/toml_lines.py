@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import re
 
-import tomli
+import msgspec
 
+_UNKNOWN = re.compile(r"unknown field `([^`]+)`")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
+def line_of_syntax_error(error: Exception, text: str) -> int:
     """The line of a syntax error, from its message; an error at the end of the document is on the last line."""
     found = re.search(r"at line (\d+)", str(error))
     return int(found[1]) if found else text.count("\n") + 1
+
+
+def located(error: Exception, text: str) -> str:
+    """`3: key stage[0].title: what is wrong`, of an error of msgspec or of the TOML parser."""
+    if not isinstance(error, msgspec.ValidationError):
+        return f"{line_of_syntax_error(error, text)}: not valid TOML: {error}"
+    what, _, path = str(error).partition(" - at `")
+    path = path.rstrip("`") or "$"
+    if unknown := _UNKNOWN.search(what):
+        path = f"{path}.{unknown[1]}"
+    return f"{line_of(text, path)}: key {path.removeprefix('$.').removeprefix('$') or '(the file)'}: {what}"
 
 
 def line_of(text: str, path: str) -> int:

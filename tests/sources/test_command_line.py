@@ -147,9 +147,13 @@ def test_wrong_usage_is_one_clear_line_and_exit_code_2(hangtop, words, says):
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("config.toml", "stall = 'long'", "config.toml: Expected `float | null`, got `str` - at `$.stall`"),
-        ("config.toml", "stal = 3", "config.toml: Object contains unknown field `stal`"),
-        ("config.toml", "stall = ", "config.toml: "),
+        ("config.toml", "stall = 'long'", "config.toml:1: key stall: Expected `float | null`, got `str`"),
+        (
+            "config.toml",
+            "calm = true\nstal = 3",
+            "config.toml:2: key stal: Object contains unknown field `stal`; there are stall,",
+        ),
+        ("config.toml", "stall = ", "config.toml:1: not valid TOML: "),
     ],
 )
 def test_a_broken_config_is_named_with_its_key(hangtop, home, name, text, says):
