@@ -99,12 +99,14 @@ class Reports:
 
 
 class _Report(Struct):
-    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet."""
+    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: the metrics that
+    were told: what comes again is of evaluation."""
 
     reader: Reader
     step: Sighting
     texts: list[bytes]
     held: bool
+    told: set[str] = set()
 
     def read(self, line: Line) -> list[Told]:
         found = _VALUE.match(line.text)
@@ -112,8 +114,9 @@ class _Report(Struct):
             return []
         plain = self.reader.progress.metrics.get(name_of(found["key"]))
         value = number(found["value"])
-        if plain is None or value is None or (self.held and plain in _NO_PROOF):
+        if plain is None or value is None or plain in self.told or (self.held and plain in _NO_PROOF):
             return []
+        self.told.add(plain)
         kind = f"{self.step.kind} {plain}"
         below = replace(self.step, kind=kind, offset=line.offset, at=line.at, step=None, total=None, metrics={plain: value})
         return [*self.proven(), Told(self.reader, below)]

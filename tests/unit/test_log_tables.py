@@ -66,6 +66,7 @@ TABLES = {
 REPORTS = {
     "a list": ("step: 10\nloss: 2.5\n\nstep: 20\nloss: 2.25\n", (20, None, 2.25)),
     "a nested list": ("---\nglobal_step: 20\nmetrics:\n  grad_norm: 1.5\n  train_loss: 2.25\n", (20, None, 2.25)),
+    "a list with evaluation": ("step: 20\ntrain:\n  loss: 2.25\neval:\n  loss: 5.5\n", (20, None, 2.25)),
     "a box": ("+-----+\n| step       | 20       |\n| loss       | 2.25     |\n+-----+\n", (20, None, 2.25)),
     "an epoch of so many": ("Epoch 2/9\n----------\ntrain Loss: 2.2500 Acc: 0.4\nval Loss: 3.1 Acc: 0.3\n", (2, 9, 2.25)),
     "an epoch in a box": ("|  Epoch |   1 |\n|  LossPi |  3 |\n|  Epoch |   2 |\n|  Epoch |   3 |\n", (3, None, None)),
