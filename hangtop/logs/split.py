@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from hangtop.logs.clean import Encoding, encoding_of
 
-BLOCK = 4 << 20
-"""Blocks end at the last line end before each multiple of this offset, so that no chunk size can move them."""
-
-FIRST_BLOCK = 64 << 10
-"""The first block is small: it shows which framework speaks, so that texts which only tell that need not be searched further."""
+FIRST_BLOCK, GROWTH, BLOCK = 64 << 10, 8, 4 << 20
+"""Bytes of the first block, by how much the next is larger, and of the largest. A block ends at the last line end before, so that
+no chunk size can move it. Of each the same few lines are read, whatever its size: large ones are the cheaper. The first ones show
+which framework speaks and what the log repeats by the thousand, which need not be searched further."""
 
 LONGEST_CARRY = 1 << 20
 OVERLAP = 256
@@ -56,7 +55,8 @@ class Blocks:
         self._held = 0  # bytes in it
         self._position = offset  # of the first byte of `_rest`, in UTF-8
         self._offset = offset  # the same in the file
-        self._limit = min(offset + FIRST_BLOCK, (offset // BLOCK + 1) * BLOCK)
+        self._size = min(FIRST_BLOCK, BLOCK)  # of the block to come, as far as lines allow
+        self._limit = offset + self._size
         self._head = b""
         self._seen = 0
         self._shown_open = 0
@@ -68,7 +68,8 @@ class Blocks:
     def _cut(self, data: bytes) -> Iterator[Block]:
         begin = 0
         while (end := begin + self._limit - self._position - self._held) <= len(data):
-            self._limit += BLOCK - self._limit % BLOCK
+            self._size = min(GROWTH * self._size, BLOCK)
+            self._limit += self._size
             cut = _line_end(data, max(begin, end - LONGEST_CARRY), end)
             if not cut and self._held:  # the line began in an earlier chunk
                 data, begin, end = b"".join((*self._rest, data[begin:])), 0, end - begin + self._held
@@ -91,15 +92,24 @@ class Blocks:
         """What there is up to now: the whole lines, then the last one if it has no end yet (once for each state of it)."""
         if self._start:
             yield from self._cut(self._utf8(b"", last=True))
-        buffer = b"".join(self._rest)
-        cut = _line_end(buffer, 0, len(buffer))
-        if cut:
-            self._rest, self._held = [], 0
-            yield self._block(buffer, 0, cut, cut)
-            self._keep(buffer[cut:])
+        if self._rest:
+            yield from self._whole_lines()
         if self._held and self._shown_open != self._held:
             self._shown_open = self._held
-            yield Block(buffer[cut:], self._offset, self._head, self._seen, open=True, encoding=self._encoding)
+            yield Block(b"".join(self._rest), self._offset, self._head, self._seen, open=True, encoding=self._encoding)
+
+    def _whole_lines(self) -> Iterator[Block]:
+        """What is held, up to its last line end."""
+        data = self._rest.pop()
+        self._held -= len(data)
+        cut = _line_end(data, 0, len(data))
+        if not cut and self._held:  # the line began in an earlier chunk
+            data, self._rest, self._held = b"".join((*self._rest, data)), [], 0
+            cut = _line_end(data, 0, len(data))
+        if cut:
+            yield self._block(data, 0, cut, cut)
+        self._keep(data[cut:])
+        self._limit = max(self._limit, self._position + self._held + self._size)
 
     def _block(self, buffer: bytes, begin: int, end: int, next_begin: int) -> Block:
         """All that is held, and `buffer[begin:end]`, in one copy: at a GB a second each further one would show."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hangtop.logs import fold
 from hangtop.logs.fold import HEAD, LONG, TAIL, find_folded
 from hangtop.logs.scan import Scanner
 
@@ -14,6 +15,7 @@ PIECES = [
 BARS = b"".join(PIECES)
 
 
+@pytest.mark.parametrize("window", [fold.WINDOW, 10])
 @pytest.mark.parametrize(
     "data",
     [
@@ -24,7 +26,10 @@ BARS = b"".join(PIECES)
         b"",
     ],
 )
-def test_all_that_stands_outside_of_a_fold_is_found_where_it_stands(data: bytes) -> None:
+def test_all_that_stands_outside_of_a_fold_is_found_where_it_stands(
+    data: bytes, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "WINDOW", window)
     every, found = SCANNER.hits(data), find_folded(data, SCANNER.hits)
     assert set(found) <= set(every)
     assert found == sorted(found, key=lambda hit: hit[2])
