@@ -133,15 +133,22 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
 
 
 def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended."""
+    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended, and who has a
+    parent hides who lost it: a rank's own stray children carry its number as well."""
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
         for process in (*reading.ended, *reading.processes):
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
-            if number is not None and (number not in found or process.state not in "ZX"):
+            if number is None:
+                continue
+            if number not in found or (process.state not in "ZX" and _standing(process) >= _standing(found[number])):
                 hosts[number], found[number] = host, process
     return hosts, found
+
+
+def _standing(process: Process) -> tuple[bool, bool]:
+    return process.state not in "ZX", process.ppid != 1
 
 
 def _by_log(state: RunState) -> dict[int, int]:

@@ -35,6 +35,12 @@ def only(state: RunState) -> Rank:
     return rank
 
 
+@pytest.mark.parametrize("order", [(7, 8), (8, 7)])
+def test_a_stray_child_with_the_number_of_its_rank_does_not_stand_for_it(order: tuple[int, int]) -> None:
+    table = {7: replace(process(7, 3, "T"), ppid=5), 8: process(8, 3)}
+    assert only(state_of(ProcessReading(processes=tuple(table[pid] for pid in order)))).pid == 7
+
+
 def test_of_the_log_alone_each_rank_has_its_lag_behind_the_furthest() -> None:
     ranks = join(state_of(logs(RankLog(1, step=7, total=9, last_at=90.0), RankLog(0, step=10), RankLog(2))))
     assert [(rank.rank, rank.lag, rank.pid, rank.state) for rank in ranks] == [
