@@ -327,6 +327,8 @@ def running(case: Case) -> Verdict:
 def _running_detail(case: Case) -> str:
     steps = {rank.step for rank in case.ranks if rank.step is not None}
     together = f"All {len(case.ranks)} ranks in step {steps.pop():,}. " if len(steps) == 1 and len(case.ranks) > 1 else ""
+    if late := [rank.rank for rank in steps_behind(case) if rank.rank is not None]:
+        together = f"{numbered('rank', late).capitalize()} behind the others. "
     longest = case.log.longest_silence_s
     quiet = "" if longest is None or math.isnan(longest) else f"Longest silence so far {duration(longest)}, "
     typical = (

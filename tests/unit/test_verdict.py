@@ -129,8 +129,9 @@ def laggard_run(silence_s: float) -> RunState:
 def test_a_laggard_is_told_with_the_number_of_its_column_though_its_peers_are_not_all_in_one_step() -> None:
     state = laggard_run(1)
     furthest = {0: RankLog(0, step=25, last_at=NOW - 1)}
-    why = diagnose(replace(state, ranks=state.ranks | furthest), SPEC, NOW).culprits[0].why[0]
-    assert why == "14 steps behind the furthest (step 11)"
+    verdict = diagnose(replace(state, ranks=state.ranks | furthest), SPEC, NOW)
+    assert verdict.culprits[0].why[0] == "14 steps behind the furthest (step 11)"
+    assert (verdict.word, verdict.detail.partition(". ")[0]) == ("running", "Rank 5 behind the others")
 
 
 def test_the_rank_that_stayed_behind_is_the_culprit_and_no_peer_is() -> None:
