@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rich.cells import cell_len
 from textual.events import Click
 
@@ -67,20 +69,25 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
     """Keys drop when it is narrow; help and quit never do. `brief`: the sources as one sign, for a page needs its keys more."""
-    keys = [key for key in keys_there if key.word]
     over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
-    dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
-    gap = 2 if short else 3
-    while width_of(keys_row(tuple(keys), gap)) + width_of(right) + 2 > width:
+    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, 2 if short else 3, over=over)
+    return between(((" ", ""), *keys), right if all_fit else (), width)
+
+
+@lru_cache(maxsize=64)
+def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) -> tuple[Row, bool]:
+    """The keys that have room, and whether that is enough: what may not drop may still be too wide."""
+    keys = [key for key in keys_there if key.word]
+    dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
+    while width_of(row := keys_row(tuple(keys), gap)) > room:
         spare = [key for key in keys if key.shown not in NEVER_DROPPED and key.role == "muted"]
         if not spare:
-            right = ()
-            break
+            return row, False
         first = min(spare, key=lambda key: dropped.index(key.shown) if key.shown in dropped else len(dropped))
         keys.remove(first if first.shown in dropped else spare[-1])
-    return between(((" ", ""), *keys_row(tuple(keys), gap)), right, width)
+    return row, True
 
 
 def _known(view: View) -> list[SourceHealth]:

@@ -13,7 +13,7 @@ from hangtop import text
 from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.rows import Row, align, cut, pad, width_of
-from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
 
 Painted = TypeVar("Painted")
@@ -27,12 +27,16 @@ GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no 
 class GpuRow(Struct, frozen=True):
     """A GPU as it is painted. `role`: `bad` or `warn` for one that stands out. `waits`: role of the busy-wait sign, or empty.
 
-    `works`: of a rank for which the others wait. `held`: by what an ended run left behind.
+    `reason`: why there are no values to show. `age_s`: of values that are not of now. `past`: what its trend is drawn of, `full`
+    when it reaches so high. `works`: of a rank for which the others wait. `held`: by what an ended run left behind.
     """
 
     gpu: Gpu
-    track: GpuTrack
-    now: float = 0.0
+    status: GpuStatus
+    past: Samples
+    full: float
+    reason: str | None = None
+    age_s: float | None = None
     role: str = ""
     waits: str = ""
     facts: tuple[GpuFact, ...] = ()
@@ -43,21 +47,7 @@ class GpuRow(Struct, frozen=True):
 
     @property
     def fresh(self) -> bool:
-        return is_current(self.gpu, self.now)
-
-    @property
-    def age_s(self) -> float | None:
-        return None if self.gpu.read_at is None else max(0.0, self.now - self.gpu.read_at)
-
-    @property
-    def reason(self) -> str | None:
-        """Why there are no values to show."""
-        status = status_now(self.gpu, self.now)
-        if status in GONE:
-            return status_words(self.gpu, self.now)
-        if self.gpu.read_at is None:
-            return "reading …" if status == "reading" else f"{status}: it never gave a value"
-        return None
+        return self.status == "ok"
 
     def plain(self, role: str) -> str:
         """The role of a cell in this row: old values are stale."""
@@ -69,20 +59,21 @@ def gpu_rows(
     now: float,
     *,
     trouble: bool,
+    shown: Mapping[int, Gpu] | None = None,
     ranks: Mapping[int, Collection[int]] | None = None,
-    said: Sequence[GpuFact] | None = None,
+    of_run: Collection[int] | None = None,
     odd_ranks: Collection[int] = (),
     at_work: Collection[int] = (),
     held: Collection[int] = (),
 ) -> tuple[GpuRow, ...]:
-    """Odd GPUs first by gravity, then those of odd ranks, then by index.
+    """Odd GPUs first by gravity, then those of odd ranks, then by index. A row is the same for as long as it looks the same.
 
     While the run is well only a GPU that is in trouble itself is odd. That none answers is no reason to stand out.
-    `ranks`: index → ranks that compute on it. `said`: what is known of them, when that is more than the node tells.
-    `odd_ranks`: as they stand in the table of ranks, so that a rank and its GPU stand on one line. `at_work`: those for which
-    the others wait. `held`: GPUs on which an ended run left something.
+    `shown`: the values to paint, where those of now are not. `ranks`: index → ranks that compute on it. `of_run`: the GPUs to
+    compare with each other. `odd_ranks`: as they stand in the table of ranks, so that a rank and its GPU stand on one line.
+    `at_work`: those for which the others wait. `held`: GPUs on which an ended run left something.
     """
-    said = facts(node, now) if said is None else said
+    said = facts(node, now, of_run)
     waiting = {fact.index for fact in said if fact.kind == "busy-wait"}
     some_answer = any(is_current(gpu, now) for gpu in node.reading.gpus)
     standing_out = [
@@ -90,26 +81,47 @@ def gpu_rows(
     ]
     working = {index for index, numbers in (ranks or {}).items() if set(numbers) & set(at_work)}
     place = {fact.index: place for place, fact in reversed(list(enumerate(standing_out)))}
-    rows = [
-        GpuRow(
-            gpu=gpu,
-            track=node.tracks.get(gpu.index, GpuTrack()),
-            now=now,
-            role=standing_out[place[gpu.index]].role if gpu.index in place else "warn" if gpu.index in {*working, *held} else "",
-            works=gpu.index in working,
-            held=gpu.index in held,
-            waits=("warn" if trouble else "muted") if gpu.index in waiting else "",
-            facts=tuple(fact for fact in said if fact.index == gpu.index),
-            ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
+    rows = []
+    for gpu in node.reading.gpus:
+        past, full = _past(node.tracks.get(gpu.index, GpuTrack()), gpu.limit_w)
+        odd = standing_out[place[gpu.index]].role if gpu.index in place else ""
+        rows.append(
+            GpuRow(
+                gpu=gpu if shown is None else shown.get(gpu.index, gpu),
+                status=status_now(gpu, now),
+                past=past,
+                full=full,
+                reason=_reason(gpu, now),
+                age_s=None if gpu.read_at is None or is_current(gpu, now) else text.coarse(max(0.0, now - gpu.read_at)),
+                role=odd or ("warn" if gpu.index in working or gpu.index in held else ""),
+                works=gpu.index in working,
+                held=gpu.index in held,
+                waits=("warn" if trouble else "muted") if gpu.index in waiting else "",
+                facts=tuple(fact for fact in said if fact.index == gpu.index),
+                ranks=tuple(sorted((ranks or {}).get(gpu.index, ()))),
+            )
         )
-        for gpu in node.reading.gpus
-    ]
     order = list(odd_ranks)
     beside = {
         row.gpu.index: -1 if row.held else min((order.index(n) for n in row.ranks if n in order), default=len(order))
         for row in rows
     }
     return tuple(sorted(rows, key=lambda row: (place.get(row.gpu.index, len(said)), beside[row.gpu.index], row.gpu.index)))
+
+
+def _past(track: GpuTrack, limit_w: float | None) -> tuple[Samples, float]:
+    """Power over all that is kept, but the slot that is still open; utilisation where no power is told. And what is full."""
+    samples, full = (track.power_w, limit_w or 0.0) if track.power_w.means else (track.util_percent, 100.0)
+    return replace(samples, means=(*samples.means[:-1], None), open_count=0), full
+
+
+def _reason(gpu: Gpu, now: float) -> str | None:
+    status = status_now(gpu, now)
+    if status in GONE:
+        return status_words(gpu, now)
+    if gpu.read_at is None:
+        return "reading …" if status == "reading" else f"{status}: it never gave a value"
+    return None
 
 
 def hard(fact: GpuFact) -> bool:
@@ -119,8 +131,11 @@ def hard(fact: GpuFact) -> bool:
 
 def table_rows(rows: Sequence[GpuRow], width: int) -> list[Row]:
     """Column titles and one row a GPU."""
-    columns = titled(fitting(_columns(rows, width), width))
-    return [title_row(columns, width), *(line for row in rows for line in (_row(columns, row, width), *mig_rows(row.gpu, width)))]
+    table = _table_of(rows, width)
+    return [
+        title_row(_columns(table), width),
+        *(line for row in rows for line in (_row(table, row), *mig_rows(row.gpu, width))),
+    ]
 
 
 def mig_rows(gpu: Gpu, width: int) -> list[Row]:
@@ -144,7 +159,22 @@ def titled(columns: Sequence[Column[Painted]]) -> list[Column[Painted]]:
     return [replace(column, title=" " if names.get(column.title) in bars else column.title) for column in columns]
 
 
-def _row(columns: Sequence[Column[GpuRow]], row: GpuRow, width: int) -> Row:
+class Table(Struct, frozen=True):
+    """Which columns there are: those that are known for some GPU."""
+
+    width: int
+    old: bool
+    ranks: bool
+    clock: bool
+    pcie: bool
+    nvlink: bool
+    pstate: bool
+    odd: bool
+
+
+@lru_cache(maxsize=256)
+def _row(table: Table, row: GpuRow) -> Row:
+    columns, width = _columns(table), table.width
     if row.reason is None:
         return table_row(columns, row, width)
     role = row.role or "muted"
@@ -171,32 +201,42 @@ def _start_of_trend(columns: Sequence[Column[GpuRow]]) -> int:
     )
 
 
-def _columns(rows: Sequence[GpuRow], width: int) -> list[Column[GpuRow]]:
-    """Columns that are known for some GPU; those of the narrow screen stay longest."""
-    trend = WIDE_TREND if width >= WIDE else TREND
-    last = "trend" if any(row.fresh for row in rows) or not rows else "value of"
+def _table_of(rows: Sequence[GpuRow], width: int) -> Table:
+    gpus = [row.gpu for row in rows]
+    return Table(
+        width,
+        old=bool(rows) and not any(row.fresh for row in rows),
+        ranks=any(row.ranks not in ((), (row.gpu.index,)) for row in rows),
+        clock=any(gpu.sm_clock_mhz is not None for gpu in gpus),
+        pcie=any(gpu.pcie_rx_bytes_s is not None for gpu in gpus),
+        nvlink=any(gpu.nvlink_rx_bytes_s is not None for gpu in gpus),
+        pstate=any(gpu.pstate is not None for gpu in gpus),
+        odd=width >= WIDE and any(_remarks(row) for row in rows if row.reason is None),
+    )
 
-    def known(read: Callable[[Gpu], object]) -> bool:
-        return any(read(row.gpu) not in (None, ()) for row in rows)
 
+@lru_cache(maxsize=16)
+def _columns(table: Table) -> list[Column[GpuRow]]:
+    """Those that have room; those of the narrow screen stay longest."""
+    trend = WIDE_TREND if table.width >= WIDE else TREND
     columns: list[tuple[bool, Column[GpuRow]]] = [
         (True, Column("", 1, 0, _sign)),
         (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
-        (any(row.ranks not in ((), (row.gpu.index,)) for row in rows), Column("rank", 5, 7, _ranks, right=True)),
+        (table.ranks, Column("rank", 5, 7, _ranks, right=True)),
         (True, Column("util %", UTIL_BAR, 11, _util_bar)),
         (True, Column("util", 4, 0, _util, right=True, gap=0)),
         (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),
         (True, Column("W", 4, 0, _power, right=True, gap=0)),
         (True, Column("mem G", 5, 0, _memory, right=True)),
         (True, Column("°C", 3, 8, _temperature, right=True)),
-        (True, Column(last, trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
-        (known(lambda g: g.sm_clock_mhz), Column("MHz", 5, 4, _plain(lambda g: g.sm_clock_mhz), right=True)),
-        (known(lambda g: g.pcie_rx_bytes_s), Column("PCIe in/out", 13, 3, _pcie, right=True)),
-        (known(lambda g: g.nvlink_rx_bytes_s), Column("NVLink in/out", 13, 2, _nvlink, right=True)),
-        (known(lambda g: g.pstate), Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
-        (width >= WIDE and any(_remarks(row) for row in rows if row.reason is None), Column("odd", 0, 6, _odd, least=14)),
+        (True, Column("value of" if table.old else "trend", trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
+        (table.clock, Column("MHz", 5, 4, _plain(lambda g: g.sm_clock_mhz), right=True)),
+        (table.pcie, Column("PCIe in/out", 13, 3, _pcie, right=True)),
+        (table.nvlink, Column("NVLink in/out", 13, 2, _nvlink, right=True)),
+        (table.pstate, Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
+        (table.odd, Column("odd", 0, 6, _odd, least=14)),
     ]
-    return [column for there, column in columns if there]
+    return titled(fitting([column for there, column in columns if there], table.width))
 
 
 def _sign(row: GpuRow) -> Row:
@@ -269,24 +309,13 @@ def _temperature(row: GpuRow) -> Row:
 def _trend(width: int) -> Callable[[GpuRow], Row]:
     def cell(row: GpuRow) -> Row:
         if not row.fresh:
-            silent = width == WIDE_TREND and status_now(row.gpu, row.now) == "no answer"
             age = text.age(row.age_s)
+            silent = width == WIDE_TREND and row.status == "no answer"
             return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
-        return ((power_trend(row.track, row.gpu.limit_w, width), row.role if row.role == "bad" or row.works else "trend"),)
+        spark = text.spark(over(row.past, width), width, floor=0.0, ceiling=row.full)
+        return ((spark, row.role if row.role == "bad" or row.works else "trend"),)
 
     return cell
-
-
-def power_trend(track: GpuTrack, limit_w: float | None, width: int) -> str:
-    """Power over all that is kept, but the slot that is still open; utilisation where no power is told."""
-    samples, ceiling = (track.power_w, limit_w or 0.0) if track.power_w.means else (track.util_percent, 100.0)
-    return _spark(replace(samples, means=(*samples.means[:-1], None), open_count=0), width, ceiling)
-
-
-@lru_cache(maxsize=256)
-def _spark(closed: Samples, width: int, ceiling: float) -> str:
-    """Drawn once for each slot that is over: they come every ten seconds, readings every second."""
-    return text.spark(over(closed, width), width, floor=0.0, ceiling=ceiling)
 
 
 def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop import text
-from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part, status_now
+from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.leftovers import leftovers
 from hangtop.model import RunState
@@ -21,7 +21,7 @@ from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.pane import one_line
 from hangtop.panes.rows import BLANK, Row, cut, dotted
 from hangtop.panes.sources import source_line
-from hangtop.panes.steady import Shown, settle, with_shown
+from hangtop.panes.steady import Shown, settle
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
@@ -56,7 +56,6 @@ class GpusPane(ChoosingPane):
         self.opened: str | None = None
         self._order: tuple[int, ...] | tuple[str, ...] = ()
         self._shown: dict[str, dict[int, Shown]] = {}
-        self._settled: tuple[View | None, dict[str, NodeGpus]] = (None, {})
 
     def want(self, view: View, width: int) -> Want:
         nodes = _nodes(view)
@@ -67,7 +66,7 @@ class GpusPane(ChoosingPane):
         return Want(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
-        nodes = self._steady(view)
+        nodes = _nodes(view)
         self._order, self.painted = (), ()
         if not nodes:
             return one_line(self, nothing(view), width)
@@ -75,13 +74,13 @@ class GpusPane(ChoosingPane):
         host = self._open(nodes)
         if host is None:
             return [*self._means(view, nodes, width, height - len(notes)), *notes]
-        node = nodes[host]
         rows = gpu_rows(
-            node,
+            nodes[host],
             view.now,
+            shown=self._steady(view, host),
             trouble=in_trouble(view),
             ranks=ranks_on(view, host),
-            said=facts(view.state.gpus[host], view.now, of_run(view.state, host)),
+            of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
             held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),
@@ -90,7 +89,7 @@ class GpusPane(ChoosingPane):
         self._order = tuple(row.gpu.index for row in rows)
         parts = [(line, *[None for _ in row.gpu.mig or ()]) for line, row in enumerate(rows)]
         self.painted = (None, None, *(line for lines in parts for line in lines))
-        said = summary(rows, view.now)
+        said = summary(rows)
         of_many = ((f"{host}  ", "ink bold"), *said) if len(nodes) > 1 else said
         right: Row = (("← all nodes", "muted"),) if len(nodes) > 1 else BLANK
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
@@ -189,12 +188,10 @@ class GpusPane(ChoosingPane):
         who = f"GPU {alike[0].index}" if len(alike) == 1 else str(len(alike))
         return f"{who} {kinds[0]}", alike[0].role
 
-    def _steady(self, view: View) -> dict[str, NodeGpus]:
-        if self._settled[0] is not view:
-            nodes = _nodes(view)
-            self._shown = {host: settle(self._shown.get(host, {}), node, view.now) for host, node in nodes.items()}
-            self._settled = view, {host: with_shown(node, self._shown[host]) for host, node in nodes.items()}
-        return self._settled[1]
+    def _steady(self, view: View, host: str) -> dict[int, Gpu]:
+        """The values that stand on the screen, by index."""
+        self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
+        return {index: shown.gpu for index, shown in self._shown[host].items()}
 
 
 def in_trouble(view: View) -> bool:
@@ -229,13 +226,12 @@ def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
     return None if node is None or found is None else (found, node.tracks.get(found.index, GpuTrack()))
 
 
-def summary(rows: Sequence[GpuRow], now: float) -> Row:
+def summary(rows: Sequence[GpuRow]) -> Row:
     """The head's own line: `1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or how old all values are."""
     gpus = [row.gpu for row in rows]
     limits = {gpu.limit_w for gpu in gpus if gpu.limit_w}
     limit: Row = ((f"limit {limits.pop():.0f} W", "muted"),) if len(limits) == 1 else ()
-    old = _all_old(gpus, now)
-    if old:
+    if old := _all_old(rows):
         return old
     said = [fact for row in rows for fact in row.facts]
     if any(row.works for row in rows) and (waiting := [power for row in rows if row.waits and (power := power_part(row.gpu))]):
@@ -249,14 +245,14 @@ def summary(rows: Sequence[GpuRow], now: float) -> Row:
     return dotted((*parts, limit)) if parts else dotted((((_makes(gpus), "muted"),), limit))
 
 
-def _all_old(gpus: Sequence[Gpu], now: float) -> Row:
+def _all_old(rows: Sequence[GpuRow]) -> Row:
     """When no GPU gives values of now, because the driver or the probe is late or silent."""
-    statuses = Counter(status_now(gpu, now) for gpu in gpus)
-    if any(is_current(gpu, now) for gpu in gpus) or not any(statuses[status] for status in OLD_STATUSES):
+    statuses = {row.status for row in rows}
+    if "ok" in statuses or not statuses.intersection(OLD_STATUSES):
         return ()
-    age_s = max((now - gpu.read_at for gpu in gpus if gpu.read_at is not None), default=None)
+    age_s = max((row.age_s for row in rows if row.age_s is not None), default=None)
     old: Row = (("old values below", "muted"),)
-    if statuses["no answer"]:
+    if "no answer" in statuses:
         return dotted((((f"no answer for {text.age(age_s)}", "bad bold"),), old))
     return dotted((((f"late: {text.age(age_s)} old", "warn"),), old))
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from hangtop import text
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.leftovers import leftovers
+from hangtop.kept import kept
 from hangtop.panes.process_rows import old_row
 from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
 from hangtop.panes.rank_rows import world_of
@@ -50,6 +51,7 @@ def readings_of(view: View) -> Readings:
     return state.processes or ({"": state.procs} if state.procs is not None else {})
 
 
+@kept
 def outline(readings: Readings) -> tuple[object, ...]:
     """What shows at once when it changes; numbers may wait."""
     return tuple(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from hangtop import text
+from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.process_tree import Key, Member, Node, kind_of, short_command, state_of
 from hangtop.panes.rows import BLANK, Row, cut
@@ -60,6 +61,7 @@ class ProcessRow(Struct, frozen=True):
         return "stale" if self.look.stale else plain
 
 
+@kept
 def table_rows(nodes: Sequence[Node], look: Look, width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
     """Column titles, and one row for each of the nodes in `shown`. `full`: with what there is no room for beside other panes."""
     columns = fitting(_columns(nodes, look, full=full), width)

@@ -73,7 +73,8 @@ class ProcessesPane(ChoosingPane):
         self.chosen: ProcessKey | None = None
         self._all: list[Node] = []
         self._made_for: tuple[Shape, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
-        self._steady: tuple[float, Readings] = (0.0, {})
+        self._steady: tuple[float, Readings, object] = (0.0, {}, None)
+        self._shown_as = Look(0.0)
         self._most = 0
 
     def want(self, view: View, width: int) -> Want:
@@ -94,14 +95,16 @@ class ProcessesPane(ChoosingPane):
         room = max(1, height - 2 - len(above) - len(below))
         shown = self.in_sight(room, len(nodes))
         look = Look(
-            now=view.now,
+            now=self._steady[0],
             role=odd_role(view.verdict),
             chosen=self.chosen,
             single=self.shape.single,
             stale=age_of(view) >= STUCK_S,
             hosts=len(readings),
         )
-        table = table_rows(nodes, look, width, full=width >= FULL_WIDTH, shown=shown)
+        if look != self._shown_as:
+            self._shown_as = look
+        table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
             table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
         self.painted = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
@@ -126,9 +129,9 @@ class ProcessesPane(ChoosingPane):
 
     def _look(self, view: View) -> list[Node]:
         """All lines; they are made anew when the numbers may move, or when something else than a number did."""
-        fresh, (at, held) = readings_of(view), self._steady
-        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != outline(held):
-            self._steady, self._made_for = (view.now, fresh), None
+        fresh, (at, _, seen) = readings_of(view), self._steady
+        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
+            self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
         verdict = view.verdict
         made_for = (self.shape, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
         if made_for != self._made_for:

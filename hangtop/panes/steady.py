@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop.records.gpu import Gpu, NodeGpus
 
@@ -24,21 +23,14 @@ class Shown(Struct, frozen=True):
 
 
 def settle(shown: Mapping[int, Shown], node: NodeGpus, now: float) -> dict[int, Shown]:
-    """What to paint of each GPU, after `shown` was painted. Status and ages are always those of now."""
+    """What to paint of each GPU, after `shown` was painted."""
     return {gpu.index: _settled(shown.get(gpu.index), gpu, now) for gpu in node.reading.gpus}
-
-
-def with_shown(node: NodeGpus, shown: Mapping[int, Shown]) -> NodeGpus:
-    """The node with the values that are to be painted."""
-    gpus = tuple(shown[gpu.index].gpu for gpu in node.reading.gpus)
-    return replace(node, reading=replace(node.reading, gpus=gpus))
 
 
 def _settled(shown: Shown | None, gpu: Gpu, now: float) -> Shown:
     if shown is None or now - shown.at >= REPAINT_S or _differs(shown.gpu, gpu):
         return Shown(gpu, now)
-    same = replace(shown.gpu, status=gpu.status, since=gpu.since, why=gpu.why, xid=gpu.xid, read_at=gpu.read_at, mig=gpu.mig)
-    return Shown(same, shown.at)
+    return shown
 
 
 def _differs(shown: Gpu, gpu: Gpu) -> bool:
@@ -47,7 +39,8 @@ def _differs(shown: Gpu, gpu: Gpu) -> bool:
         or _apart(shown.power_w, gpu.power_w, POWER_NOISE_PART * (gpu.limit_w or 0.0))
         or _apart(shown.used_bytes, gpu.used_bytes, MEMORY_NOISE_BYTES)
         or _apart(shown.temperature_c, gpu.temperature_c, TEMPERATURE_NOISE_C)
-        or shown.processes != gpu.processes
+        or shown.mig != gpu.mig
+        or [one.pid for one in shown.processes] != [one.pid for one in gpu.processes]
     )
 
 

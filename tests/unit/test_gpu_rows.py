@@ -11,7 +11,7 @@ from hangtop.panes.gpu_nodes import node_rows, node_table
 from hangtop.panes.gpu_rows import gpu_rows, table_rows
 from hangtop.panes.gpus import nodes_summary, short_name, summary
 from hangtop.panes.rows import Row, width_of
-from hangtop.panes.steady import settle, with_shown
+from hangtop.panes.steady import settle
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, MigInstance, NodeGpus
 from hangtop.text import ascii_only
 
@@ -50,7 +50,7 @@ def table(node: NodeGpus, width: int, *, trouble: bool = False, now: float = END
 
 
 def head(node: NodeGpus, *, trouble: bool = False, now: float = END) -> str:
-    return "".join(text for text, _ in summary(gpu_rows(node, now, trouble=trouble), now))
+    return "".join(text for text, _ in summary(gpu_rows(node, now, trouble=trouble)))
 
 
 def roles(row: Row, text: str) -> str:
@@ -198,8 +198,8 @@ def test_numbers_stand_still_within_their_noise_and_move_after_five_seconds() ->
 
     shown = settle({}, node(END, 97.0), END)
     shown = settle(shown, node(END + 1, 95.0), END + 1)
-    painted = with_shown(node(END + 1, 95.0), shown).reading.gpus[0]
-    assert (painted.util_percent, painted.read_at) == (97.0, END + 1)
+    rows = gpu_rows(node(END + 9, 95.0), END + 9, trouble=False, shown={0: shown[0].gpu})
+    assert (rows[0].gpu.util_percent, rows[0].fresh) == (97.0, True)
     assert settle(shown, node(END + 2, 90.0), END + 2)[0].gpu.util_percent == 90.0
     assert settle(shown, node(END + 5, 95.0), END + 5)[0].gpu.util_percent == 95.0
 
