@@ -144,7 +144,7 @@ _LETTER = _Forms(
     r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
     r"(?P<level>[DIWEFC])(?P<time>20\d{6} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
-    rf"{_LEVEL}:[\w.]+:(?!\d+\])",
+    rf"{_LEVEL}:[\w.-]+:(?!\d+\])",
     r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
     r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
     r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",

@@ -99,8 +99,8 @@ class Reports:
 
 
 class _Report(Struct):
-    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: the metrics that
-    were told: what comes again is of evaluation."""
+    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: its metrics by
+    now, of which one that comes again is of evaluation."""
 
     reader: Reader
     step: Sighting
