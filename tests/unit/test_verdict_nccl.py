@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
-from tests.fakes.members import ALL_REDUCE, NOW, SPEC, four
+from tests.fakes.members import ALL_REDUCE, LOCK, NOW, SPEC, four
 
 
 def nccl(at: float, count: int, pid: int = 102) -> NcclReading:
@@ -20,6 +20,14 @@ def test_nccl_counts_name_the_rank_where_stacks_show_all_alike() -> None:
     stuck = diagnose(four(ALL_REDUCE, nccl=(nccl(NOW - 20, 40), nccl(NOW - 10, 40))), SPEC, NOW)
     assert (stuck.word, stuck.kind, [one.rank for one in stuck.culprits]) == ("hung", "nccl", [2])
     assert "launched 40 of 41 AllReduce" in stuck.headline
+    assert stuck.culprits[0].why == ("launched 40 of 41 AllReduce",)
+
+
+def test_nccl_counts_are_one_more_reason_against_the_rank_whose_stack_is_elsewhere_and_against_no_other() -> None:
+    looks = (nccl(NOW - 20, 40), nccl(NOW - 10, 40))
+    assert "launched 40 of 41 AllReduce" in diagnose(four(LOCK, nccl=looks), SPEC, NOW).culprits[0].why
+    other = tuple(nccl(look.at, 40, pid=103) for look in looks)
+    assert "launched 40 of 41 AllReduce" not in diagnose(four(LOCK, nccl=other), SPEC, NOW).culprits[0].why
 
 
 @pytest.mark.parametrize(
