@@ -312,10 +312,15 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
             age = text.age(row.age_s)
             silent = width == WIDE_TREND and row.status == "no answer"
             return ((f"no answer {age}" if silent else f"{age} ago", row.role or "stale"),)
-        spark = text.spark(over(row.past, width), width, floor=0.0, ceiling=row.full)
-        return ((spark, row.role if row.role == "bad" or row.works else "trend"),)
+        return ((_spark(row.past, width, row.full), row.role if row.role == "bad" or row.works else "trend"),)
 
     return cell
+
+
+@lru_cache(maxsize=256)
+def _spark(past: Samples, width: int, full: float) -> str:
+    """Drawn once for each slot that is over: they come every ten seconds, readings every second."""
+    return text.spark(over(past, width), width, floor=0.0, ceiling=full)
 
 
 def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:
