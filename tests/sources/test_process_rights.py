@@ -66,4 +66,4 @@ def test_a_writer_that_may_not_be_seen_is_not_taken_for_none() -> None:
             reading = as_nobody(WatchSpec(logs=(str(log),)))
             assert reading.writers == ()
             assert reading.hidden >= 1
-            assert (reading.note or "").endswith("run hangtop as that user, or: sudo hangtop")
+            assert (reading.note or "").startswith("sudo hangtop (or as that user) shows ")

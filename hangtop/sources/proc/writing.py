@@ -16,6 +16,7 @@ from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
 from hangtop.spec import WatchSpec
+from hangtop.text import some
 
 RESOLVE_EVERY = 3
 """Looks between two resolutions of the log paths."""
@@ -77,8 +78,8 @@ class Writing:
             return f"--pid {absent[0]}: no such process on this machine"
         if not hidden:
             return None
-        way = "run hangtop outside this container" if os.geteuid() == 0 else "run hangtop as that user, or: sudo hangtop"
-        return f"{hidden} of the log owner's processes may not be looked into, one may be the writer: {way}"
+        way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
+        return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
 
     def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
         if self._spec.pids:
