@@ -58,7 +58,9 @@ class Culprit(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its pid where it has no number."""
+        """Its pid where it has no number; of a GPU whose rank nobody knows the machine."""
+        if self.rank is None and self.pid is None:
+            return self.host or "unknown"
         return f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
 
 

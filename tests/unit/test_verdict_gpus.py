@@ -53,7 +53,7 @@ def test_gpus_that_spin_are_a_hung_collective_and_the_idle_one_is_the_suspect() 
     verdict = diagnose(run(*SPINNING[:3], odd, *SPINNING[4:]), SPEC, NOW)
     assert (verdict.word, verdict.kind) == ("hung", "nccl")
     assert "7 GPUs wait busily" in verdict.headline
-    assert [one.why for one in verdict.culprits] == [("GPU 3 at 0 %",)]
+    assert [(one.name, one.why) for one in verdict.culprits] == [("n1", ("GPU 3 at 0 %",))]
     assert any("13 % of power" in one.text for one in verdict.evidence)
 
 
