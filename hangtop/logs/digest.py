@@ -163,9 +163,10 @@ class Digest:
             messages.resume(lines, lines.first())
         hits, left = self._hits(lines)
         counts = Counter(map(itemgetter(0), hits))
-        said = self._said()
-        news = [hit for hit in hits if hit[0] not in said] if counts.keys() & said else hits
-        picked = pick(news, left, lines, self._index, self._free.is_open)
+        if known := counts.keys() & self._said():
+            hits = [hit for hit in hits if hit[0] not in known]
+        new = Counter({number: count for number, count in counts.items() if number not in known}) + Counter(left)
+        picked = pick(hits, new, lines, self._index, self._free.is_open)
         done = -1
         for index in picked.at:
             if index >= done:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from operator import itemgetter
 
 from msgspec import Struct
 
@@ -23,7 +22,7 @@ SPREAD = 32
 """So many of the step lines of a small block are read, so that their numbers tell a course."""
 
 LARGE = 256 << 10
-FEW_IN_LARGE, FIRST_IN_LARGE = 8, 3
+FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
 """The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
 
 
@@ -36,15 +35,13 @@ class Picked(Struct, frozen=True):
     floods: frozenset[int] = frozenset()
 
 
-def pick(hits: Sequence[Hit], left: Mapping[int, int], lines: Lines, index: Index, in_text: bool) -> Picked:
-    """The lines to parse. `left`: how many hits of a literal are not listed. `in_text`: free text is open, so that no end of it
-    may be missed."""
+def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Index, in_text: bool) -> Picked:
+    """The lines to parse. `counts`: how many hits each literal has, those among them that are not listed. `in_text`: free text is
+    open, so that no end of it may be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
     if len(hits) <= few:
         return Picked(sorted({start for _, start, _ in hits}))
-    counts = Counter(map(itemgetter(0), hits))
-    counts.update(left)
     borders = in_text or any(index.begins_text[number] for number in counts)
     many = {number for number, count in counts.items() if count > few and not (borders and index.begins_text[number])}
     if not many:

@@ -28,7 +28,7 @@ READING_GAP_S = 0.12
 WORK_S = 0.25
 BREATH_S = 0.005
 SLICE_S = 0.05
-COST_TO_GAP = 50.0
+COST_TO_GAP = 100.0
 MOST_GAP_S = 2.0
 """However dear a reading was (many files, or a machine that is busy elsewhere): a person waits no longer for the next."""
 MOST_TAIL_LINES = 200

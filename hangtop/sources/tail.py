@@ -2,8 +2,8 @@
 
 Never mmap: a file that is truncated while mapped kills the process (python/cpython#148650). Never inotify for the bytes: it does
 not see what other NFS clients write. One look costs a few microseconds: `stat` of the path and of the open file, and where that
-has changed one `pread` that begins a little before the offset. When those first bytes are not what stood there before, the file
-was rewritten, even if it is longer than before (copytruncate that regrew), which a look at the size alone misses.
+has changed `pread` of what is new, of the bytes before it and of the first ones. When these are not what stood there before, the
+file was rewritten, even if it is longer than before (copytruncate that regrew), which a look at the size alone misses.
 """
 
 from __future__ import annotations
@@ -137,13 +137,13 @@ class Followed:
                 return
             known = len(self._before)
             due = min(CHUNK_BYTES, max(LEAST_BYTES, found.st_size - self.offset))
-            data = os.pread(self._fd, known + due, self.offset - known)
+            new = os.pread(self._fd, due, self.offset)
+            before = os.pread(self._fd, known, self.offset - known)  # after the bytes, so that it shows what became of them
             head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
-            if data[:known] != self._before or head[: len(self._head)] != self._head:
-                why: Why = "truncated" if len(data) < known else "rewritten"
+            if before != self._before or head[: len(self._head)] != self._head:
+                why: Why = "truncated" if len(before) < known else "rewritten"
                 yield self._begin("rotated" if self._was_copied() else why, now)
                 continue
-            new = data[known:]
             if self.offset < self._live_from:
                 new = new[: self._live_from - self.offset]
             if not new:
