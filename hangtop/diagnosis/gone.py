@@ -28,7 +28,7 @@ def dead(case: Case) -> Verdict | None:
     if done and any(one.alive for one in left):
         return None
     oom = case.state.machine.oom_at if case.state.machine is not None else None
-    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in gone[:2]]
+    evidence = [_state(one) for one in gone[:2]]
     if oom is not None:
         evidence.append(Evidence("host", f"the kernel's out-of-memory killer struck at {clock(oom)}"))
     why = "killed for want of memory" if oom is not None else gone[0].text
@@ -68,7 +68,7 @@ def stopped(case: Case) -> Verdict | None:
     held = [one for one in case.standings if one.how == "stopped"]
     if not held or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
         return None
-    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}") for one in held[:3]]
+    evidence = [_state(one) for one in held[:3]]
     return _verdict(case, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
 
 
@@ -82,7 +82,7 @@ def blocked(case: Case) -> Verdict | None:
     driver = place is not None and place.startswith(("nv", "uvm", "rm_", "os_"))
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"
-    evidence = [Evidence("procs", f"{one.name}, pid {one.pid}: {one.text}, no byte moves") for one in stuck[:3]]
+    evidence = [_state(one, ", no byte moves") for one in stuck[:3]]
     if found := blocked_on(case.procs, {one.pid for one in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
         evidence.append(Evidence("disk", mount_words(found)))
@@ -90,9 +90,14 @@ def blocked(case: Case) -> Verdict | None:
     return _verdict(case, stuck, kind, headline, evidence)
 
 
+def _state(one: Standing, more: str = "") -> Evidence:
+    pid = "" if one.rank is None else f", pid {one.pid}"
+    return Evidence("procs", f"{one.name}{pid}: {one.text}{more}")
+
+
 def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidence: list[Evidence]) -> Verdict:
     ranks = rank_ranges(one.rank for one in odd if one.rank is not None)
-    refutes: dict[str, str] = {
+    refutes: dict[Kind, str] = {
         "dead_process": f"a supervisor starts {'rank ' + ranks if ranks else 'it'} again",
         "stopped": "it is continued (SIGCONT) and writes again",
         "io_blocked": "bytes move again, or its state changes",

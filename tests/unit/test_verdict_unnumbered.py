@@ -150,3 +150,9 @@ def test_a_parent_that_looks_after_its_children_watches_and_one_that_waits_for_a
     assert watches_children(stack(JOINS), [stack(WAITS)])
     assert watches_children(stack(watches), [stack(WAITS)])
     assert not watches_children(stack(thread(Frame("load_shard", USER, 61))), [stack(WAITS)])
+
+
+def test_a_lone_process_that_is_stopped_is_named_once() -> None:
+    alone = nameless(0, state="T", ppid=1)
+    said = diagnose(run({0: thread(Frame("main", USER, 9))}, (alone,)), SPEC, NOW)
+    assert (said.kind, said.evidence[0].text) == ("stopped", "pid 100: stopped")
