@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.pane import Pane
+from hangtop.panes.rows import Row, dotted
 
 WHEEL_ROWS = 3
 
@@ -90,3 +91,14 @@ def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:
     if chosen is not None:
         top = min(chosen, max(top, chosen - room + 1))
     return max(0, min(top, total - room))
+
+
+def told_at_right(seen: slice, total: int, *, pattern: str = "", order: str = "") -> Row:
+    """At the right edge of the head: what a person asked for, and what part of it is in sight: `by cpu · 1-10 of 32`."""
+    return dotted(
+        [
+            ((f"with “{pattern}”", "accent"),) if pattern else (),
+            ((f"by {order}", "accent"),) if order else (),
+            ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if seen.stop - seen.start < total else (),
+        ]
+    )

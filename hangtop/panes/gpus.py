@@ -15,7 +15,7 @@ from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.leftovers import leftovers
 from hangtop.model import RunState
 from hangtop.panes.arrange import Want
-from hangtop.panes.choosing import ChoosingPane
+from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.pane import one_line
@@ -98,16 +98,14 @@ class GpusPane(ChoosingPane):
         """A row for each node. While one is chosen the table scrolls with it; else those that fit, and how many are like them."""
         means = node_rows(nodes, view.now, trouble=in_trouble(view))
         self._order = tuple(row.host for row in means)
-        room = max(1, height - 2)
-        if self.chosen_line() is None:
+        chosen = self.chosen_line() is not None
+        if not chosen:
             self.top = 0
-        at = self.in_sight(room, len(means)) if self.chosen_line() is not None else None
+        at = self.in_sight(max(1, height - 2), len(means)) if chosen else None
         table = node_table(means, width, height - 1, chosen=self.node, at=at)
         first = at.start if at is not None else 0
         self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))
-        right: Row = (
-            ((f"{at.start + 1}-{at.stop} of {len(means):,}", "muted"),) if at is not None and len(means) > room else BLANK
-        )
+        right = told_at_right(at, len(means)) if at is not None else BLANK
         return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
 
     def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.choosing import ChoosingPane
+from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.pane import one_line
@@ -154,16 +154,9 @@ class ProcessesPane(ChoosingPane):
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
 
     def _how(self, shown: slice) -> Row:
-        """At the right edge of the head: what a person asked for, and what part of it is in sight."""
-        hidden = shown.stop - shown.start < len(self._all)
-        return dotted(
-            [
-                ((f"with “{self.shape.pattern}”", "accent"),) if self.shape.pattern else (),
-                ((f"by {self.shape.order}", "accent"),) if self.shape.order != "tree" else (),
-                (("all training processes", "accent"),) if self.shape.everything else (),
-                ((f"{shown.start + 1}-{shown.stop} of {len(self._all):,}", "muted"),) if hidden else (),
-            ]
-        )
+        order = self.shape.order if self.shape.order != "tree" else ""
+        asked: Row = (("all training processes", "accent"),) if self.shape.everything else BLANK
+        return dotted([asked, told_at_right(shown, len(self._all), pattern=self.shape.pattern, order=order)])
 
     def chosen_line(self) -> int | None:
         """Where the chosen process is, by itself or among its likes."""

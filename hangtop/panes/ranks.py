@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.choosing import ChoosingPane
+from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.panes.pane import one_line
 from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
@@ -57,8 +57,7 @@ class RanksPane(ChoosingPane):
         room = max(1, height - HEAD_LINES)
         shown = self.in_sight(room, len(rows))
         self.painted = (None, None, *range(shown.start, shown.stop))
-        right: Row = ((f"{shown.start + 1}-{shown.stop} of {len(rows):,}", "muted"),) if len(rows) > room else BLANK
-        return [self.head(summary(view, rows), width, right), *table_rows(rows, width, shown=shown)]
+        return [self.head(summary(view, rows), width, told_at_right(shown, len(rows))), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
         world = world_of(view)

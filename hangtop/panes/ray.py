@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
-from hangtop.panes.choosing import ChoosingPane
+from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.pane import one_line
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.panes.ray_rows import (
@@ -28,7 +28,7 @@ from hangtop.panes.ray_rows import (
     wish_rows,
 )
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
-from hangtop.panes.rows import Row, cut, dotted
+from hangtop.panes.rows import Row, cut
 from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
@@ -190,15 +190,8 @@ class RayPane(ChoosingPane):
         )
 
     def _how(self, seen: slice, total: int) -> Row:
-        """At the right edge of the head: what a person asked for, and what part of it is in sight."""
-        hidden = seen.stop - seen.start < total
-        return dotted(
-            [
-                ((f"with “{self.shape.pattern}”", "accent"),) if self.shape.pattern else (),
-                ((f"by {self.shape.order}", "accent"),) if self.shape.order != PLAIN.order else (),
-                ((f"{seen.start + 1}-{seen.stop} of {total:,}", "muted"),) if hidden else (),
-            ]
-        )
+        order = self.shape.order if self.shape.order != PLAIN.order else ""
+        return told_at_right(seen, total, pattern=self.shape.pattern, order=order)
 
     @property
     def _shown(self) -> Sequence[ActorRow | NodeRow]:
