@@ -235,7 +235,7 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
         culprits=behind,
         evidence=_stall_evidence(case),
         next=(("/", "filter the log"), ("e", "errors and stages")),
-        detail=" ".join(case.plan.causes[:1]) if case.plan else "",
+        detail=_usual_cause(case),
     )
 
 
@@ -270,9 +270,8 @@ def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
     silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
-    found = tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
     words = () if (error := last_words(case)) is None else (Evidence("log", f"it said: {short(error.text)}"),)
-    return (silence, *found[:2], *words)
+    return (silence, *_worth_telling(case)[:2], *words)
 
 
 def slow(case: Case) -> Verdict | None:
@@ -290,7 +289,7 @@ def slow(case: Case) -> Verdict | None:
         confidence="possible",
         evidence=(Evidence("log", f"silent since {case.silent_since}, limit {duration(case.limit.stalled_s)}"),),
         next=(("f", "follow"),),
-        detail=" ".join(case.plan.causes[:1]) if case.plan else "",
+        detail=_usual_cause(case),
     )
 
 
@@ -319,7 +318,7 @@ def running(case: Case) -> Verdict:
         refute=f"silence for more than {duration(case.limit.stalled_s)}",
         confidence="possible" if alone else "likely",
         culprits=laggards(case),
-        evidence=tuple(_found(finding) for finding in case.findings if finding.severity != "hint")[:3],
+        evidence=_worth_telling(case)[:3],
         detail=_running_detail(case),
     )
 
@@ -344,6 +343,15 @@ def _who(finding: Finding) -> str:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _usual_cause(case: Case) -> str:
+    """Why this stage is silent for long, most often."""
+    return next(iter(case.plan.causes), "") if case.plan is not None else ""
+
+
+def _worth_telling(case: Case) -> tuple[Evidence, ...]:
+    return tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
 
 
 def _found(finding: Finding) -> Evidence:
