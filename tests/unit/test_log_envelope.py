@@ -32,7 +32,7 @@ def test_no_odd_number_is_a_time_or_a_rank(time: str, rank: str) -> None:
 
 
 def test_an_object_nested_without_end_is_left_alone() -> None:
-    text = '{"time": 1, "a": ' * 4_000 + "1" + "}" * 4_000
+    text = '{"time": 1, "a": ' * 400_000 + "1" + "}" * 400_000  # from Python 3.14 on thousands are no matter
     assert opened(text) is None
 
 
