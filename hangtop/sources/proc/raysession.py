@@ -18,15 +18,15 @@ WORKER_LOG = re.compile(r"(?P<session>.*/session_[^/]+)/logs/worker-[0-9a-f]+-(?
 
 def ray_workers(stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], members: Collection[int]) -> list[int]:
     """The workers on this machine of the Ray jobs that these processes drive."""
-    jobs = {job for pid in members for job in _jobs(DRIVER_LOG, files.get(pid, ()))}
+    jobs = {job for pid in members for job in driver_jobs(files.get(pid, ()))}
     if not jobs:
         return []
     return [pid for pid, held in files.items() if pid in stats and not jobs.isdisjoint(_jobs(WORKER_LOG, held))]
 
 
-def drives_ray(held: tuple[OpenFile, ...]) -> bool:
-    """Whether the process that holds these files is the driver of a Ray job."""
-    return bool(_jobs(DRIVER_LOG, held))
+def driver_jobs(held: tuple[OpenFile, ...]) -> set[tuple[str, str]]:
+    """(folder of the session, job) of what the process that holds these files drives; empty where it is no driver."""
+    return _jobs(DRIVER_LOG, held)
 
 
 def _jobs(pattern: re.Pattern[str], held: tuple[OpenFile, ...]) -> set[tuple[str, str]]:

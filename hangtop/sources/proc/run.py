@@ -15,7 +15,7 @@ from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
-from hangtop.sources.proc.raysession import drives_ray, ray_workers
+from hangtop.sources.proc.raysession import driver_jobs, ray_workers
 from hangtop.sources.proc.samples import History, Sample, window_s
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
@@ -172,7 +172,7 @@ class RunTree:
             name=clean(stat.name),
             command=facts.line if placed.role not in ALIKE else facts.line[:ALIKE_COMMAND],
             state=stat.state,
-            role="launcher" if placed.role == "other" and drives_ray(files) else placed.role,
+            role="launcher" if placed.role == "other" and driver_jobs(files) else placed.role,
             rank=placed.rank,
             local_rank=placed.local_rank,
             world=placed.world,

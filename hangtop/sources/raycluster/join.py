@@ -27,7 +27,6 @@ LASTING_S = 1.9
 """State D, and a process that is not there, count when two looks saw it."""
 COUNTS_S = 20.0
 """Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS); a title is of now, or at most 5 s old."""
-NOWHERE = "f" * 56
 
 
 class Local(Struct, frozen=True):
@@ -64,7 +63,7 @@ class _Witnesses(Struct, frozen=True):
     def node_of(self, actor: shapes.Actor) -> str | None:
         held = self.by_actor.get(actor.actor_id)
         node = actor.address.node
-        return held[0] if held else None if node in ("", NOWHERE) else node
+        return held[0] if held else None if node in shapes.NIL else node
 
     def worker_of(self, node: str | None, pid: int, stats: shapes.Worker | None) -> Worker | None:
         """Its process on this machine, sure to be the same one."""
@@ -96,9 +95,8 @@ def _witnesses(local: Local, view: ApiView) -> _Witnesses:
         for stats in (seen.detail.workers or ()) if seen.detail else ():
             by_node_pid[node, stats.pid] = stats
             for core in stats.core_worker_stats:
-                if core.worker_type != "DRIVER":
+                if core.worker_type != "DRIVER" and core.actor_id not in shapes.NIL:
                     by_actor[core.actor_id] = (node, stats)
-    by_actor.pop("f" * 32, None)
     verl = verl_ranks(actor.name for actor in view.actors)
     return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
 

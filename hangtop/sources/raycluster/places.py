@@ -11,8 +11,6 @@ from hangtop.sources.raycluster.poll import ApiView
 from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.token import Token
 
-NOBODY = "f" * 56
-
 
 class Access(Struct, frozen=True):
     """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
@@ -48,7 +46,7 @@ def place_of(actor: shapes.Actor, view: ApiView) -> Place | None:
     """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
     address, pid = actor.address, actor.pid or 0
     seen = view.nodes.get(address.node)
-    if seen is None or not pid or address.worker_id in ("", NOBODY):
+    if seen is None or not pid or address.worker_id in shapes.NIL:
         return None
     raylet, ip = seen.summary.raylet, seen.summary.ip or address.ip_address
     port = shapes.number(raylet.dashboard_agent_listen_port)

@@ -6,7 +6,6 @@ Told by command lines, parents and open files, never by the API: a session that 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
@@ -14,6 +13,7 @@ from hangtop.logs.clean import clean_text
 from hangtop.records.raysession import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leftovers import ADOPTERS
+from hangtop.sources.proc.raysession import driver_jobs
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants
 from hangtop.sources.proc.users import Users
@@ -23,7 +23,6 @@ from hangtop.sources.raycluster.processes import RayProcesses
 from hangtop.sources.raycluster.remains import remains
 from hangtop.sources.raycluster.starts import starts_of
 
-DRIVER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_\d+\.log")
 LONGEST = 160
 NAME_WORDS = ("raylet", "plasma_store", "ray::", "gcs_server")
 LINE_WORDS = (
@@ -100,13 +99,8 @@ class SessionLook:
             for pid, stat in self._table.stats.items()
             if not stat.kernel and stat.state not in "ZX"
         }
-        found = {}
-        for pid, files in self._files.ask(asked).items():
-            for file in () if isinstance(files, OSError) else files:
-                match = DRIVER_LOG.fullmatch(file.target)
-                if match is not None and match["folder"] == folder:
-                    found[pid] = match["job"]
-        return found
+        held = {pid: files for pid, files in self._files.ask(asked).items() if not isinstance(files, OSError)}
+        return {pid: job for pid, files in held.items() for where, job in driver_jobs(files) if where == folder}
 
     def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...] | OSError]) -> RayProcess:
         words = commands.get(stat.pid, OSError())

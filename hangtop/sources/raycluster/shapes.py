@@ -60,6 +60,10 @@ class Worker(Shape, frozen=True, gc=False):
         return " ".join(str(word) for word in words if word) if isinstance(words, list) else ""
 
 
+NIL = frozenset({"", "f" * 56, "f" * 32})
+"""Ids of nothing: of a node or worker, and of an actor."""
+
+
 class Address(Shape, frozen=True, gc=False):
     """`raylet_id`: how older versions call the node's id (2.38 does, 2.49 does not)."""
 
