@@ -10,17 +10,25 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from hangtop.panes.line import LineView
+from hangtop.panes.view import View
+from hangtop.panes.words import Look, look_of
 from hangtop.screens.live import LiveScreen
+from hangtop.text import ascii_only, printable
 
 
 class BoxScreen(LiveScreen, ModalScreen[None]):
-    """What is around it goes on as well: `HangtopApp.repaint` shows every screen that is in sight."""
+    """What is around it goes on as well: `HangtopApp.repaint` shows every screen that is in sight. A verdict that is another
+    than when the box was opened stands in its border."""
 
     DEFAULT_CSS = """
     BoxScreen { align: center middle; background: $background 60%; }
     BoxScreen #box { width: 92%; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
     BoxScreen.ascii #box { border: ascii $accent; }
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._opened_under: Look | None = None
 
     def parts(self) -> Iterable[LineView]:
         """What is in the box, from above."""
@@ -34,3 +42,11 @@ class BoxScreen(LiveScreen, ModalScreen[None]):
     @property
     def parts_shown(self) -> Iterable[Widget]:
         return self.query_one("#box").children
+
+    def place(self, view: View) -> bool:
+        now = look_of(view.verdict) if view.verdict is not None else None
+        self._opened_under = self._opened_under or now
+        changed = now is not None and now != self._opened_under
+        sign = ascii_only if self.hangtop.ascii else printable
+        self.query_one("#box").border_subtitle = sign(f"now {now.sign} {now.word}") if changed and now is not None else ""
+        return False

@@ -21,6 +21,7 @@ async def test_the_badge_around_a_box_ticks_and_turns():
         before = app.shown()
         assert "RUNNING" in before[0]
         assert any("Leave it running" in line for line in before)
+        assert not any(" now " in line for line in before)
 
         clock.now += 2
         await settle(pilot, app)
@@ -30,6 +31,7 @@ async def test_the_badge_around_a_box_ticks_and_turns():
         clock.now += 60  # nobody says any more that the log is read
         await settle(pilot, app)
         assert "BLIND" in app.shown()[0]
+        assert any("now ? BLIND" in line for line in app.shown())
         assert any("Leave it running" in line for line in app.shown())
         assert app.shown() == painted(app)
 
