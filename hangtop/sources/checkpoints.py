@@ -18,7 +18,7 @@ from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import OpenFile, ProcessTable
+from hangtop.sources.proc.table import OpenFile, ProcessTable, cwd_of
 from hangtop.sources.proc.words import clean
 from hangtop.sources.processes import open_table
 from hangtop.sources.watched import watched
@@ -152,7 +152,7 @@ class CheckpointSource:
 
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
         """What the run's processes say, the surest first."""
-        cwds = {pid: cwd for pid in members if (cwd := self._cwd(pid))}
+        cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
         for pid, words in commands.items():
             if isinstance(words, tuple):
@@ -164,12 +164,6 @@ class CheckpointSource:
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), "its name"
-
-    def _cwd(self, pid: int) -> str | None:
-        try:
-            return self._table.cwd(pid)
-        except OSError:  # gone, or not ours to know
-            return None
 
 
 def look(directory: str, now: float) -> Sight:

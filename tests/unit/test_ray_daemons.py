@@ -39,6 +39,9 @@ class WrittenTable:
     def command(self, pid):
         return self._words[pid]
 
+    def cwd(self, pid):
+        return ""
+
     def environ(self, pid):
         return {}
 

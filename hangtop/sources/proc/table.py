@@ -116,3 +116,11 @@ class ProcessTable(Protocol):
     def details(self, pid: int) -> Details:
         """Counters and where it waits. May wait for the process. Raises `OSError` when it is gone."""
         ...
+
+
+def cwd_of(table: ProcessTable, pid: int) -> str | None:
+    """Its working folder; `None` where it is gone, not ours to know, or not told."""
+    try:
+        return table.cwd(pid) or None
+    except OSError:
+        return None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hangtop.logs.clean import clean_text
 from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
 from hangtop.sources.proc.table import Identity
+from hangtop.sources.raycluster.options import options_of
 
 SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
     ("/ray/dashboard/dashboard.py", "dashboard"),
@@ -93,7 +94,7 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
     kind = _kind(words)
     if kind is None:
         return None
-    options = _options(words)
+    options = options_of(words)
     folder = options.get("session-dir") or options.get("logs-dir", "").removesuffix("/logs") or None
     return Daemon(
         kind,
@@ -110,12 +111,6 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
 def without_secrets(word: str) -> str:
     """A word of a command line with passwords and tokens taken out."""
     return _URL_LOGIN.sub(r"\1:***@", _SECRET_OPTION.sub(r"\1***", word))
-
-
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """`--name=value` by name, a `--name` alone without a value; Ray writes some names with `_`, some with `-`."""
-    pairs = (word.partition("=") for word in words[1:] if word.startswith("-"))
-    return {name.lstrip("-").replace("_", "-"): value for name, _, value in pairs}
 
 
 def _kind(words: Sequence[str]) -> DaemonKind | None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from hangtop.records.ray import DaemonKind
 from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
+from hangtop.sources.proc.table import Identity, ProcessTable, Stat, cwd_of
 from hangtop.sources.raycluster.daemons import Daemon, daemon_of
 from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file
 
@@ -113,7 +113,7 @@ class RayTable:
                 identity=identity,
                 started_at=self._table.started_at(identity.start_ticks),
                 uid=self._table.owner(identity.pid),
-                cwd=_cwd(identity.pid),
+                cwd=cwd_of(self._table, identity.pid),
             ).with_environ({} if isinstance(environ, OSError) else environ)
         for identity, words in commands.items():
             if identity not in self._daemons and (kind := _part_of(words[0])):
@@ -215,10 +215,3 @@ def _ray_pid(pid: int) -> int:
     except OSError:  # gone meanwhile
         return pid
     return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), pid)
-
-
-def _cwd(pid: int) -> str | None:
-    try:
-        return str(Path(f"/proc/{pid}/cwd").readlink())
-    except OSError:  # not ours to see, or no /proc
-        return None
