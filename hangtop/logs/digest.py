@@ -271,16 +271,17 @@ class Digest:
         """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end.
         `starting`: a framework knows it as a part of its start (`loading checkpoint … at iteration 12000`), so it is no step."""
         told: set[str] = set()
-        complete = False
+        complete = valued = False
         for reader in wants.progress:
             names = {profile.name for profile in reader.profiles}
             if names <= told or (starting and reader.profiles[0].base and reader.progress.counts):
                 continue
             if sighting := read(reader.profiles[0], reader.progress, line):
                 told |= names
-                for counted in self._reports.counted(sighting, reader, line):
+                for counted in self._reports.counted(sighting, reader, line, valued=valued):
                     complete = sighting.step is not None and sighting.step == sighting.total
                     self._sighted(counted.sighting, counted.reader.stages, line, complete=complete)
+                valued = valued or bool(sighting.metrics)
         if not told:
             self._below(wants, line)
         return complete

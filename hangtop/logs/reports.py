@@ -18,6 +18,9 @@ from hangtop.logs.tables import name_of
 REACH = 1_024
 """A report is no longer than so many bytes."""
 
+_LONGEST = 120
+"""A line of more characters tells its values itself."""
+
 _GROWN = 2
 """A number that grew so often counts steps: settings are told once, or are the same again."""
 
@@ -49,8 +52,9 @@ class Reports:
         """Whether any line may belong to a report."""
         return bool(self._open)
 
-    def counted(self, sighting: Sighting, reader: Reader, line: Line) -> list[Told]:
-        """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave."""
+    def counted(self, sighting: Sighting, reader: Reader, line: Line, *, valued: bool) -> list[Told]:
+        """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
+        the words of another profile the line tells a metric itself."""
         told = [Told(reader, sighting)]
         proof = sighting.metrics.keys() - _NO_PROOF
         if self._open:
@@ -58,7 +62,8 @@ class Reports:
             if report is not None and sighting.step is None:
                 return [*report.proven(), *told] if proof else told
             self._open.pop(line.writer, None)
-        return told if proof or not reader.progress.below or self._begins(sighting, reader, line) else []
+        bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
+        return told if not bare or self._begins(sighting, reader, line) else []
 
     def _begins(self, sighting: Sighting, reader: Reader, line: Line) -> bool:
         """Whether a step whose values may stand below it counts at once."""
