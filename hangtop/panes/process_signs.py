@@ -16,7 +16,6 @@ FULL_PART = 0.95
 FULL_SOON_S = 900.0
 MEMORY_PART = 0.9
 OOM_FOR_S = 3_600.0
-M = 1_000_000
 
 
 def signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
@@ -71,6 +70,6 @@ def _checkpoint(state: RunState, now: float) -> Iterable[Row]:
     saved = state.checkpoints
     if saved is None or saved.grown_at is None or now - saved.grown_at > GROWS_FOR_S:
         return
-    rate = f" by {saved.growth_b_s / M:,.0f} MB/s" if saved.growth_b_s else ""
+    rate = f" by {text.rate(saved.growth_b_s)}" if saved.growth_b_s else ""
     newest = (saved.newest or saved.directory).removeprefix(saved.directory).lstrip("/")
     yield (("checkpoint grows" + rate, "ink"), (f", {newest} {text.size(saved.newest_bytes)}", "muted"))

@@ -95,7 +95,8 @@ def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
         yield "temperature", f"{gpu.temperature_c:.0f} °C"
     if gpu.sm_clock_mhz is not None:
         most = "" if gpu.sm_clock_max_mhz is None else f" of {gpu.sm_clock_max_mhz:,}"
-        yield "clock", f"{gpu.sm_clock_mhz:,}{most} MHz" + ("" if gpu.pstate is None else f", P{gpu.pstate}")
+        memory = "" if gpu.memory_clock_mhz is None else f", memory {gpu.memory_clock_mhz:,} MHz"
+        yield "clock", f"{gpu.sm_clock_mhz:,}{most} MHz{memory}" + ("" if gpu.pstate is None else f", P{gpu.pstate}")
     if gpu.throttle:
         yield "held back", ", ".join(gpu.throttle)
     for label, received, sent in (
