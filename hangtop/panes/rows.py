@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
@@ -33,6 +34,21 @@ def cut(row: Row, width: int) -> Row:
         kept.append((text, role))
         left -= cells
     return tuple(kept) if width > 0 else ()
+
+
+def folded(row: Row, width: int, indent: int) -> list[Row]:
+    """The row on as many lines as it takes, broken after blanks, the lines after the first indented by so many cells."""
+    lines: list[list[Span]] = [[]]
+    used = 0
+    for words, role in row:
+        for word in re.split(r"(?<= )(?=\S)", words):
+            if used > indent and used + cell_len(word.rstrip()) > width:
+                lines[-1][-1] = (lines[-1][-1][0].rstrip(), lines[-1][-1][1])
+                lines.append([(" " * indent, "")])
+                used = indent
+            lines[-1].append((word, role))
+            used += cell_len(word)
+    return [cut(tuple(line), width) for line in lines]
 
 
 def pad(row: Row, width: int) -> Row:

@@ -11,7 +11,7 @@ from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
 from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, align, between, cut, width_of
+from hangtop.panes.rows import BLANK, Row, align, between, cut, folded, width_of
 from hangtop.panes.stages import LAST_STAGE
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS, KINDS, look_of
@@ -22,26 +22,29 @@ METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Which metrics the healthy band shows, in this order; others follow by name."""
 SPARK = 12
 ALL = all_keys(read_only=False, replay=False)
+EVIDENCE_CELLS = 13
+"""Before the words of a piece of evidence stand its sign and its source."""
 LEAST_READ_B_S = 1_000_000
 STANDING = frozenset({"stalled", "hung", "crashed"})
 """Of these the evidence is worth keeping."""
 
 
-def verdict_rows(view: View, width: int, lines: int, keys: Sequence[Key] = ALL) -> list[Row]:
-    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence. `keys`: those that
-    are there now: of what is next no other is named."""
+def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL) -> list[Row]:
+    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence. `None` on a page: all
+    of it, and nothing is cut. `keys`: those that are there now: of what is next no other is named."""
     verdict = view.verdict
     if verdict is None:
         return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
     if verdict.word in CALM_WORDS and view.state.log is not None:
-        return _calm_rows(view.state, view.state.log, verdict, width, keys)
+        return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
     return _trouble_rows(verdict, width, lines, keys)
 
 
-def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key]) -> list[Row]:
+def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
     edge = ("▏ ", "ok")
-    said = _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
-    rows: list[Row] = [(edge, *cut(((verdict.headline, "ink bold"), ("  ", ""), (said, "muted")), width - 2))]
+    said = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
+    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (said, "muted"))
+    rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
     rows.append((edge, *_figures(state, log, verdict, width - 2)))
     if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
         cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
@@ -121,17 +124,22 @@ def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
     )
 
 
-def _trouble_rows(verdict: Verdict, width: int, lines: int, keys: Sequence[Key]) -> list[Row]:
+def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key]) -> list[Row]:
     look = look_of(verdict)
-    sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and width >= 90 else "")
+    sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and (width >= 90 or lines is None) else "")
     first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
     tail = [row for row in (_refute_row(verdict), _next_row(verdict, keys)) if row]
-    facts = list(verdict.evidence)
-    rows = [
-        between(first, ((sure, "muted"), (" ", "")), width - 2),
-        *(_evidence_row(fact, look.role) for fact in facts[: max(1, lines - 1 - len(tail))]),
-        *tail,
-    ]
+    if lines is None:
+        said = [_evidence_row(fact, look.role) for fact in verdict.evidence]
+        rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
+        rows += [line for row in (*said, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
+    else:
+        facts = verdict.evidence[: max(1, lines - 1 - len(tail))]
+        rows = [
+            between(first, ((sure, "muted"), (" ", "")), width - 2),
+            *(_evidence_row(fact, look.role) for fact in facts),
+            *tail,
+        ]
     return [(("▌ ", look.role), *cut(row, width - 2)) for row in rows]
 
 

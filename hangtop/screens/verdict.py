@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from hangtop import text
 from hangtop.diagnosis.history import Entry
 from hangtop.panes.keys import Key
-from hangtop.panes.rows import BLANK, Row, align, cut
+from hangtop.panes.rows import BLANK, Row, align, cut, folded
 from hangtop.panes.verdict import findings_of, verdict_rows
 from hangtop.panes.view import View
 from hangtop.records.log import Remedy
@@ -19,22 +19,24 @@ from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.wrap import wrapped
 
+MOST_LINES = 100
 
-def culprit_row(culprit: Culprit, width: int) -> Row:
+
+def culprit_row(culprit: Culprit) -> Row:
     who = f"rank {culprit.rank}" if culprit.rank is not None else "process"
     where = " ".join(x for x in (culprit.host, f"pid {culprit.pid}" if culprit.pid is not None else None) if x)
-    row: Row = (
+    return (
         ("▸ ", "bad"),
         align(who, 10, "bad bold"),
         (f"{where}  " if where else "", "muted"),
         ("; ".join(culprit.why), "ink"),
+        (f"  {culprit.confidence}", "muted"),
     )
-    return cut((*row, (f"  {culprit.confidence}", "muted")), width)
 
 
-def entry_row(entry: Entry, width: int) -> Row:
+def entry_rows(entry: Entry, width: int) -> list[Row]:
     """When a verdict was first said, and its headline."""
-    return cut(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width)
+    return folded(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width, 22)
 
 
 class VerdictScreen(PageScreen):
@@ -66,14 +68,18 @@ class VerdictScreen(PageScreen):
         return ((view.title, "ink bold"), ("   ", ""), ("the verdict in full", "muted"))
 
     def rows(self, view: View, width: int) -> list[Row]:
-        rows = verdict_rows(view, width, 100)
+        known = bool(findings_of(view.state.log))  # they say it all below, and are what the page is opened for
+        rows = verdict_rows(view, width, MOST_LINES if known else None, self.hangtop.keys)
         verdict = view.verdict
         if verdict is not None and verdict.detail and verdict.word not in ("running", "finished"):
             rows += [BLANK, *wrapped(verdict.detail, width, label="likely")]
         if verdict is not None and verdict.culprits:
-            rows += [BLANK, section("Stands out", width), *(culprit_row(culprit, width) for culprit in verdict.culprits)]
+            rows += [BLANK, section("Stands out", width)]
+            for row in map(culprit_row, verdict.culprits):
+                rows += [cut(row, width)] if known else folded(row, width, 12)
         rows += [BLANK, *self._finding_rows(view, width, len(rows) + 1)]
-        return [*rows, BLANK, section("Said so far", width), *(entry_row(entry, width) for entry in reversed(view.history))]
+        past = [row for entry in reversed(view.history) for row in entry_rows(entry, width)]
+        return [*rows, BLANK, section("Said so far", width), *past]
 
     def move(self, by: int) -> None:
         if not self._starts:

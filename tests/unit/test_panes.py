@@ -20,7 +20,7 @@ from hangtop.panes.verdict import ALL, verdict_rows
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from tests.fakes.views import plain, roles, view_of
 
 
@@ -139,6 +139,19 @@ class TestVerdictBand:
         assert plain(rows[0]).startswith("▏ Running as before.  All 8 ranks in step 120. Longest silence so far 36s, limit")
         assert "30 %" in plain(rows[1])
         assert "loss 0.119 ▆" in plain(rows[1])
+
+    def test_on_its_page_nothing_of_the_verdict_is_cut(self):
+        view = view_of("stalled")
+        told = Evidence("log", "words of evidence " * 12 + "to the end")
+        long = replace(
+            view.verdict, headline="a long headline " * 12 + "to its end", evidence=(told,), refute="it " * 60 + "ends"
+        )
+        rows = [plain(row) for row in verdict_rows(replace(view, verdict=long), 80, None)]
+        said = " ".join(" ".join(row.split()[1:]) for row in rows)
+        assert all(len(row) <= 80 for row in rows)
+        assert "…" not in said
+        for words in (long.headline, told.text, f"wrong if {long.refute}"):
+            assert words in said
 
     def test_no_key_is_named_that_is_not_there(self):
         view = view_of("crashed")
