@@ -13,7 +13,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from hangtop.panes.rows import BLANK, Row, Span
+from hangtop.panes.rows import BLANK, Row, Span, width_of
 from hangtop.text import ascii_only, printable
 
 if TYPE_CHECKING:
@@ -102,11 +102,13 @@ class LineView(Widget):
         found: list[Segment] = []
         at = 0
         for segment in self._strip(y):
+            if at >= end:
+                break
             text, style, _ = segment
             cells = cell_len(text)
             if cells != len(text):  # a character may be cut in two
                 return self._strip(y).crop(first, end)
-            if at < end and first < at + cells:
+            if first < at + cells:
                 inside = first <= at and at + cells <= end
                 found.append(segment if inside else Segment(text[max(0, first - at) : end - at], style))
             at += cells
@@ -123,7 +125,10 @@ class LineView(Widget):
         row = self._rows[y] if y < len(self._rows) else BLANK
         plain = ascii_only if self.hangtop.ascii else printable
         segments = [Segment(plain(text), self._style(role)) for text, role in _merged(row)]
-        self._strips[y] = strip = Strip(segments).adjust_cell_length(self._painted_at.width, self._style(""))
+        width = self._painted_at.width
+        if (blank := width - width_of(row)) > 0:
+            segments.append(Segment(" " * blank, self._style("")))
+        self._strips[y] = strip = Strip(segments, width) if blank >= 0 else Strip(segments).crop(0, width)
         return strip
 
     def _style(self, role: str) -> Style:
