@@ -18,6 +18,12 @@ def swap(line: int = 30) -> Thread:
     return thread(Frame("_recv", CONNECTION, 395), Frame("recv", CONNECTION, 250), Frame("swap", USER, line), wait="pipe")
 
 
+def blamed(threads: dict[int, Thread], recent: Recent = IDLE) -> list[int | None]:
+    """By a run whose ranks stand so. `recent`: what all but rank 2 did lately."""
+    processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in threads)
+    return [one.rank for one in diagnose(run(threads, processes, silence_s=130), SPEC, NOW).culprits]
+
+
 BACKWARD = thread(Frame("backward", TENSOR, 600))
 STUCK = thread(Frame("ask_rewards", USER, 61), wait="socket")
 
@@ -113,6 +119,36 @@ def test_in_a_script_without_functions_the_place_is_named() -> None:
 
     said = diagnose(four(waits(9, "lock"), peers=waits(5, "pipe")), SPEC, NOW)
     assert said.headline.startswith("Rank 2 never entered train.py:5;")
+
+
+def test_in_such_a_script_a_root_that_gathers_a_line_further_on_is_of_the_crowd() -> None:
+    def waits(line: int) -> Thread:
+        return Thread("MainThread", (Frame("recv", CONNECTION, 250), Frame("<module>", USER, line)), state="S", wait="pipe")
+
+    odd = Thread("MainThread", (Frame("<module>", USER, 9),), state="S", wait="lock")
+    assert blamed({0: waits(6), 1: waits(5), 2: odd, 3: waits(5)}) == [2]
+
+
+def test_who_waits_in_another_call_of_the_same_function_is_of_the_crowd() -> None:
+    polls = thread(Frame("poll", CONNECTION, 257), Frame("swap", USER, 37), wait="poll")
+    assert blamed({0: polls, 1: swap(), 2: STUCK, 3: swap()}) == [2]
+
+
+def test_an_event_loop_that_the_program_runs_itself_is_a_wait_like_others() -> None:
+    loop = Frame("run_forever", "/usr/lib/python3.11/asyncio/base_events.py", 600)
+    meets = thread(Frame("select", "/usr/lib/python3.11/selectors.py", 468), loop, Frame("meet", USER, 31), wait="poll")
+    assert blamed({0: meets, 1: meets, 2: thread(Frame("load", USER, 61)), 3: meets}) == [2]
+
+
+def test_peers_that_ask_for_each_other_between_short_sleeps_wait_although_they_compute_a_little() -> None:
+    meets = thread(Frame("meet", USER, 31), wait="sleep")
+    turns = replace(IDLE, cpu_percent=7.0, switches_s=18.0)
+    assert blamed({0: meets, 1: meets, 2: STUCK, 3: meets}, turns) == [2]
+
+
+def test_a_rank_without_a_process_is_who_a_crowd_of_all_others_waits_for() -> None:
+    said = diagnose(run(dict.fromkeys((0, 1, 3), swap()), tuple(process(rank) for rank in (0, 1, 3))), SPEC, NOW)
+    assert (said.kind, [one.rank for one in said.culprits]) == ("dead_process", [2])
 
 
 def test_ranks_that_came_to_one_barrier_by_different_ways_parted() -> None:
