@@ -68,11 +68,15 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 
 
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
-    """Keys drop when it is narrow; help and quit never do. `brief`: the sources as one sign, for a page needs its keys more."""
+    """Keys drop when it is narrow; the way back, help and quit never do. `brief`: the sources as one sign, and where it is narrow
+    none, for a page needs its keys more."""
     over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
-    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, 2 if short else 3, over=over)
+    gap = 2 if short else 3
+    if brief and width_of(keys_row(tuple(key for key in keys_there if key.word), gap)) > width - width_of(right) - 2:
+        right = ()
+    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, gap, over=over)
     return between(((" ", ""), *keys), right if all_fit else (), width)
 
 

@@ -83,7 +83,7 @@ ACT: tuple[Key, ...] = (
 )
 """What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.screens.acts` does it."""
 
-NEVER_DROPPED = ("?", "q")
+NEVER_DROPPED = ("Esc", "?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
 DROPPED_FIRST_WHEN_OVER = ("t", "f", "!", "R", "k", "s", "r")
 """What leaves a narrow footer first, in this order; then the others from the end."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hangtop.panes.footer import footer_row, key_at
 from hangtop.panes.keys import all_keys
+from hangtop.screens.page import PageScreen
+from hangtop.screens.rank import RankScreen
+from hangtop.screens.stacks import StacksScreen
+from hangtop.screens.verdict import VerdictScreen
 from tests.fakes.views import plain, view_of
 
 
@@ -17,6 +23,15 @@ def test_what_is_asked_for_most_stays_longest() -> None:
     assert shown(80)[-2:] == ["?", "q"]
     assert {"s", "b", "k", "/"} <= set(shown(80))
     assert shown(24) == ["?", "q"]
+
+
+@pytest.mark.parametrize("page", [VerdictScreen, StacksScreen, RankScreen])
+@pytest.mark.parametrize("width", [80, 60])
+def test_a_narrow_page_names_the_way_back_and_its_own_keys_before_the_sources(page: type[PageScreen], width: int) -> None:
+    text = plain(footer_row(view_of("fleet_hung"), width, page.keys, brief=True))
+    for words in ("Esc back", "? help", "q quit", f"{page.keys[0].shown} {page.keys[0].word}"):
+        assert words in text
+    assert len(text) <= width
 
 
 def test_a_click_means_the_key_below_it() -> None:
