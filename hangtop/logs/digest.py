@@ -41,7 +41,7 @@ _JUMP = "num.loss_jump"
 _NOT_FINITE = {"loss": "num.loss_nan", "grad_norm": "num.grad_nan"}
 
 _CROWD = 4_096  # one hit in so many bytes: then it pays to leave out literals that have no more to say
-_ROWS, _ROWS_IN_LARGE = 128, 16  # lines that are read at each end of a stretch without hits, while a table is open
+_ROWS, _ROWS_IN_LARGE = 48, 16  # lines that are read at each end of a stretch without hits, while a table is open
 _WALKS = 2  # times in a block that the lines between two others are looked at
 
 
@@ -208,6 +208,7 @@ class Digest:
     def _between(self, lines: Lines, begin: int, end: int) -> None:
         """Lines that hold nothing that is searched for, but may be rows of a table, or values of the step above."""
         if self._tables.is_open:
+            self._tables.ends_before(lines.block.at(max(0, begin)))
             most = _ROWS if len(lines.block.data) <= LARGE else _ROWS_IN_LARGE
             for span in lines.ends(max(0, begin), end, most):
                 self._line(lines, span, span.start)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from hangtop.logs import tables
 from hangtop.logs.needles import unproven
 from hangtop.logs.profile import STAGE_IDS, Marker, Profile, ProgressLine, Table
 from hangtop.logs.signature import WHERE, Signature
@@ -101,6 +100,8 @@ def _progress_flaws(key: str, line: ProgressLine) -> Iterator[Flaw]:
 
 
 def _table_flaws(key: str, profile: Profile, table: Table) -> Iterator[Flaw]:
+    from hangtop.logs import tables  # with all that reads lines, 60 ms: whoever only loads what is proven has no use for it
+
     if problem := _broken(table.needs):
         yield Flaw(f"{key}.needs", f"does not compile: {problem}")
     elif not any(literal and literal in table.example[0] for literal in table.literal):

@@ -13,8 +13,8 @@ from hangtop.logs.profile import Profile, Stage, Table
 from hangtop.logs.progress import Sighting, number
 from hangtop.logs.signature import compiled
 
-MOST_BETWEEN = 100
-"""A table has ended when so many lines of its writer were no rows."""
+MOST_BETWEEN, REACH = 100, 4 << 20
+"""A table has ended when so many lines of its writer were no rows, or so many bytes of anybody's held none."""
 
 _MOST_COLUMNS = 60
 _LONGEST = 600
@@ -56,12 +56,17 @@ class Tables:
         """Whether any line may be a row."""
         return bool(self._open)
 
+    def ends_before(self, offset: int) -> None:
+        """The log has come to this byte."""
+        self._open = {writer: table for writer, table in self._open.items() if offset - table.newest < REACH}
+
     def read(self, line: Line, headers: Iterable[Columns]) -> Row | None:
         """What this line tells as a row. `headers`: the tables whose line of names it may be."""
         if not line.whole:
             return None
         for columns in headers:
             if (named := _named(columns, line.text)) is not None:
+                named.newest = line.offset
                 self._open[line.writer] = named
                 return None
         table = self._open.get(line.writer)
@@ -73,7 +78,7 @@ class Tables:
             and (found := _STEP.fullmatch(cells[table.step]))
             and (metrics := _metrics(table, cells)) is not None
         ):
-            table.others = 0
+            table.others, table.newest = 0, line.offset
             table.told |= metrics
             return Row(table.columns, _sighting(table, line, found))
         table.others += 1
@@ -84,7 +89,8 @@ class Tables:
 
 class _Open(Struct):
     """A table whose names were read. `step`: the number of the column that counts; `parted_by` a blank: `places` says where each
-    name begins and ends. `told`: the newest values, as a row may leave some out; `others`: lines since the last row."""
+    name begins and ends. `told`: the newest values, as a row may leave some out; `newest`: where the last row
+    stands, or the names; `others`: lines of the writer since then."""
 
     columns: Columns
     names: list[str]
@@ -92,6 +98,7 @@ class _Open(Struct):
     parted_by: str
     places: list[tuple[int, int]]
     told: dict[str, float] = {}
+    newest: int = 0
     others: int = 0
 
     def cells(self, text: str) -> list[str] | None:

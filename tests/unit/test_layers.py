@@ -39,3 +39,9 @@ def test_the_probe_loads_a_source_only_when_it_is_asked_for() -> None:
 
 def test_check_starts_without_the_screen() -> None:
     assert not loaded("import hangtop.cli, hangtop.commands.check") & {"textual", "rich", "pynvml", "ray"}
+
+
+def test_the_screen_loads_the_catalog_without_what_reads_lines() -> None:
+    code = "import hangtop.logs.catalog, sys; print(*[name for name in sys.modules if name.startswith('hangtop.logs')])"
+    modules = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True).stdout.split()
+    assert not {"hangtop.logs.lines", "hangtop.logs.prefixes", "hangtop.logs.tables"} & {*modules}, modules

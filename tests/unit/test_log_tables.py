@@ -15,6 +15,7 @@ from hangtop.logs.digest import Digest
 from hangtop.logs.hostile import hostile_texts
 from hangtop.logs.index import Index
 from hangtop.logs.join import join
+from hangtop.logs.tables import REACH
 from hangtop.records.log import LogFile, LogReading
 
 INDEX = Index(load())
@@ -142,6 +143,13 @@ def test_a_hostile_line_takes_no_time_below_names_or_a_step() -> None:
 def test_of_a_long_table_the_newest_row_counts() -> None:
     rows = "".join(f"{step},{4 - step / 1e6:.6f}\n" for step in range(1, 200_000))
     assert told(f"step,loss\n{rows}") == (199_999, None, 3.800001)
+
+
+def test_a_table_ends_when_others_write_much() -> None:
+    log = "step,loss\n10,2.5\n" + "{}20,2.25\n"
+    line = "[rank3]: NCCL INFO Channel 00 via P2P\n"
+    assert told(log.format(line * (REACH // 4 // len(line)))) == (20, None, 2.25)
+    assert told(log.format(line * (2 * REACH // len(line)))) == (10, None, 2.5)
 
 
 def test_a_table_ends_when_no_rows_come() -> None:
