@@ -13,7 +13,7 @@ from hangtop.logs.profile import Profile, Stage, Table
 from hangtop.logs.progress import Sighting, number
 from hangtop.logs.signature import compiled
 
-MOST_BETWEEN, REACH = 100, 4 << 20
+MOST_BETWEEN, REACH = 64, 4 << 20
 """A table has ended when so many lines of its writer were no rows, or so many bytes of anybody's held none."""
 
 _MOST_COLUMNS = 60
