@@ -133,7 +133,7 @@ class Messages:
         a new one: the older ones were survived. `text`: what it says, where that is not the line itself."""
         tally = self.tallies.get(signature.id)
         steps = self._steps()
-        text = text or clean_text(line.text)[:_SHOWN_CHARS]
+        text = text or clean_text(line.text.strip())[:_SHOWN_CHARS]
         if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
             tally = self.tallies[signature.id] = Tally(
                 signature, line, text, groups, line.offset, line.at, steps, handled=handled
@@ -212,7 +212,7 @@ class Messages:
             self._raised_at.add(line.offset)
         roles = self._roles(line.text) or self._roles(below)
         if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
-            tally.text = clean_text(f"{line.text} {below}".strip())[:_SHOWN_CHARS]
+            tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
             tally.groups = {"exception": found["exception"], **trace.place()}
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset

@@ -99,3 +99,18 @@ def test_an_exception_that_speaks_of_ignored_columns_was_not_ignored():
 def test_what_names_only_the_kind_of_a_fault_gives_way_to_what_names_it(kind: str, name: str, known: str):
     assert read(f"{kind}\nLast error:\n{name}\n").findings[0].id == known
     assert read(f"{kind}\n").findings[0].role == "cause"
+
+
+def test_a_message_that_stands_indented_below_its_exception_is_told_without_the_indent():
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n'
+        "    p.start()\n"
+        "RuntimeError: \n"
+        "        An attempt has been made to start a new process before the\n"
+        "        current process has finished its bootstrapping phase.\n"
+    )
+    assert {finding.text for finding in read(text).findings} == {
+        "An attempt has been made to start a new process before the",
+        "RuntimeError: An attempt has been made to start a new process before the",
+    }
