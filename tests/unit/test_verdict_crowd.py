@@ -11,6 +11,7 @@ from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from tests.fakes.members import ALL_REDUCE, BUSY, C10D, CONNECTION, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
 
+SOCKET = "/usr/lib/python3.11/socket.py"
 TENSOR = "/venv/lib/python3.11/site-packages/torch/_tensor.py"
 
 
@@ -19,9 +20,11 @@ def swap(line: int = 30) -> Thread:
 
 
 def blamed(threads: dict[int, Thread], recent: Recent = IDLE) -> list[int | None]:
-    """By a run whose ranks stand so. `recent`: what all but rank 2 did lately."""
+    """For whom the crowd waits in a run whose ranks stand so. `recent`: what all but rank 2 did lately."""
     processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in threads)
-    return [one.rank for one in diagnose(run(threads, processes, silence_s=130), SPEC, NOW).culprits]
+    said = diagnose(run(threads, processes, silence_s=130), SPEC, NOW)
+    assert "never entered" in said.headline
+    return [one.rank for one in said.culprits]
 
 
 BACKWARD = thread(Frame("backward", TENSOR, 600))
@@ -123,15 +126,17 @@ def test_in_a_script_without_functions_the_place_is_named() -> None:
 
 def test_in_such_a_script_a_root_that_gathers_a_line_further_on_is_of_the_crowd() -> None:
     def waits(line: int) -> Thread:
-        return Thread("MainThread", (Frame("recv", CONNECTION, 250), Frame("<module>", USER, line)), state="S", wait="pipe")
+        return Thread("MainThread", (Frame("recv_into", SOCKET, 700), Frame("<module>", USER, line)), state="S", wait="socket")
 
     odd = Thread("MainThread", (Frame("<module>", USER, 9),), state="S", wait="lock")
     assert blamed({0: waits(6), 1: waits(5), 2: odd, 3: waits(5)}) == [2]
 
 
 def test_who_waits_in_another_call_of_the_same_function_is_of_the_crowd() -> None:
-    polls = thread(Frame("poll", CONNECTION, 257), Frame("swap", USER, 37), wait="poll")
-    assert blamed({0: polls, 1: swap(), 2: STUCK, 3: swap()}) == [2]
+    def swaps(call: str) -> Thread:
+        return thread(Frame(call, SOCKET, 700), Frame("swap", USER, 37), wait="socket")
+
+    assert blamed({0: swaps("sendall"), 1: swaps("recv_into"), 2: STUCK, 3: swaps("recv_into")}) == [2]
 
 
 def test_an_event_loop_that_the_program_runs_itself_is_a_wait_like_others() -> None:
