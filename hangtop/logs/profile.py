@@ -41,9 +41,9 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a run. Seconds are for a stall limit of 120 s and scale with it. `recurs`: happens again inside training.
 
-    `steady`: its limit follows the run's own pace (a training loop). `announces`: a wait printed in the log is normal here.
-    `restarts`: seen after training began it means a new attempt in the same file, not a step back. A stage that neither
-    recurs nor restarts and comes up after training began is ignored (a communicator made late, a second data set).
+    `steady`: its limit follows the run's own pace (a training loop). `restarts`: seen after training began it means a new
+    attempt in the same file, not a step back. A stage that neither recurs nor restarts and comes up after training began is
+    ignored (a communicator made late, a second data set).
     `after_done`: the stage that goes on when a `done` marker was seen, where the next enter marker may be long in coming.
     """
 
@@ -58,7 +58,6 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     recurs: bool = False
     restarts: bool = False
     steady: bool = False
-    announces: bool = False
     ends_run: bool = False
     causes: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
@@ -160,8 +159,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
 
     `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
     `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
-    own texts is seen; its progress lines and free text hold here too. `startup_s`: slow and suspicious, for the whole start.
-    `base`: active in every run, below all others. `stall_hint`: stage id to a sentence for a run silent there.
+    own texts is seen; its progress lines and free text hold here too. `base`: active in every run, below all others.
+    `stall_hint`: stage id to a sentence for a run silent there.
     """
 
     schema: int
@@ -177,6 +176,5 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     contains: tuple[str, ...] = ()
     nests_in: str | None = None
     refines: str | None = None
-    startup_s: tuple[float, float] = (180.0, 600.0)
     base: bool = False
     stall_hint: dict[str, str] = field(default_factory=dict)

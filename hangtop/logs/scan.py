@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from hangtop.logs.split import OVERLAP
-
 try:
     import ahocorasick_rs
 except ImportError:  # no wheel for this machine: slower, and said so (`Scanner.slow`)
@@ -117,8 +115,3 @@ def _tree(literals: Iterable[bytes]) -> bytes:
     if not branches:
         return b""
     return b"(?:" + branches + (b"|)" if ends else b")")
-
-
-def too_long(literals: Iterable[str]) -> list[str]:
-    """Literals that a forced cut could tear apart."""
-    return [literal for literal in literals if len(literal.encode()) > OVERLAP]

@@ -22,6 +22,8 @@ from hangtop.sources.watched import WatchedFile
 PROGRESS_S = 0.2
 BATCH_ROWS = 256
 MOST_COUNT = 2_000
+JSON = b'{"'
+"""A row that holds this may be shown in other words than it has."""
 
 
 class Search:
@@ -66,25 +68,27 @@ class Search:
         yield batch
 
     def _spans(self, lines: Lines) -> Iterator[Span]:
-        data = lines.block.data
-        places = self._places(data)
-        if places is None:
-            rows = _rows_back(data) if self._back else _rows(data)
-        else:
-            rows = _rows_at(data, reversed(places) if self._back else places)
         pointed_at = self._pointed_at(lines)
         if pointed_at is not None:
             yield pointed_at
-        for row, end in rows:
-            span = lines.shown(row, end)
-            if span is not None and span != pointed_at:
+        for span in self._shown(lines):
+            if span != pointed_at:
                 yield span
+
+    def _shown(self, lines: Lines) -> Iterator[Span]:
+        """Of each row that may be wanted what a terminal would show."""
+        data = lines.block.data
+        places = self._places(data)
+        if places is None and self._back:
+            return lines.rows_back()
+        rows = _rows(data) if places is None else _rows_at(data, reversed(places) if self._back else places)
+        return filter(None, (lines.shown(row, end) for row, end in rows))
 
     def _places(self, data: bytes) -> list[int] | None:
         """Places in all rows that may be wanted; `None` when any row may be."""
-        if self._matcher is not None and self._matcher.word and not data.startswith(b'{"'):  # JSON is shown in other words
+        if self._matcher is not None and self._matcher.word:
             text = data.lower() if self._matcher.any_case else data
-            return list(_first_in_rows(text, self._matcher.word))
+            return sorted((*_first_in_rows(text, self._matcher.word), *_first_in_rows(data, JSON)))
         return None if self._kinds is None else [start for _, start, _ in self._kinds.hits(data)]
 
     def _pointed_at(self, lines: Lines) -> Span | None:
@@ -149,14 +153,6 @@ def _rows(data: bytes) -> Iterator[tuple[int, int]]:
         end = len(data) if end < 0 else end
         yield start, end
         start = end + 1
-
-
-def _rows_back(data: bytes) -> Iterator[tuple[int, int]]:
-    end = len(data) - data.endswith(b"\n")
-    while end >= 0:
-        start = data.rfind(b"\n", 0, end) + 1
-        yield start, end
-        end = start - 1
 
 
 def _first_in_rows(data: bytes, word: bytes) -> Iterator[int]:

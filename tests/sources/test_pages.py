@@ -216,6 +216,15 @@ def test_json_lines_are_searched_as_they_are_shown(tmp_path, reader):
     assert texts(reader(path).ask(0, pattern="步 step=41")) == ["步 step=41"]
 
 
+@pytest.mark.parametrize("direction", ["on", "back"])
+def test_json_lines_are_searched_as_they_are_shown_wherever_they_stand(tmp_path, reader, direction):
+    path = tmp_path / "train.log"
+    told = '{"level": "info", "msg": "done", "step": 41}'
+    path.write_text("plain words\n" * 9 + f"{told}\n2026-01-11T10:00:00.1Z stdout F {told}\n" + "plain words, step=41\n")
+    page = reader(path).ask(0 if direction == "on" else 10**9, direction, pattern="step=41")
+    assert texts(page) == ["done step=41", "done step=41", "plain words, step=41"]
+
+
 def test_next_and_previous(log, reader):
     here = log.read_bytes().index(b"line 500")
     watching = reader(log)
