@@ -37,11 +37,14 @@ from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
 from hangtop.diagnosis.together import functions, waits_within
 from hangtop.mesh import place_words
+from hangtop.records.checkpoints import GUESSED
 from hangtop.records.verdict import Evidence, Kind, Verdict
 from hangtop.text import rate
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
+OWN_PART = 0.2
+"""The span over which processes are watched and that over which the folder grows are not the same: a fifth is enough."""
 
 
 def alive(case: Case) -> Verdict | None:
@@ -226,7 +229,17 @@ def _growing(case: Case) -> Evidence | None:
     saved = case.state.checkpoints
     if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
         return None
+    if saved.found_by == GUESSED and not _may_write(case, saved.growth_b_s):
+        return None
     return Evidence("disk", f"a checkpoint grows by {rate(saved.growth_b_s)}: {saved.newest or saved.directory}")
+
+
+def _may_write(case: Case, bytes_s: float) -> bool:
+    """Whether the run itself may write so much, as far as its processes tell: of two that work in one folder one may hang."""
+    readings = [*case.state.processes.values()] or ([case.state.procs] if case.state.procs is not None else [])
+    alive = [one for each in readings for one in each.processes if one.state not in "ZX"]
+    known = [one.recent.passed_b_s for one in alive if one.recent is not None and one.recent.passed_b_s is not None]
+    return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
 
 
 def _life(one: Standing) -> str:

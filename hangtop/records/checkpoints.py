@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+GUESSED = "its name"
+"""Found near where the run works, by its name alone: another run may keep its checkpoints there."""
+
 
 class CheckpointReading(Struct, frozen=True, omit_defaults=True, tag="checkpoints"):
     """The newest file below `directory`. `growth_b_s`: bytes a second that arrived below it over the last looks.

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from hangtop.records.ask import Ask
-from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.checkpoints import GUESSED, CheckpointReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
@@ -153,6 +153,9 @@ class CheckpointSource:
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
         """What the run's processes say, the surest first."""
         cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
+        if self._watched.log is not None and (said := self._watched.log.checkpoint_dir):
+            for cwd in dict.fromkeys((*cwds.values(), "/")):
+                yield os.path.normpath(os.path.join(cwd, said)), "the log"
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
         for pid, words in commands.items():
             if isinstance(words, tuple):
@@ -163,7 +166,7 @@ class CheckpointSource:
                 yield in_files(files), "an open file"
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
-                yield below(cwd), "its name"
+                yield below(cwd), GUESSED
 
 
 def look(directory: str, now: float) -> Sight:

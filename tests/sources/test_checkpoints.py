@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.log import LogReading
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.table import OpenFile
 from hangtop.sources.processes import ProcessSource
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, python
 
@@ -90,7 +92,7 @@ def test_without_a_run_there_is_none(tmp_path: Path) -> None:
 
 
 @linux_only
-@pytest.mark.parametrize("how", ["the command line", "an open file", "its name"])
+@pytest.mark.parametrize("how", ["the log", "the command line", "an open file", "its name"])
 def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> None:
     log, keeps = tmp_path / "train.log", tmp_path / "checkpoints"
     keeps.mkdir()
@@ -101,6 +103,8 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
         eventually(lambda: log.stat().st_size)
         spec = WatchSpec(logs=(str(log),))
         list(ProcessSource(spec).read(time.time()))
+        if how == "the log":
+            watched(spec).log = LogReading(files=(), checkpoint_dir="checkpoints")
         reading = told(CheckpointSource(spec), 100.0)
         assert reading is not None
         assert (reading.directory, reading.found_by) == (str(keeps), how)

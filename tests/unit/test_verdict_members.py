@@ -246,6 +246,20 @@ def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
     assert diagnose(four(LOCK, checkpoints=old), SPEC, NOW).word == "hung"
 
 
+@pytest.mark.parametrize(
+    ("found_by", "passed_b_s", "word"), [("its name", 0.0, "hung"), ("its name", 4e8, "slow"), ("the log", 0.0, "slow")]
+)
+def test_a_checkpoint_that_another_run_of_the_same_folder_writes_is_no_sign_of_life(
+    found_by: str, passed_b_s: float, word: str
+) -> None:
+    saved = CheckpointReading("/ckpt", found_by, newest="model.pt", growth_b_s=4e8, grown_at=NOW - 3)
+    state = four(LOCK, checkpoints=saved)
+    assert state.procs is not None
+    lately = Recent(10.0, 10, 0.0, passed_b_s=passed_b_s)
+    table = tuple(replace(one, recent=lately) for one in state.procs.processes)
+    assert diagnose(replace(state, procs=replace(state.procs, processes=table)), SPEC, NOW).word == word
+
+
 def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
     still = diagnose(four(LOCK), SPEC, NOW)
     assert still.confidence == "likely"
