@@ -11,8 +11,8 @@ from hangtop.records.nccl import FlightDump, NcclReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.linux import LinuxTable
 from hangtop.sources.proc.table import Identity
+from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 
 WORTH_S = 3_600.0
@@ -91,16 +91,13 @@ class RankEnvironments:
     """What the environments of ranks say: those processes that have a RANK. Each process is asked once in its life."""
 
     def __init__(self) -> None:
-        self._table = LinuxTable()
+        self._table = open_table()
         self._guard: Guard[Identity, Mapping[str, str]] = Guard()
         self._known: dict[Identity, Mapping[str, str]] = {}
 
     def look(self) -> tuple[tuple[Mapping[str, str], float], ...]:
         """The environments of all ranks that live, reduced to what matters here, with the start of each."""
-        try:
-            self._table.refresh(())
-        except OSError:  # no /proc on this system
-            return ()
+        self._table.refresh(())
         living = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel}
         self._known = {identity: env for identity, env in self._known.items() if identity in living}
         new = {identity: partial(self._table.environ, identity.pid) for identity in living if identity not in self._known}
