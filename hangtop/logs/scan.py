@@ -9,7 +9,7 @@ from typing import Any
 
 try:
     import ahocorasick_rs
-except ImportError:  # no wheel for this machine: slower, and said so (`Scanner.slow`)
+except ImportError:  # no wheel for this machine: about ten times slower
     ahocorasick_rs = None  # type: ignore[assignment]
 
 Hit = tuple[int, int, int]
@@ -21,17 +21,17 @@ _END_THEN_START = itemgetter(2, 1)
 class Scanner:
     """Finds all occurrences of a set of literals, overlapping ones included, and knows who wants each.
 
-    `owners[i]`: what was given for literal number `i`. `slow`: the fast library is missing; about ten times slower.
+    `owners[i]`: what was given for literal number `i`.
     """
 
     def __init__(self, wanted: Mapping[str, Sequence[Any]]) -> None:
         self.literals = tuple(literal.encode() for literal in wanted)
         self.owners: tuple[tuple[Any, ...], ...] = tuple(tuple(owners) for owners in wanted.values())
-        self.slow = ahocorasick_rs is None
+        self._slow = ahocorasick_rs is None
         self._find = self._finder(self.literals)
 
     def _finder(self, literals: Sequence[bytes]) -> Callable[[bytes], list[Hit]]:
-        if self.slow:
+        if self._slow:
             return _PlainScan(literals).find
         automaton = ahocorasick_rs.BytesAhoCorasick(list(literals))
         return lambda data: automaton.find_matches_as_indexes(data, overlapping=True)

@@ -68,10 +68,8 @@ def blocks_back(file: Readable, offset: int) -> Iterator[Block]:
             size *= 2
             continue
         yield Block(data[cut:], begin + cut)
-        end = begin + cut if cut or begin == 0 else begin
+        end = begin + cut
         size = CHUNK_BYTES
-        if begin == 0 and not cut:
-            return
 
 
 def _next_start(file: Readable, offset: int) -> int:
