@@ -218,7 +218,10 @@ def standing_still(case: Case) -> Verdict | None:
     members = [one for one in members if one.doing is None or one.doing.kind != "idle"] or members
     looping = members[0].how == "loops"
     kind: Kind = "python_loop" if looping else stage_kind(case) or "unknown"
-    evidence = (*(Evidence("stacks", f"{one.name}: {one.text}{still(one)}") for one in members[:2]), silence(case))
+    alike: dict[str, list[Standing]] = {}
+    for one in members:
+        alike.setdefault(f"{one.text}{still(one)}", []).append(one)
+    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(case))
     culprits = tuple(culprit_of(case, one) for one in members) if len(members) == 1 else ()
     return hung(
         f"{names(members)}: {members[0].text}, and nothing moves.", kind, culprits, evidence, "its stack moves, or it uses CPU"

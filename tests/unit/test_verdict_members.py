@@ -246,6 +246,12 @@ def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
     assert diagnose(four(LOCK, checkpoints=old), SPEC, NOW).word == "hung"
 
 
+def test_who_stands_at_one_place_is_told_in_one_piece_of_evidence() -> None:
+    said = diagnose(run(dict.fromkeys(range(4), LOCK), tuple(process(rank) for rank in range(4))), SPEC, NOW)
+    assert said.headline.endswith("and nothing moves.")
+    assert [fact.text.partition(":")[0] for fact in said.evidence if fact.source == "stacks"] == ["Ranks 0-3"]
+
+
 @pytest.mark.parametrize(
     ("found_by", "passed_b_s", "word"), [("its name", 0.0, "hung"), ("its name", 4e8, "slow"), ("the log", 0.0, "slow")]
 )
