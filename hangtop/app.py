@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import locale
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -163,6 +163,8 @@ class HangtopApp(Wayfinding):
         if self.watch_screen.is_running:
             self.watch_screen.log_pane.book.refresh_regex()
         self.repaint()
+        for screen in self._in_sight():
+            screen.flush()
 
     def _doable(self, verdict: Verdict) -> Verdict:
         """What to do next names no key that does nothing here: without rights to act, or in a replay."""
@@ -170,12 +172,17 @@ class HangtopApp(Wayfinding):
         return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
 
     def repaint(self) -> None:
-        """Let the screen in front paint the present view, and what is to be seen around a box."""
+        """Let what is in sight paint the present view."""
+        for screen in self._in_sight():
+            screen.show(self.view)
+
+    def _in_sight(self) -> Iterator[LiveScreen]:
+        """The screen in front, and those that are to be seen around a box."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, LiveScreen):
-                screen.show(self.view)
+                yield screen
             if not isinstance(screen, ModalScreen):
-                break
+                return
 
     async def _follow(self) -> None:
         async for reading in self.feed.readings():

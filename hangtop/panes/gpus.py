@@ -13,6 +13,7 @@ from hangtop import text
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.leftovers import leftovers
+from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
@@ -289,8 +290,13 @@ def short_name(name: str | None) -> str:
     return " ".join(word.removesuffix("B") if word.endswith("GB") else word for word in words if not word.startswith("HBM"))
 
 
-def _nodes(view: View) -> dict[str, NodeGpus]:
-    return {host: node for host, node in view.state.gpus.items() if node.reading.gpus}
+def _nodes(view: View) -> Mapping[str, NodeGpus]:
+    return _with_gpus(view.state.gpus)
+
+
+@kept
+def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
+    return {host: node for host, node in nodes.items() if node.reading.gpus}
 
 
 def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:

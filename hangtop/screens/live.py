@@ -22,7 +22,7 @@ class LiveScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self._compositor = SpanCompositor()
-        self._painted = False
+        self._painted = self._moved = False
 
     @property
     def hangtop(self) -> HangtopApp:
@@ -38,22 +38,25 @@ class LiveScreen(Screen[None]):
         return self.children
 
     def show(self, view: View) -> None:
-        """Let each part that is in sight paint, and the terminal show all of it at once: Textual's own way wakes up for each
-        changed part, and again to paint them, which costs as much as the painting."""
+        """Let each part that is in sight paint."""
         if not self.is_mounted or not self.size.width:
             return
-        moved = self.place(view)
+        self._moved = self.place(view)
         for part in self.parts_shown:
             if isinstance(part, LineView) and part.display:
                 part.show(view)
         if not self._painted:
             self._painted = True
             self.refresh()
-        elif not moved:
+
+    def flush(self) -> None:
+        """The terminal shows at once what was painted: Textual's own way wakes up twice more for it, each second. Where parts are
+        on their way to other places that is left to Textual, and where a key shows several things one after the other."""
+        if self._painted and not self._moved:
             self._on_timer_update()
 
     def painted(self, part: LineView) -> None:
-        """The part has changed: the terminal shows it at the end of `show`, else as soon as there is nothing else to do."""
+        """The part has changed: the terminal shows it as soon as there is nothing else to do."""
         self._dirty_widgets.add(part)
         self.check_idle()
 
