@@ -21,8 +21,7 @@ _LONGEST = 600
 _PLACE = re.compile(r"(?:(?:\[(?!\d+\])[^\]]{1,40}\]|[\w./-]+\.py:\d+:?)\s+)*(?:#\s+)?(?=\S)|")
 """What may stand before a table: a place in the code, somebody's name, the sign of a comment."""
 _BARS = re.compile(r"[|│┃║]")
-_GAP = re.compile(r"\s{2,}|\t")
-_CELL = re.compile(r"\S+(?: \S+)*")
+_CELL, _WORD = re.compile(r"\S+(?: \S+)*"), re.compile(r"\S+")
 _ASIDE = 6  # characters that a value may stand beside its name
 _NAME = re.compile(r"""(?![\d.,+-]+$)[\w#%*][^='"{}<>:]{0,39}""")
 _UNIT = re.compile(r"\s*[(\[][^)\]]*[)\]]")
@@ -88,9 +87,9 @@ class Tables:
 
 
 class _Open(Struct):
-    """A table whose names were read. `step`: the number of the column that counts; `parted_by` a blank: `places` says where each
-    name begins and ends. `told`: the newest values, as a row may leave some out; `newest`: where the last row
-    stands, or the names; `others`: lines of the writer since then."""
+    """A table whose names were read. `step`: the number of the column that counts; `places`: where each name begins and ends, for
+    columns that blanks part. `told`: the newest values, as a row may leave some out; `newest`: where the last row stands, or the
+    names; `others`: lines of the writer since then."""
 
     columns: Columns
     names: list[str]
@@ -107,7 +106,7 @@ class _Open(Struct):
         if len(cells) == len(self.names) + 1 and self.parted_by == " " and number(cells[-1]) is None:
             cells.pop()  # a remark
         if len(cells) != len(self.names) and self.parted_by == " ":
-            words = text.split()
+            words = _BARS.sub(" ", _bare(text)).split()
             numbered = len(words) == len(self.names) + 1 and words[0].isdecimal()  # pandas counts its rows
             cells = words[numbered:] if len(words) - numbered == len(self.names) else self._below(text)
         return cells if len(cells) == len(self.names) else None
@@ -115,10 +114,10 @@ class _Open(Struct):
     def _below(self, text: str) -> list[str]:
         """The values of a row where some are missing, each below its name."""
         cells = [""] * len(self.names)
-        for found in _CELL.finditer(_bare(text)):
+        for found in _CELL.finditer(_BARS.sub(" ", _bare(text))):
             away = [min(abs(found.start() - begin), abs(found.end() - end)) for begin, end in self.places]
-            n = away.index(min(away, default=0)) if away else 0
-            if not away or away[n] > _ASIDE or cells[n]:
+            n = away.index(min(away))
+            if away[n] > _ASIDE or cells[n]:
                 return []
             cells[n] = found[0]
         return cells
@@ -131,19 +130,20 @@ def _named(columns: Columns, text: str) -> _Open | None:
     table = columns.table
     text = _bare(text)
     for parted_by in _parted_by(text):
-        cells = text.split() if parted_by == "" else _split(text, parted_by)
-        if not 2 + (parted_by == "") <= len(cells) <= _MOST_COLUMNS or not all(_NAME.fullmatch(cell) for cell in cells if cell):
+        least, cells = (2, _split(text, parted_by)) if parted_by else (3, _BARS.sub(" ", text).split())
+        if not least <= len(cells) <= _MOST_COLUMNS or not all(_NAME.fullmatch(cell) for cell in cells if cell):
             continue
         names = [name_of(cell) for cell in cells]
         step = next((names.index(name) for name in table.step if name in names), None)
         if step is not None and any(n != step and compiled(table.needs).search(name) for n, name in enumerate(names)):
-            places = [found.span() for found in _CELL.finditer(text)] if parted_by == " " else []
+            places = [found.span() for found in (_CELL if parted_by else _WORD).finditer(_BARS.sub(" ", text))]
             return _Open(columns, names, step, parted_by or " ", places)
     return None
 
 
 def _parted_by(text: str) -> tuple[str, ...]:
-    """What may part the cells of a line, the likeliest first: bars, a tab, a comma, a semicolon, several blanks, one blank."""
+    """What may part the cells of a line, the likeliest first: bars, a tab, a comma, a semicolon, several blanks (`" "`), one
+    (`""`)."""
     return (*(sign for sign in ("|", "\t", ",", ";") if (_BARS.search(text) if sign == "|" else sign in text)), " ", "")
 
 
@@ -155,7 +155,7 @@ def _bare(text: str) -> str:
 def _split(text: str, parted_by: str) -> list[str]:
     text = _bare(text)
     if parted_by == " ":
-        return _GAP.split(text.strip(" \t|│┃║"))
+        return [found[0] for found in _CELL.finditer(_BARS.sub(" ", text))]
     cells = [cell.strip(" \t\"'*") for cell in (_BARS.split(text) if parted_by == "|" else text.split(parted_by))]
     return cells[not cells[0] : len(cells) - (not cells[-1])] if parted_by == "|" else cells
 

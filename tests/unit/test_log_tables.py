@@ -61,6 +61,7 @@ TABLES = {
     "bold numbers": ("| Epoch | Train loss | Score (↑) |\n|---|---|---|\n| **4** | **2.25** | 97.4% |\n", (4, None, 2.25)),
     "a time in each row": ("time,step,loss\n2026-03-04 09:12:05,20,2.25\n", (20, None, 2.25)),
     "warnings between its rows": ("step,loss\n10,2.5\nUserWarning: lr is 3\n/a/b.py:3: slow\n20,2.25\n", (20, None, 2.25)),
+    "a box around it": ("| step   loss   note  |\n|   10   2.50   first |\n|   20   2.25         |\n", (20, None, 2.25)),
     "names again before each row": ("| epoch | loss |\n| 1 | 2.5 |\n| epoch | loss |\n| 2 | 2.25 |\n", (2, None, 2.25)),
     "another table after it": ("step,loss\n10,2.5\nname,size\n20,4\nstep,loss,lr\n30,2.25,0.1\n", (30, None, 2.25)),
 }  # fmt: skip
@@ -131,6 +132,17 @@ def test_it_does_not_matter_after_which_lines_one_asks(what: str, cuts: list[int
     ends = [found.end() for found in re.finditer(rb".*\n", text.encode())]
     parts = read(text, *(ends[cut] for cut in cuts if cut < len(ends)))
     assert (parts.progress, parts.pace, parts.ranks, parts.stages) == (whole.progress, whole.pace, whole.ranks, whole.stages)
+
+
+PIECES = st.lists(
+    st.sampled_from(["step", "loss", "lr", "#", "|", "│", "  ", " ", "\t", ",", "1", "2.5", "1/9", "(x)", "[n]", '"'])
+)
+
+
+@given(names=PIECES, row=PIECES)
+@settings(max_examples=300, deadline=None)
+def test_whatever_stands_there_breaks_nothing(names: list[str], row: list[str]) -> None:
+    read("".join(["step", *names, "loss\n", *row, "\n"]))
 
 
 def test_a_hostile_line_takes_no_time_below_names_or_a_step() -> None:
