@@ -32,8 +32,30 @@ from hangtop.options import (
 from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
+class LogCommand(click.Command):
+    """A log is named with --log, and who forgets that is told so."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if error.message.startswith("Got unexpected extra argument") and any("--log" in each.opts for each in self.params):
+                raise click.UsageError(f"{error.message}: a log is named with --log", ctx) from error
+            raise
+
+
 class RunGroup(click.Group):
     """`hangtop --log F -- COMMAND` is `hangtop run --log F -- COMMAND`."""
+
+    command_class = LogCommand
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if os.path.exists(args[0]):
+                raise click.UsageError(f"{error.message.rstrip('.')}; to watch it: hangtop --log {args[0]}", ctx) from error
+            raise
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args and args[0] not in self.commands:

@@ -125,6 +125,8 @@ def test_the_json_of_check_has_every_key_and_null_for_the_unknown(hangtop, tmp_p
     [
         (("--bogus",), "No such option '--bogus'"),
         (("bogus",), "No such command 'bogus'"),
+        (("check", "train.log"), "Got unexpected extra argument (train.log): a log is named with --log"),
+        (("config",), "No such command 'config'; to watch it: hangtop --log config"),
         (("check",), "which run? give --log PATH or --pid PID"),
         (("stacks",), "which run? give --log PATH or --pid PID"),
         (("restart", "--log", "x", "--preset", "nope"), "no preset is named nope; there are nccl, recorder"),
