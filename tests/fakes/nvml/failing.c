@@ -12,14 +12,17 @@ static double last_dump;
 void dump_counts(void) {
   const char *p = getenv("FAKENVML_COUNTS");
   if (!p) return;
-  char path[512]; snprintf(path, sizeof path, "%s.%d", p, (int)getpid());
-  FILE *f = fopen(path, "w");
+  char path[512], fresh[512]; /* one jump, never half of it: who reads may come at any time */
+  snprintf(path, sizeof path, "%s.%d", p, (int)getpid());
+  snprintf(fresh, sizeof fresh, "%s-%d", p, (int)getpid());
+  FILE *f = fopen(fresh, "w");
   if (!f) return;
   ull tot = 0;
   for (int i = 0; i < ncnt; i++) tot += cnt[i].n;
   fprintf(f, "elapsed %.3f\ntotal %llu\n", now() - t0, tot);
   for (int i = 0; i < ncnt; i++) fprintf(f, "%llu %s\n", cnt[i].n, cnt[i].fn);
   fclose(f);
+  rename(fresh, path);
 }
 void count(const char *fn) {
   if (!getenv("FAKENVML_COUNTS")) return;
