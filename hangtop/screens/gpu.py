@@ -22,16 +22,19 @@ from hangtop.screens.process import all_members
 from hangtop.screens.wrap import fact_row
 
 PID_CELLS = 10
+NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
 
 
 class GpuScreen(PageScreen):
     """Arrows go to the next GPU of its node. A GPU keeps its index for life, so it stays on its page when it is lost."""
 
-    keys = (Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", ""), *PAGE_KEYS)
-
     def __init__(self, host: str, index: int) -> None:
         super().__init__()
         self.host, self.index = host, index
+
+    def show(self, view: View) -> None:
+        self.keys = (NEXT, *((ITS_RANK,) if self._ranks(view) else ()), *PAGE_KEYS)
+        super().show(view)
 
     def head(self, view: View) -> Row:
         gpu = self._gpu(view)
@@ -64,8 +67,11 @@ class GpuScreen(PageScreen):
             self.hangtop.watch_screen.query_one(GpusPane).chosen = self.index
 
     def open(self) -> None:
-        if ranks := ranks_on(self.hangtop.view, self.host).get(self.index, ()):
+        if ranks := self._ranks(self.hangtop.view):
             self.hangtop.show_rank(ranks[0])
+
+    def _ranks(self, view: View) -> tuple[int, ...]:
+        return ranks_on(view, self.host).get(self.index, ())
 
     def _gpu(self, view: View) -> Gpu | None:
         node = view.state.gpus.get(self.host)

@@ -171,6 +171,7 @@ async def test_enter_on_a_gpu_without_a_rank_opens_all_that_is_known_of_it(size:
         await settle(pilot, app)
         page = screen_text(app)
         assert "GPU 8 · n1 · H100 80G" in page
+        assert "its rank" not in page
         for said in (
             "▌ 2 uncorrected memory errors",
             "busy          31 %",
