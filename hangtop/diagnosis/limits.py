@@ -35,8 +35,8 @@ def limit_of(state: RunState, spec: WatchSpec) -> Limit:
 
     A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
     `stalled_after_s`; both are written for a stall limit of 120 s and scale with it. A steady stage follows the run's own pace:
-    max(stall limit, 3 x p95 of its step gaps); NVRx takes 5 x the longest beat, DLRover a fixed 10 min. A network file system
-    adds its slack, for the size of a file is cached there.
+    max(stall limit, 3 x p95 of the time between two steps that it tells); NVRx takes 5 x the longest beat, DLRover a fixed
+    10 min. A network file system adds its slack, for the size of a file is cached there.
     """
     limit = _of_stage(state.log, spec) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
     return Limit(min(limit.slow_s, spec.stall_s), min(limit.stalled_s, spec.stall_s)) if nobody_writes(state) else limit
@@ -46,7 +46,7 @@ def _of_stage(log: LogReading, spec: WatchSpec) -> Limit:
     slack_s = max((file.slack_s for file in log.files), default=0.0)
     plan = stage_plan(log, current_stage(log))
     if plan is None or plan.steady or plan.stalled_after_s is None:
-        paced_s = 3.0 * log.pace.p95_s if log.pace.p95_s is not None and log.pace.steps >= MIN_STEPS else 0.0
+        paced_s = 3.0 * (log.pace.p95_s or 0.0) * log.pace.every if log.pace.steps >= MIN_STEPS else 0.0
         limit_s = max(spec.stall_s, paced_s) + slack_s
         return Limit(limit_s, limit_s)
     scale = spec.stall_s / DEFAULT_STALL_S

@@ -26,7 +26,9 @@ class PaceMeter:
     def __init__(self) -> None:
         self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
         self._longest: float | None = None
+        self._every: float | None = None
         self._top: Sighting | None = None
+        self._since: Sighting | None = None  # from here the next gap counts: steps that came at once have none between them
         self._clock: dict[Writer, float] = {}
         self.steps = self.lines = 0
         self._losses = LossWatch()
@@ -42,12 +44,14 @@ class PaceMeter:
             return self._remember(sighting)
         if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
-                self._gap(top, sighting, step - top.step)
+                self.steps += int(step - top.step)
                 self.lines += not late
+            if self._since is None or self._gap(self._since, sighting):
+                self._since = sighting
             self._top = sighting
             return self._remember(sighting)
         if step < top.step and sighting.writer == top.writer:
-            self._top = sighting  # a new epoch or a new attempt counts from its beginning
+            self._top = self._since = sighting  # a new epoch or a new attempt counts from its beginning
             self.lines += not late
         return None
 
@@ -57,7 +61,7 @@ class PaceMeter:
             return Pace(steps=self.steps)
         gaps = sorted(seconds / steps for seconds, steps in self._gaps)
         cuts = quantiles(gaps, n=20, method="inclusive") if len(gaps) > 1 else [gaps[0]] * 19
-        return Pace(steps=self.steps, p50_s=cuts[9], p95_s=cuts[18], longest_s=self._longest, mean_s=self._mean_s())
+        return Pace(self.steps, cuts[9], cuts[18], self._longest, self._mean_s(), self._every or 1.0)
 
     def values(self) -> dict[str, tuple[float | None, ...]]:
         """The last values of each metric, oldest first; `None` for one that was not finite."""
@@ -71,13 +75,17 @@ class PaceMeter:
         longest_s, across = max(self._gaps)
         return (seconds - longest_s) / (steps - across) if len(self._gaps) > 1 else seconds / steps
 
-    def _gap(self, before: Sighting, after: Sighting, steps: float) -> None:
-        self.steps += int(steps)
+    def _gap(self, before: Sighting, after: Sighting) -> bool:
+        """Takes in the time between two steps; false when none has passed."""
+        steps = (after.step or 0.0) - (before.step or 0.0)
         gap = _between(before, after, steps)
         if gap is None or gap < 0 or steps <= 0:
-            return
-        self._gaps.append((gap, steps))
-        self._longest = max(self._longest or 0.0, gap / steps)
+            return True
+        if gap:
+            self._gaps.append((gap, steps))
+            self._longest = max(self._longest or 0.0, gap / steps)
+            self._every = min(self._every or steps, steps)
+        return gap > 0
 
     def _remember(self, sighting: Sighting) -> Jump | None:
         for name, values in self.history.items():

@@ -104,7 +104,8 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     """Seconds between steps of the run, learned from its own log.
 
     `mean_s`: with the pauses that come again and again (evaluation, checkpoints, a rank that is waited for), but without the
-    longest, which may be a compilation or a hang that is over: what the steps to come may take.
+    longest, which may be a compilation or a hang that is over: what the steps to come may take. `every`: so many steps lie
+    between two that are told, at the least: a log may tell each tenth, or be written in bursts.
     """
 
     steps: int = 0
@@ -112,6 +113,7 @@ class Pace(Struct, frozen=True, omit_defaults=True):
     p95_s: float | None = None
     longest_s: float | None = None
     mean_s: float | None = None
+    every: float = 1.0
 
 
 class Progress(Struct, frozen=True, omit_defaults=True):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from hangtop.diagnosis.limits import limit_of
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.index import Index
 from hangtop.logs.join import join
+from hangtop.model import RunState
 from hangtop.records.log import LogFile, LogReading
+from hangtop.spec import WatchSpec
 
 INDEX = Index(load())
 
@@ -249,6 +252,23 @@ def test_pace_is_learned_from_the_clock_of_the_log() -> None:
     text = "".join(f"2026-01-11 10:{i:02d}:00,000 - INFO - step {i}/50 loss 0.5\n" for i in range(1, 31))
     reading = read(text)
     assert (reading.pace.p50_s, reading.pace.p95_s, reading.progress.eta_s) == (60.0, 60.0, 20 * 60.0)
+
+
+def test_a_log_that_tells_each_tenth_step_is_given_the_time_of_ten() -> None:
+    text = "".join(
+        f"2026-01-11 {10 + i // 24:02d}:{i % 24 * 2:02d}:30,000 - INFO - step {10 * i}/900 loss 0.5\n" for i in range(1, 31)
+    )
+    reading = read(text)
+    assert (reading.pace.p50_s, reading.pace.every) == (12.0, 10.0)
+    assert limit_of(RunState(log=reading), WatchSpec(logs=("x",))).stalled_s > 300
+
+
+def test_steps_that_arrive_at_once_share_the_time_until_the_next_ones() -> None:
+    text = "".join(
+        f"2026-01-11 10:{i:02d}:00,000 - INFO - step {step}/900 loss 0.5\n" for i in range(1, 31) for step in (2 * i, 2 * i + 1)
+    )
+    reading = read(text)
+    assert (reading.pace.p50_s, reading.pace.every) == (30.0, 2.0)
 
 
 @pytest.mark.parametrize(("every", "left_s"), [(10, 50 * 1.9), (50, 50 * 1.0)])
