@@ -13,20 +13,9 @@ from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.pane import one_line
+from hangtop.panes.ray_lines import death_rows, summary, trouble_rows, wish_rows
 from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
-from hangtop.panes.ray_rows import (
-    ORDERS,
-    PLAIN,
-    ActorRow,
-    Shape,
-    actor_rows,
-    death_rows,
-    key_of,
-    summary,
-    table_rows,
-    trouble_rows,
-    wish_rows,
-)
+from hangtop.panes.ray_rows import ORDERS, PLAIN, ActorRow, Shape, actor_rows, key_of, table_rows
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.panes.rows import Row, cut
 from hangtop.panes.sought import Sought

@@ -9,15 +9,14 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop import text
-from hangtop.diagnosis.ray import OddActor, RayTrouble, odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import meaning
-from hangtop.diagnosis.ray_wishes import Wish, resources, wishes
+from hangtop.diagnosis.ray_wishes import resources, wishes
 from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.rows import Row, cut, dotted
+from hangtop.panes.rows import Row
 from hangtop.records.ray import RayActor, RayCluster
 
-LATE_S, STUCK_S = 10.0, 30.0
 WAITING = ("resources", "argument", "constructing", "restarting")
 STATE_WORDS = {
     "constructing": "constructing",
@@ -297,78 +296,3 @@ def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False, show
 
     titles = joined(title_row(columns, left), title_row([FOR], FOR.width))
     return [titles, *(joined(table_row(columns, row, left), table_row([FOR], row, FOR.width)) for row in rows[shown])]
-
-
-def trouble_rows(cluster: RayCluster, now: float, width: int) -> list[Row]:
-    """What is sick, a line each, and the mend behind it where there is room."""
-    return [row for trouble in troubles(cluster, now) for row in _trouble_lines(trouble, width)]
-
-
-def _trouble_lines(trouble: RayTrouble, width: int) -> list[Row]:
-    role = "muted" if trouble.part == "session" else "warn" if trouble.part in ("token", "version", "dashboard_part") else "bad"
-    said: Row = (("▸ ", role), (trouble.text, role))
-    mend: Row = ((f"  {trouble.mend}", "ink"),) if trouble.mend else ()
-    return [cut(said, width), *([cut(mend, width)] if mend else [])]
-
-
-def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
-    """Placement groups and tasks that wait; actors that wait have a row of their own in the table."""
-    return [cut(_wish_line(wish), width) for wish in wishes(cluster) if wish.who.startswith(("placement group", "task"))]
-
-
-def _wish_line(wish: Wish) -> Row:
-    role = "bad" if wish.impossible else "warn"
-    return (("▸ ", role), (f"{wish.who} waits for {wish.asks}", role), (f": {wish.lack}" if wish.lack else "", role))
-
-
-def death_rows(rows: Sequence[ActorRow], width: int) -> list[Row]:
-    """The lines of the traceback of the first actor that died of an error."""
-    for row in rows:
-        death = row.first.death
-        if row.role == "bad" and death is not None and death.traceback:
-            return [cut(((f"  {line}", "muted"),), width) for line in death.traceback]
-    return []
-
-
-def summary(cluster: RayCluster, rows: Sequence[ActorRow], now: float) -> Row:
-    """`11 alive · 0 pending · 1 node`, what is dead before it, how old it is where it is old."""
-    actors = [actor for row in rows for actor in row.actors]
-    pending = sum(actor.state in WAITING for actor in actors)
-    dead = sum(actor.state in ("dead", "gone", "zombie") for actor in actors)
-    alive = len(actors) - pending - dead
-    ended = sum(meant_to_end(actor) for actor in cluster.actors)
-    nodes = sum(node.alive for node in cluster.nodes)
-    hidden = cluster.actors_total - len(cluster.actors)
-    parts: list[Row] = [
-        _age(cluster, now),
-        ((f"{dead} dead", "bad bold"),) if dead else (),
-        ((f"{alive} alive", "muted"),) if actors or cluster.actors_total == 0 else (),
-        ((f"{pending} pending", "warn" if pending else "muted"),),
-        ((f"{ended} ended", "muted"),) if ended else (),
-        ((f"{hidden:,} more", "muted"),) if hidden else (),
-        ((text.some(nodes, "node"), "muted"), (" (a)" if nodes > 1 else "", "muted")) if nodes else (),
-    ]
-    return dotted(part for part in parts if part)
-
-
-def _way(cluster: RayCluster, now: float) -> Row:
-    """Where it is from, when that is not the dashboard."""
-    api = cluster.api
-    if api.tables_at is not None:
-        return ((f"from the GCS {text.age(now - api.tables_at)} ago", "muted"),)
-    return (("processes only", "muted"),) if api.answer == "none" else ()
-
-
-def _age(cluster: RayCluster, now: float) -> Row:
-    """Old values say how old they are; where processes alone are known that is said too."""
-    if cluster.ended_at is not None:
-        return (("ended", "muted"),)
-    since = stale_since(cluster, now)
-    if since is None:
-        return _way(cluster, now)
-    old_s = now - since
-    if old_s < LATE_S:
-        return ()
-    return (
-        ((f"no answer for {text.age(old_s)}", "bad bold"),) if old_s >= STUCK_S else ((f"late: {text.age(old_s)} old", "warn"),)
-    )
