@@ -24,8 +24,10 @@ SILENT_S = 5.0
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed, and replaced once it is gone."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-"""glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty."""
+HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+"""glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty. And it gives each block
+of a log back to the kernel, which clears the same pages for the next one: a fifth of a catch-up. What is free when there is rest
+is given back by `hangtop.sources.heap`."""
 
 
 Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
@@ -114,7 +116,7 @@ class ProbeFeed:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env={**os.environ, **ONE_ARENA},
+                env={**os.environ, **HEAP},
                 start_new_session=True,
                 pass_fds=passed,
             )

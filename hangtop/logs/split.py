@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hangtop.logs.clean import Encoding, encoding_of
 
-FIRST_BLOCK, GROWTH, BLOCK = 64 << 10, 8, 4 << 20
+FIRST_BLOCK, GROWTH, BLOCK = 64 << 10, 8, 8 << 20
 """Bytes of the first block, by how much the next is larger, and of the largest. A block ends at the last line end before, so that
 no chunk size can move it. Of each the same few lines are read, whatever its size: large ones are the cheaper. The first ones show
 which framework speaks and what the log repeats by the thousand, which need not be searched further."""

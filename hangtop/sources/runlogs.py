@@ -47,6 +47,7 @@ class RunLogs:
         self._profiles = ProfileFiles(spec)
         self._set = LogSet(spec, self._profiles.index, self._changes)
         self._beside = BesideLogs(self._profiles.index)
+        give_back()  # what it took to load the profiles
         self._profile_changes = Changes()
         self._watched = watched(spec)
         self._sent = Sent()

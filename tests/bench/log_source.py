@@ -8,16 +8,14 @@ from __future__ import annotations
 import multiprocessing
 import resource
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from collections.abc import Iterator
 
 from hangtop import clock
 from hangtop.records.log import LogReading
 from hangtop.sources.log import LogSource
 from hangtop.spec import WatchSpec
 from tests.bench.following import write_live
-from tests.bench.logs import in_words, scratch, write_log
+from tests.bench.logs import in_child, in_words, scratch, write_log
 from tests.bench.options import Options
 from tests.bench.row import Row
 
@@ -28,10 +26,10 @@ def rows(options: Options) -> Iterator[Row]:
     with scratch() as folder:
         sizes = (options.size // 5, options.size)
         logs = [write_log(folder / f"{size}.log", size) for size in sizes]
-        found = [_in_child(_catch_up, str(log)) for log in logs]
+        found = [in_child(_catch_up, str(log)) for log in logs]
         live = folder / "live.log"
         live.touch()
-        followed = _in_child(_follow, str(live), min(options.seconds, MOST_SECONDS))
+        followed = in_child(_follow, str(live), min(options.seconds, MOST_SECONDS))
     for size, (first_s, cpu_s, peak_mb) in zip(sizes, found, strict=True):
         yield Row(f"log source, {in_words(size)}: first reading", 1e3 * first_s, "ms")
         yield Row(f"log source, {in_words(size)}: caught up", size / cpu_s / 1e6, "MB/s")
@@ -43,12 +41,6 @@ def rows(options: Options) -> Iterator[Row]:
 def _cpu_s() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
-
-
-def _in_child(work: Callable[..., Any], *args: object) -> Any:
-    """The result of `work` in a fresh process, so that memory and CPU are its own."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(work, *args).result()
 
 
 def _catch_up(path: str) -> tuple[float, float, float]:

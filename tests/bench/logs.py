@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
 
+from hangtop.feeds import HEAP
 from tests.fakes.genlog import generate
 
 BLOCK_BYTES = 16_000_000
@@ -43,3 +49,9 @@ def write_healthy_log(path: Path, ranks: int = 8, steps: int = 600) -> Path:
 
 def in_words(size: int) -> str:
     return f"{size / 1e9:g} GB" if size >= 10**9 else f"{size / 1e6:g} MB"
+
+
+def in_child(work: Callable[..., Any], *args: object) -> Any:
+    """The result of `work` in a fresh process with a heap as the probe has it: memory and CPU are its own."""
+    with patch.dict(os.environ, HEAP), ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *args).result()
