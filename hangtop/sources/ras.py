@@ -95,7 +95,6 @@ class _Rank(msgspec.Struct, frozen=True):
 class _Comm(msgspec.Struct, frozen=True):
     hash: str
     size: int
-    secondary_hash: str = ""
     ranks: tuple[_Rank, ...] = ()
     missing_ranks: tuple[_Rank, ...] = ()
 

@@ -29,7 +29,7 @@ def test_a_title_says_class_method_and_name(text, title):
 
 def test_a_worker_file_names_its_worker_job_and_pid():
     name = f"worker-{'a' * 56}-01000000-4242"
-    assert parse_worker_file(f"{name}.out") == WorkerFile("a" * 56, "01000000", 4242, "out")
+    assert parse_worker_file(f"{name}.out") == WorkerFile("a" * 56, "01000000", 4242)
     assert parse_worker_file(f"{name}.out.1") is None
     assert parse_worker_file("raylet.out") is None
 

@@ -174,7 +174,6 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
 class LoadReport(Shape, frozen=True, gc=False):
     resource_demand: tuple[tuple[dict[str, float], int], ...] = ()
-    pg_demand: tuple[tuple[dict[str, Any], int], ...] = ()
 
 
 class ClusterLoad(Shape, frozen=True, gc=False):

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 _TITLE = re.compile(r"ray::(?:(?P<name>.+):)?(?P<cls>[^:.]+(?:\.<locals>\.[^:.]+)*)(?:\.(?P<method>[^.:]+))?")
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
-_WORKER_FILE = re.compile(r"worker-(?P<worker>[0-9a-f]{56})-(?P<job>[0-9a-f]{8})-(?P<pid>\d+)\.(?P<ext>out|err)")
+_WORKER_FILE = re.compile(r"worker-(?P<worker>[0-9a-f]{56})-(?P<job>[0-9a-f]{8})-(?P<pid>\d+)\.(?:out|err)")
 SYSTEM = frozenset(
     "IDLE IDLE_SpillWorker IDLE_RestoreWorker SPILL_WORKER RESTORE_WORKER IDLE_SPILL_WORKER IDLE_RESTORE_WORKER".split()
 )
@@ -38,7 +38,6 @@ class WorkerFile(Struct, frozen=True):
     worker: str
     job: str
     pid: int
-    ext: str
 
 
 def parse_title(text: str) -> Title | None:
@@ -57,7 +56,7 @@ def short_class(name: str) -> str:
 def parse_worker_file(name: str) -> WorkerFile | None:
     """`worker-<56 hex>-<8 hex job>-<pid>.out`; `None` for any other file, also for one that was rotated away."""
     match = _WORKER_FILE.fullmatch(name)
-    return None if match is None else WorkerFile(match["worker"], match["job"], int(match["pid"]), match["ext"])
+    return None if match is None else WorkerFile(match["worker"], match["job"], int(match["pid"]))
 
 
 def verl_ranks(names: Iterable[str]) -> dict[str, int]:
