@@ -13,6 +13,8 @@ from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, moment, numbered
 from hangtop.text import pace as pace_words
 
+FINISH = "finish"
+"""The stage of a run, or of a rank, that has said it is done."""
 LEAST_STEP_S = 0.05
 """Lines that came in one burst tell nothing of how long a step takes."""
 JUST_WRITTEN_S = 10.0
@@ -127,7 +129,7 @@ def short(text: str, most: int = 150) -> str:
 def _after_finish(case: Case, finding: Finding) -> bool:
     """What is printed after the run said that it finished does not unfinish it."""
     stage = case.stage
-    return stage is not None and stage.id == "finish" and stage.file == finding.file and stage.offset < finding.offset
+    return stage is not None and stage.id == FINISH and stage.file == finding.file and stage.offset < finding.offset
 
 
 def first_cause(findings: list[Finding]) -> Finding:
@@ -140,7 +142,7 @@ def finished(case: Case) -> Verdict | None:
     """The finish stage was reached, or the last step of a known total, and the log has been quiet since."""
     progress = case.log.progress
     at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
-    reached = case.stage is not None and case.stage.id == "finish"
+    reached = case.stage is not None and case.stage.id == FINISH and not _others_go_on(case)
     if not reached and not (at_end and _closed(case)):
         return None
     steps = f" after {progress.step:,} steps" if progress.step else ""
@@ -151,6 +153,15 @@ def finished(case: Case) -> Verdict | None:
         confidence="certain" if reached else "likely",
         evidence=(Evidence("log", case.last_output),),
     )
+
+
+def _others_go_on(case: Case) -> bool:
+    """Who said that it finished is a rank that has ended, while others live that did not say it and are before their last step."""
+    said = {rank.rank for rank in case.ranks if rank.stage == FINISH}
+    gone = {one.rank for one in case.standings if one.how == "gone"}
+    living = {one.rank for one in case.standings} - gone
+    left = [rank for rank in case.ranks if rank.rank in living - said and rank.step is not None]
+    return bool(said) and said <= gone and any(rank.total is None or (rank.step or 0) < rank.total for rank in left)
 
 
 def pipe_closed(case: Case) -> Verdict | None:

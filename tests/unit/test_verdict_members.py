@@ -11,7 +11,7 @@ from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
-from hangtop.records.log import Finding
+from hangtop.records.log import Finding, RankLog
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack, Thread
 from tests.fakes.members import (
@@ -184,6 +184,27 @@ def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -
     assert "killed by SIGKILL" in verdict.headline
     starved = diagnose(replace(state, machine=HostReading(cores=2, oom_at=NOW - 40)), SPEC, NOW)
     assert "want of memory" in starved.headline
+
+
+@pytest.mark.parametrize(
+    ("others", "silence_s", "word"),
+    [
+        ({"step": 6, "total": 30}, 200, "hung"),
+        ({"step": 6, "total": 30}, 20, "running"),
+        ({"step": 6}, 200, "hung"),
+        ({"step": 30, "total": 30}, 200, "finished"),
+        ({"step": 6, "total": 30, "stage": "finish"}, 200, "finished"),
+        ({}, 200, "finished"),
+    ],
+)
+def test_a_rank_that_said_it_finished_and_left_is_not_the_end_of_a_run_whose_others_go_on(
+    others: dict[str, Any], silence_s: float, word: str
+) -> None:
+    left = tuple(process(rank) for rank in (0, 1, 2))
+    procs = ProcessReading(processes=left, ended=(process(3, exit_code=0),))
+    state = run(dict.fromkeys((0, 1, 2), ALL_REDUCE), left, procs=procs, stage="finish", silence_s=silence_s)
+    ranks = (*(RankLog(rank, world=4, **others) for rank in (0, 1, 2)), RankLog(3, world=4, step=5, total=30, stage="finish"))
+    assert diagnose(replace(state, ranks={one.rank: one for one in ranks}), SPEC, NOW).word == word
 
 
 @pytest.mark.parametrize(("after_s", "word"), [(60.0, "slow"), (1.0, "hung")])
