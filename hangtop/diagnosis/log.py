@@ -156,7 +156,7 @@ def finished(case: Case) -> Verdict | None:
 
 
 def _others_go_on(case: Case) -> bool:
-    """Who said that it finished is a rank that has ended, while others live that did not say it and are before their last step."""
+    """Who said that it finished is a rank that has ended; others live, did not say it, and are before their last step."""
     said = {rank.rank for rank in case.ranks if rank.stage == FINISH}
     gone = {one.rank for one in case.standings if one.how == "gone"}
     living = {one.rank for one in case.standings} - gone
