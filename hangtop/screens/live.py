@@ -38,8 +38,8 @@ class LiveScreen(Screen[None]):
         return self.children
 
     def show(self, view: View) -> None:
-        """Let each part that is in sight paint."""
-        if not self.is_mounted or not self.size.width:
+        """Let each part that is in sight paint. A screen that opens has no parts yet, one that closes none any more."""
+        if not self.is_mounted or not self.size.width or not self.children:
             return
         self._moved = self.place(view)
         for part in self.parts_shown:

@@ -36,6 +36,20 @@ async def test_the_badge_around_a_box_ticks_and_turns():
         assert app.shown() == painted(app)
 
 
+async def test_a_tick_that_finds_a_box_without_its_parts_leaves_it_alone():
+    """On a slow machine there is time for one after a box is mounted and before its parts are, or after these have gone."""
+    spec, readings, at = session("healthy", without="procs")
+    app = Mirrored(spec, MemoryFeed(readings), now=Clock(at), calm=True)
+    app.mirror = pyte.Screen(120, 40)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        app.push_screen(LeaveScreen())
+        await settle(pilot, app)
+        await app.screen.remove_children()
+        app.tick()
+        assert "RUNNING" in app.shown()[0]
+
+
 def painted(app: Mirrored) -> list[str]:
     """All of it, painted anew."""
     whole = pyte.Screen(120, 40)
