@@ -114,3 +114,16 @@ def test_a_message_that_stands_indented_below_its_exception_is_told_without_the_
         "An attempt has been made to start a new process before the",
         "RuntimeError: An attempt has been made to start a new process before the",
     }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "스텝: 40/900 손실: 1.25 학습률: 0.001\n",
+        "ステップ: 40/900 損失: 1.25 学習率: 0.001\n",
+        "第 40/900 步 损失=1.25 学习率=0.001\n",
+    ],
+)
+def test_loss_and_learning_rate_are_read_in_other_words_too(line: str):
+    progress = read(line).progress
+    assert (progress.step, progress.total, progress.metrics) == (40, 900, {"loss": 1.25, "lr": 0.001})
