@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from hangtop.panes.arrange import Want
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, Span, cut, head, width_of
+from hangtop.panes.rows import BLANK, Row, cut, folded, head
 from hangtop.panes.view import View
 
 
@@ -52,17 +51,6 @@ class Pane(LineView, can_focus=True):
 def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
     """A pane with nothing to show: no rule, title in plain. Under a tab, which has its title, all that it says: there is room."""
     if pane.headless:
-        return [BLANK, *in_lines(said, width)]
+        return [BLANK, *folded(said, width, 0)]
     title = f"{pane.title:<13}"
     return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]
-
-
-def in_lines(row: Row, width: int) -> list[Row]:
-    """The row broken between words into lines of at most `width` cells."""
-    lines: list[list[Span]] = [[]]
-    for words, role in row:
-        for piece in re.findall(r"\s*\S+\s*", words):
-            if lines[-1] and width_of(lines[-1]) + width_of(((piece.rstrip(), role),)) > width:
-                lines.append([])
-            lines[-1].append((piece if lines[-1] else piece.lstrip(), role))
-    return [cut(tuple(line), width) for line in lines]
