@@ -78,7 +78,7 @@ def _report(ranks: list[subprocess.Popen[bytes]], failed: int) -> None:
     rule, thin = "=" * 60, "-" * 60
     signalled = -code if code < 0 else None
     trace = f"Signal {signalled} received by PID {pid}" if signalled else "To enable traceback see the documentation"
-    print(  # noqa: T201 - this program's output is its log
+    _write(
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         rule,
         "hangtop.demo.rank FAILED",
@@ -95,14 +95,18 @@ def _report(ranks: list[subprocess.Popen[bytes]], failed: int) -> None:
         "  error_file: <N/A>",
         f"  traceback : {trace}",
         rule,
-        sep="\n",
-        flush=True,
     )
 
 
 def _say(level: str, place: str, text: str) -> None:
     stamp = time.strftime("%m%d %H:%M:%S")
-    print(f"{level}{stamp}.{time.time_ns() // 1000 % 1_000_000:06d} {os.getpid()} {place}] {text}", flush=True)  # noqa: T201
+    _write(f"{level}{stamp}.{time.time_ns() // 1000 % 1_000_000:06d} {os.getpid()} {place}] {text}")
+
+
+def _write(*lines: str) -> None:
+    """In one piece: the ranks write into the same log, and unbuffered `print` writes text and end of line apart."""
+    sys.stdout.write("\n".join((*lines, "")))
+    sys.stdout.flush()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
