@@ -115,7 +115,7 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         "",
         *(f"- {one.source}: {one.text}" for one in verdict.evidence),
         *(f"- {one.name}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits),
-        f"- wrong if {verdict.refute}",
+        *([f"- wrong if {verdict.refute}"] if verdict.refute else []),
         "",
         "**Messages found**",
         "",
