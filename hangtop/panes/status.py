@@ -9,6 +9,7 @@ from hangtop.panes.rank_rows import world_of
 from hangtop.panes.rows import Row, between, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
+from hangtop.records.verdict import ENDED
 
 DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
 """What goes when it is narrow, first to last."""
@@ -71,7 +72,7 @@ def _parts(view: View) -> dict[str, Row]:
         parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
     if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
         parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
-        if progress.eta_s is not None:
+        if progress.eta_s is not None and view.verdict.word not in ENDED:
             parts["eta"] = ((f"ETA {text.duration(progress.eta_s)}", "muted"),)
     if not log.caught_up:
         parts["catching up"] = ((f"reading {log.scanned_part:.0%}", "muted"),)

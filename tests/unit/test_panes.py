@@ -59,6 +59,13 @@ class TestStatus:
         assert row.endswith("● RUNNING  quiet 3s")
         assert len(row) == 119
 
+    def test_a_run_that_crashed_is_expected_at_no_time(self):
+        view = view_of("healthy")
+        crashed = Verdict(word="crashed", headline="Rank 2: CUDA out of memory", refute="", confidence="certain")
+        row = plain(status_row(replace(view, verdict=crashed), 120))
+        assert "50.9 s/step" in row
+        assert "ETA" not in row
+
     @pytest.mark.parametrize(
         ("width", "gone", "stays"),
         [
