@@ -66,6 +66,11 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     by_order: bool = False
     place: Place = ()
 
+    @property
+    def ended(self) -> bool:
+        """Its process is gone, or a zombie; false as long as none is known."""
+        return self.state is not None and self.state in "ZX"
+
     def silence_s(self, now: float) -> float | None:
         """Seconds since this rank's own last line; `None` when its lines carry no clock."""
         return None if self.last_at is None else max(0.0, now - self.last_at)

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from hangtop.actions import ray, restart, stop
 from hangtop.actions.stop import Myself, frees, number_of
+from hangtop.diagnosis.limits import current_stage
 from hangtop.diagnosis.ray import uses_ray
 from hangtop.model import RunState
+from hangtop.ranks import join
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
 from hangtop.records.raysession import RaySession
@@ -107,11 +109,11 @@ def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[S
 
 
 def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
-    """Where it hung: the last stage that its log entered, and its step."""
+    """Where it hung: its stage, and its step."""
     if not spec.logs or "-" in spec.logs:
         return None
     log = state.log
-    last = log.stages[-1] if log is not None and log.stages else None
+    last = current_stage(log, join(state)) if log is not None else None
     return Watch(
         logs=spec.logs,
         stage=last.id if last else "",

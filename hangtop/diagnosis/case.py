@@ -97,10 +97,10 @@ class Case(Struct, frozen=True):
 def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     """The case of this moment."""
     log = state.log or LogReading(files=())
-    stage = current_stage(log)
+    ranks = join(state)
+    stage = current_stage(log, ranks)
     silence_s = None if log.last_output_at is None else max(0.0, now - log.last_output_at)
-    limit = limit_of(state, spec)
-    ranks, plan = join(state), stage_plan(log, stage)
+    limit, plan = limit_of(state, spec, stage), stage_plan(log, stage)
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
     patient = silence_s is None or silence_s <= patience_s
     members = standings(state, ranks, spinning(state, now), patient=patient)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from hangtop.diagnosis.presence import nobody_writes
 from hangtop.model import RunState
+from hangtop.ranks import Rank
 from hangtop.records.log import LogReading, StageEvent, StagePlan
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
 
+FINISH = "finish"
+"""The stage of a run, or of a rank, that has said it is done."""
 MIN_STEPS = 4
 """Below this many step gaps a percentile says nothing."""
 
@@ -20,31 +25,42 @@ class Limit(Struct, frozen=True):
     stalled_s: float
 
 
-def current_stage(log: LogReading) -> StageEvent | None:
-    """The latest stage of the attempt that runs now."""
-    return next((event for event in reversed(log.stages) if event.attempt == log.attempt), None)
+def current_stage(log: LogReading, ranks: Sequence[Rank]) -> StageEvent | None:
+    """The latest stage of the attempt that runs now. An end that only some ranks have come to is not the run's: the stage is that
+    of those who go on."""
+    latest = (event for event in reversed(log.stages) if event.attempt == log.attempt)
+    return next((event for event in latest if event.id != FINISH or not _others_go_on(ranks)), None)
+
+
+def _others_go_on(ranks: Sequence[Rank]) -> bool:
+    """Who said that it finished is a rank that has ended; others live, did not say it, and are before their last step."""
+    said = [rank for rank in ranks if rank.stage == FINISH]
+    if not said or not all(rank.ended for rank in said):
+        return False
+    left = (rank for rank in ranks if rank.state is not None and not rank.ended and rank.stage != FINISH)
+    return any(rank.step is not None and (rank.total is None or rank.step < rank.total) for rank in left)
 
 
 def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:
     return None if stage is None else next((plan for plan in log.plan if plan.id == stage.id), None)
 
 
-def limit_of(state: RunState, spec: WatchSpec) -> Limit:
-    """The limit now. A stage or a pace explains the silence of who is at work: where nobody is here to write, the stall limit
-    alone counts.
+def limit_of(state: RunState, spec: WatchSpec, stage: StageEvent | None) -> Limit:
+    """The limit now, in this stage. A stage or a pace explains the silence of who is at work: where nobody is here to write, the
+    stall limit alone counts.
 
     A stage with a ceiling of its own is slow after `slow_after_s`, the stall limit at the latest, and stalled after
     `stalled_after_s`; both are written for a stall limit of 120 s and scale with it. A steady stage follows the run's own pace:
     max(stall limit, 3 x p95 of the time between two steps that it tells); NVRx takes 5 x the longest beat, DLRover a fixed
     10 min. A network file system adds its slack, for the size of a file is cached there.
     """
-    limit = _of_stage(state.log, spec) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
+    limit = _of_stage(state.log, spec, stage) if state.log is not None else Limit(spec.stall_s, spec.stall_s)
     return Limit(min(limit.slow_s, spec.stall_s), min(limit.stalled_s, spec.stall_s)) if nobody_writes(state) else limit
 
 
-def _of_stage(log: LogReading, spec: WatchSpec) -> Limit:
+def _of_stage(log: LogReading, spec: WatchSpec, stage: StageEvent | None) -> Limit:
     slack_s = max((file.slack_s for file in log.files), default=0.0)
-    plan = stage_plan(log, current_stage(log))
+    plan = stage_plan(log, stage)
     if plan is None or plan.steady or plan.stalled_after_s is None:
         paced_s = 3.0 * (log.pace.p95_s or 0.0) * log.pace.every if log.pace.steps >= MIN_STEPS else 0.0
         limit_s = max(spec.stall_s, paced_s) + slack_s

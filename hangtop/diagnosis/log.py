@@ -7,14 +7,13 @@ import math
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards, steps_behind
 from hangtop.diagnosis.last_words import last_words
+from hangtop.diagnosis.limits import FINISH
 from hangtop.diagnosis.presence import nobody_writes
 from hangtop.records.log import ROLES, Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, duration, moment, numbered
 from hangtop.text import pace as pace_words
 
-FINISH = "finish"
-"""The stage of a run, or of a rank, that has said it is done."""
 LEAST_STEP_S = 0.05
 """Lines that came in one burst tell nothing of how long a step takes."""
 JUST_WRITTEN_S = 10.0
@@ -142,7 +141,7 @@ def finished(case: Case) -> Verdict | None:
     """The finish stage was reached, or the last step of a known total, and the log has been quiet since."""
     progress = case.log.progress
     at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
-    reached = case.stage is not None and case.stage.id == FINISH and not _others_go_on(case)
+    reached = case.stage is not None and case.stage.id == FINISH
     if not reached and not (at_end and _closed(case)):
         return None
     steps = f" after {progress.step:,} steps" if progress.step else ""
@@ -153,15 +152,6 @@ def finished(case: Case) -> Verdict | None:
         confidence="certain" if reached else "likely",
         evidence=(Evidence("log", case.last_output),),
     )
-
-
-def _others_go_on(case: Case) -> bool:
-    """Who said that it finished is a rank that has ended; others live, did not say it, and are before their last step."""
-    said = {rank.rank for rank in case.ranks if rank.stage == FINISH}
-    gone = {one.rank for one in case.standings if one.how == "gone"}
-    living = {one.rank for one in case.standings} - gone
-    left = [rank for rank in case.ranks if rank.rank in living - said and rank.step is not None]
-    return bool(said) and said <= gone and any(rank.total is None or (rank.step or 0) < rank.total for rank in left)
 
 
 def pipe_closed(case: Case) -> Verdict | None:

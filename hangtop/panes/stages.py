@@ -12,7 +12,7 @@ from hangtop.panes.rows import BLANK, Row, cut, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import look_of
 from hangtop.records.log import LogReading, StageEvent
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import StageNow, Verdict
 
 GAP: Row = (("   ", ""),)
 ALIKE_S = 15.0
@@ -27,23 +27,28 @@ class DoneStage(Struct, frozen=True):
     took_s: float | None
 
 
-def done_stages(log: LogReading, current: str | None) -> tuple[DoneStage, ...]:
-    """Stages of this attempt that were left, each once, in the order of their first entry, with the time of their latest stay."""
+def done_stages(log: LogReading, now: StageNow | None) -> tuple[DoneStage, ...]:
+    """Stages of this attempt that were left, in the order of their first entry, with the time of their latest stay. One word is
+    one chip: rollouts come again, and their engines' start may be called so too."""
     events = [event for event in log.stages if event.attempt == log.attempt]
+    last = max((n for n, event in enumerate(events) if now is not None and event.id == now.id), default=len(events) - 1)
+    ids = {event.id for event in events}
     took: dict[str, DoneStage] = {}
-    for event, following in zip_longest(events, events[1:]):
-        if not _nested(event.id, {e.id for e in events}):
+    for event, following in zip_longest(events[: last + 1], events[1 : last + 2]):
+        if not _nested(event.id, ids):
             took[event.id] = DoneStage(event.title, _stay_s(event, following))
-    return tuple(stage for id_, stage in took.items() if id_ != current)
+    left = {stage.title: stage for id_, stage in took.items() if now is None or id_ != now.id}
+    return tuple(stage for title, stage in left.items() if now is None or title != now.title)
 
 
-def stages_to_come(log: LogReading, current: str | None) -> tuple[str, ...]:
+def stages_to_come(log: LogReading, now: StageNow | None) -> tuple[str, ...]:
     """Titles of the plan's stages after the present one, up to the training loop."""
     ids = [stage.id for stage in log.plan]
-    first = ids.index(current) + 1 if current in ids else len(ids)
+    first = ids.index(now.id) + 1 if now is not None and now.id in ids else len(ids)
     last = ids.index(LAST_STAGE) + 1 if LAST_STAGE in ids else len(ids)
-    entered = {event.id for event in log.stages if event.attempt == log.attempt}
-    return tuple(s.title for s in log.plan[first:last] if s.id not in entered and not s.id.startswith(tuple(NESTED_IN)))
+    entered = {word for event in log.stages if event.attempt == log.attempt for word in (event.id, event.title)}
+    to_come = (stage for stage in log.plan[first:last] if not stage.id.startswith(tuple(NESTED_IN)))
+    return tuple(dict.fromkeys(stage.title for stage in to_come if entered.isdisjoint((stage.id, stage.title))))
 
 
 def chip(view: View, verdict: Verdict) -> Row:
@@ -81,12 +86,11 @@ def stage_row(view: View, width: int) -> Row:
     log, verdict = view.state.log, view.verdict
     if log is None or verdict is None:
         return ((" ", ""), ("reading …", "muted"))
-    current = verdict.stage.id if verdict.stage else None
-    done = done_stages(log, current)
+    done = done_stages(log, verdict.stage)
     each = [_done_chip(stage.title, stage.took_s) for stage in done]
     folded = [_folded(done)] if len(done) > 1 else each
     now = [row for row in (chip(view, verdict),) if row]
-    later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, current)]
+    later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, verdict.stage)]
     for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
         row = _joined(chips)
         if width_of(row) <= width - 2:

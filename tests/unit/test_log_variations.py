@@ -260,7 +260,7 @@ def test_a_log_that_tells_each_tenth_step_is_given_the_time_of_ten() -> None:
     )
     reading = read(text)
     assert (reading.pace.p50_s, reading.pace.every) == (12.0, 10.0)
-    assert limit_of(RunState(log=reading), WatchSpec(logs=("x",))).stalled_s > 300
+    assert limit_of(RunState(log=reading), WatchSpec(logs=("x",)), reading.stages[-1]).stalled_s > 300
 
 
 def test_steps_that_arrive_at_once_share_the_time_until_the_next_ones() -> None:

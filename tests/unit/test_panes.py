@@ -20,7 +20,7 @@ from hangtop.panes.verdict import ALL, verdict_rows
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
-from hangtop.records.verdict import Evidence, Verdict
+from hangtop.records.verdict import Evidence, StageNow, Verdict
 from tests.fakes.views import plain, roles, view_of
 
 
@@ -130,13 +130,33 @@ class TestStageBar:
             for i, id_ in enumerate(("rollout", "train_loop") * 2)
             for event in log.stages[:1]
         )
-        titles = [stage.title for stage in done_stages(replace(log, stages=(*log.stages, *again)), "train_loop")]
-        assert titles.count("rollout") == 2  # the engines' start-up and the rollouts of training: two stages, each once
+        now = StageNow("train_loop", "train_loop", 1.0, None)
+        titles = [stage.title for stage in done_stages(replace(log, stages=(*log.stages, *again)), now)]
+        assert titles.count("rollout") == 1  # the engines' start-up and the rollouts of training bear the same word
+
+    def test_the_stage_now_is_not_also_done_or_to_come_under_the_same_word(self):
+        view = view_of("healthy")
+        log = view.state.log
+        now = replace(log.stages[-1], id="rollout", title="rollout", at=view.now - 2)
+        log = replace(log, stages=(*log.stages, now))
+        verdict = replace(view.verdict, stage=StageNow("rollout", "rollout", 2.0, None))
+        row = plain(stage_row(replace(view, state=replace(view.state, log=log), verdict=verdict), 200))
+        assert row.count("rollout") == 1
+        assert "▸ rollout" in row
+
+    def test_what_one_rank_came_to_behind_the_stage_of_the_run_is_not_done(self):
+        view = view_of("healthy")
+        log = view.state.log
+        end = replace(log.stages[-1], id="finish", title="finished", at=view.now - 2)
+        log = replace(log, stages=(*log.stages, end))
+        row = plain(stage_row(replace(view, state=replace(view.state, log=log)), 200))
+        assert row.rstrip().endswith("▸ training 1h43")
+        assert "finished" not in row
 
     def test_nothing_is_to_come_once_it_trains(self):
         log = view_of("healthy").state.log
-        assert stages_to_come(log, "train_loop") == ()
-        assert stages_to_come(replace(log, stages=log.stages[:1]), "config")[0] == "dataset"
+        assert stages_to_come(log, StageNow("train_loop", "training", None, None)) == ()
+        assert stages_to_come(replace(log, stages=log.stages[:1]), StageNow("config", "config", None, None))[0] == "dataset"
 
 
 class TestVerdictBand:

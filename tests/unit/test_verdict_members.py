@@ -201,10 +201,14 @@ def test_a_rank_that_said_it_finished_and_left_is_not_the_end_of_a_run_whose_oth
     others: dict[str, Any], silence_s: float, word: str
 ) -> None:
     left = tuple(process(rank) for rank in (0, 1, 2))
-    procs = ProcessReading(processes=left, ended=(process(3, exit_code=0),))
-    state = run(dict.fromkeys((0, 1, 2), ALL_REDUCE), left, procs=procs, stage="finish", silence_s=silence_s)
+    procs = ProcessReading(processes=left, ended=(process(3, state="X", exit_code=0),))
+    state = run(dict.fromkeys((0, 1, 2), ALL_REDUCE), left, procs=procs, silence_s=silence_s)
+    end = replace(state.log.stages[0], id="finish", title="finished", offset=90, at=NOW - silence_s)
+    state = replace(state, log=replace(state.log, stages=(*state.log.stages, end)))
     ranks = (*(RankLog(rank, world=4, **others) for rank in (0, 1, 2)), RankLog(3, world=4, step=5, total=30, stage="finish"))
-    assert diagnose(replace(state, ranks={one.rank: one for one in ranks}), SPEC, NOW).word == word
+    verdict = diagnose(replace(state, ranks={one.rank: one for one in ranks}), SPEC, NOW)
+    assert verdict.word == word
+    assert verdict.stage.id == ("finish" if word == "finished" else "train_loop")
 
 
 @pytest.mark.parametrize(("after_s", "word"), [(60.0, "slow"), (1.0, "hung")])
