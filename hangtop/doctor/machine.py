@@ -101,7 +101,7 @@ def memory(_: Subject) -> Iterator[Check]:
     low = host.available < LOW_MEMORY_PART * host.total
     detail = f"{size(host.available)} available of {size(host.total)}"
     yield Check("memory", "host memory", "warn" if low else "ok", detail, "ps aux --sort=-rss | head" if low else "")
-    limit, _used, _kills = memory_limit(os.getpid())
+    limit = memory_limit(os.getpid()).limit_bytes
     if limit is not None and limit < host.total:
         yield Check(
             "memory",

@@ -16,8 +16,9 @@ class Disk(Struct, frozen=True, omit_defaults=True):
 
 
 class HostReading(Struct, frozen=True, omit_defaults=True, tag="host"):
-    """Memory in bytes. `cgroup_…`: the limit that the run itself lives under. `oom_kills`: counted by the kernel since its start;
-    `oom_at`: unix time when that number was seen to rise."""
+    """Memory in bytes. `cgroup_…`: the limit that the run itself lives under, and what is used below it, files that are only
+    cached left out. `oom_kills`: counted by the kernel in the run's control group, else on the whole machine; `oom_at`: unix time
+    when that number was seen to rise."""
 
     cores: int
     load_1m: float | None = None

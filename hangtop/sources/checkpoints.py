@@ -137,7 +137,8 @@ class CheckpointSource:
         self._look_for_at = now + max(FIND_AGAIN_S, LEISURE * (time.thread_time() - began))
 
     def _settle(self, directory: str, found_by: str) -> None:
-        self._directory, self._found_by = directory, found_by
+        self._directory = self._watched.checkpoint_dir = directory
+        self._found_by = found_by
         threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
 
     def _listen(self, directory: str) -> None:

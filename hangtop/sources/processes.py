@@ -171,7 +171,7 @@ class ProcessSource:
     def _disks(self) -> list[str]:
         """One path on each file system that the run may fill."""
         logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
-        own = [path for path in (self._spec.checkpoint_dir, *logs[:1]) if path]
+        own = [path for path in (self._watched.checkpoint_dir or self._spec.checkpoint_dir, *logs[:1]) if path]
         return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]
 
 

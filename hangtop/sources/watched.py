@@ -35,8 +35,8 @@ class Watched:
     """What is watched now. Each field is replaced as a whole, never changed: threads need no lock.
 
     `files`, `index`, `log`, `ranks`: of the log source. `beside`: its files beside the log, the first has number `BESIDE`.
-    `procs`: of the process source. `workers`: of the Ray source, the output files of the run's workers; `access`: how the
-    clusters that it sees are asked, by session.
+    `procs`: of the process source; `checkpoint_dir`: of the checkpoint source. `workers`: of the Ray source, the output files of
+    the run's workers; `access`: how the clusters that it sees are asked, by session.
     """
 
     def __init__(self) -> None:
@@ -46,6 +46,7 @@ class Watched:
         self.log: LogReading | None = None
         self.ranks: Mapping[int, RankLog] = {}
         self.procs: ProcessReading | None = None
+        self.checkpoint_dir: str | None = None
         self.workers: tuple[WorkerLog, ...] = ()
         self.access: Mapping[str, Access] = {}
 

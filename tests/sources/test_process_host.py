@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from hangtop.sources.proc.host import GROWTH_OVER_S, Host, memory_limit
+from hangtop.records.checkpoints import CheckpointReading
+from hangtop.records.host import HostReading
+from hangtop.sources.checkpoints import CheckpointSource
+from hangtop.sources.proc.host import GROWTH_OVER_S, GroupMemory, Host, Space, memory_limit
+from hangtop.sources.processes import ProcessSource
+from hangtop.spec import WatchSpec
+from tests.fakes.launched import SLEEP
+from tests.fakes.processes import python, running
 
 GIB = 2**30
 
@@ -19,7 +27,12 @@ def tree(root: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def test_in_version_2_the_tightest_group_on_the_way_up_counts(tmp_path: Path) -> None:
+def limit_of(folder: Path) -> tuple[int | None, int | None, int | None]:
+    known = memory_limit(7, folder / "cgroup", folder / "proc")
+    return known.limit_bytes, known.used_bytes, known.oom_kills
+
+
+def test_in_version_2_the_group_on_the_way_up_that_has_the_least_left_counts(tmp_path: Path) -> None:
     tree(
         tmp_path,
         {
@@ -28,12 +41,33 @@ def test_in_version_2_the_tightest_group_on_the_way_up_counts(tmp_path: Path) ->
             "cgroup/slice/job/step/memory.current": "100\n",
             "cgroup/slice/job/step/memory.events": "low 0\nhigh 0\noom 1\noom_kill 3\n",
             "cgroup/slice/job/memory.max": f"{8 * GIB}\n",
-            "cgroup/slice/job/memory.current": f"{7 * GIB}\n",
+            "cgroup/slice/job/memory.current": f"{4 * GIB}\n",
             "cgroup/slice/memory.max": f"{64 * GIB}\n",
-            "cgroup/slice/memory.current": f"{9 * GIB}\n",
+            "cgroup/slice/memory.current": f"{63 * GIB}\n",
+            "cgroup/slice/memory.events": "oom_kill 4\n",
+            "cgroup/memory.events": "oom_kill 90\n",
         },
     )
-    assert memory_limit(7, tmp_path / "cgroup", tmp_path / "proc") == (8 * GIB, 7 * GIB, 3)
+    assert limit_of(tmp_path) == (64 * GIB, 63 * GIB, 4)
+    (tmp_path / "cgroup/slice/memory.current").write_text(f"{9 * GIB}\n")
+    assert limit_of(tmp_path) == (8 * GIB, 4 * GIB, 3)
+
+
+@pytest.mark.parametrize(
+    ("version", "names"), [(2, ("inactive_file", "active_file")), (1, ("total_inactive_file", "total_active_file"))]
+)
+def test_files_that_are_only_cached_do_not_fill_a_limit(tmp_path: Path, version: int, names: tuple[str, str]) -> None:
+    files = {
+        2: {"proc/7/cgroup": "0::/job\n", "cgroup/job/memory.max": f"{8 * GIB}\n", "cgroup/job/memory.current": f"{8 * GIB}\n"},
+        1: {
+            "proc/7/cgroup": "4:memory:/job\n",
+            "cgroup/memory/job/memory.limit_in_bytes": f"{8 * GIB}\n",
+            "cgroup/memory/job/memory.usage_in_bytes": f"{8 * GIB}\n",
+        },
+    }[version]
+    place = "cgroup/job" if version == 2 else "cgroup/memory/job"
+    tree(tmp_path, {**files, f"{place}/memory.stat": f"anon 1\n{names[0]} {5 * GIB}\n{names[1]} {2 * GIB}\n"})
+    assert limit_of(tmp_path)[:2] == (8 * GIB, GIB)
 
 
 def test_in_version_1_no_limit_is_a_huge_number(tmp_path: Path) -> None:
@@ -47,18 +81,18 @@ def test_in_version_1_no_limit_is_a_huge_number(tmp_path: Path) -> None:
             "cgroup/memory/docker/abc/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n",
         },
     )
-    assert memory_limit(7, tmp_path / "cgroup", tmp_path / "proc") == (4 * GIB, GIB, 2)
+    assert limit_of(tmp_path) == (4 * GIB, GIB, 2)
 
 
 @pytest.mark.parametrize("cgroup", ["", "0::/gone\n", "not a line\n"])
 def test_what_cannot_be_read_is_unknown(tmp_path: Path, cgroup: str) -> None:
     tree(tmp_path, {"proc/7/cgroup": cgroup, "cgroup/empty": ""})
-    assert memory_limit(7, tmp_path / "cgroup", tmp_path / "proc") == (None, None, None)
+    assert limit_of(tmp_path) == (None, None, None)
 
 
 def test_in_a_container_the_path_of_the_group_may_not_exist_here(tmp_path: Path) -> None:
     tree(tmp_path, {"proc/7/cgroup": "0::/../outside\n", "cgroup/memory.max": f"{GIB}\n", "cgroup/memory.current": "5\n"})
-    assert memory_limit(7, tmp_path / "cgroup", tmp_path / "proc") == (GIB, 5, None)
+    assert limit_of(tmp_path) == (GIB, 5, None)
 
 
 def test_the_machine_is_read(tmp_path: Path) -> None:
@@ -72,7 +106,7 @@ def test_the_machine_is_read(tmp_path: Path) -> None:
 
 def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = iter([1_000_000, 900_000, 400_000, 300_000])
-    monkeypatch.setattr("hangtop.sources.proc.host._space", lambda path: (2_000_000, next(free)))
+    monkeypatch.setattr("hangtop.sources.proc.host._space", lambda pid, path: Space(1, 2_000_000, next(free)))
     host = Host()
     rates = [host.look(None, ["/data"], at).disks[0].growth_b_s for at in (0.0, 10.0, GROWTH_OVER_S, GROWTH_OVER_S + 10.0)]
     assert rates == [None, 10_000.0, 20_000.0, 10_000.0]
@@ -92,3 +126,40 @@ def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("hangtop.sources.proc.host._kills_of_machine", lambda: next(kills))
     host = Host()
     assert [host.look(None, [], at).oom_at for at in (1.0, 2.0, 3.0, 4.0)] == [None, None, 3.0, 3.0]
+
+
+def test_another_group_counts_other_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = iter([GroupMemory("/job", oom_kills=1), GroupMemory("/other", oom_kills=7), GroupMemory("/job", oom_kills=2)])
+    monkeypatch.setattr("hangtop.sources.proc.host.memory_limit", lambda pid: next(groups))
+    monkeypatch.setattr("hangtop.sources.proc.host._kills_of_machine", lambda: 40)
+    host = Host()
+    assert [host.look(pid, [], at).oom_at for pid, at in ((7, 1.0), (8, 2.0), (None, 3.0), (7, 4.0))] == [None, None, None, 4.0]
+
+
+def test_two_paths_on_one_file_system_are_one_disk(tmp_path: Path) -> None:
+    (tmp_path / "ckpt").mkdir()
+    (disk,) = Host().look(os.getpid(), [str(tmp_path / "ckpt"), str(tmp_path)], 1.0).disks
+    assert disk.path == str(tmp_path / "ckpt")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a file system")
+def test_the_shared_memory_of_a_container_is_its_own() -> None:
+    program = "mount -t tmpfs -o size=1m tmpfs /dev/shm && echo mounted && exec sleep 600"
+    with running("unshare", "--mount", "sh", "-c", program, stdout=subprocess.PIPE) as inside:
+        assert inside.stdout is not None
+        if inside.stdout.readline() != b"mounted\n":
+            pytest.skip("this machine does not let root mount a file system")
+        (disk,) = Host().look(inside.pid, ["/dev/shm"], 1.0).disks
+    assert disk.size_bytes == 1 << 20
+
+
+def test_the_disk_of_a_checkpoint_folder_that_was_found_is_watched(tmp_path: Path) -> None:
+    log, folder = tmp_path / "train.log", tmp_path / "out"
+    folder.mkdir()
+    spec = WatchSpec(logs=(str(log),))
+    with log.open("wb") as out, python(SLEEP, "--save", str(folder), stdout=out):
+        processes, checkpoints = ProcessSource(spec), CheckpointSource(spec)
+        list(processes.read(1.0))
+        assert any(isinstance(value, CheckpointReading) for value in checkpoints.read(2.0))
+        disks = [value.disks for _ in range(5) for value in processes.read(3.0) if isinstance(value, HostReading)]
+    assert str(folder) in {disk.path for known in disks for disk in known}

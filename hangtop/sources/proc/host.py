@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.sources.proc.guard import Guard
@@ -18,48 +20,61 @@ NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
 GROWTH_OVER_S = 30.0
 
-Memory = tuple[int | None, int | None, int | None]
-"""Of a control group: limit and use in bytes, and the number of out-of-memory kills."""
-UNKNOWN: Memory = (None, None, None)
+CACHE = ("total_inactive_file", "total_active_file"), ("inactive_file", "active_file")
+"""In memory.stat, of version 1 with the groups below, and of version 2: what the kernel drops before it kills anyone. Data that
+is read fills every limit with it (kubelet and docker leave out its inactive half)."""
+
+
+class GroupMemory(Struct, frozen=True):
+    """Of the control group that will be full first. `oom_kills`: in it and below it, on the way to the process."""
+
+    group: str | None = None
+    limit_bytes: int | None = None
+    used_bytes: int | None = None
+    oom_kills: int | None = None
 
 
 class Host:
     """Looks at the machine. The disks are asked through a guard: statvfs waits for a dead file server."""
 
     def __init__(self) -> None:
-        self._disks: Guard[str, tuple[int, int]] = Guard()
+        self._disks: Guard[str, Space] = Guard()
         self._free: dict[str, tuple[float, int]] = {}
-        self._kills: int | None = None
+        self._kills: dict[str | None, int] = {}
         self._oom_at: float | None = None
 
     def look(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
-        """`pid`: a process of the run, whose limit counts. `paths`: on the file systems of interest. `now`: unix time."""
+        """`pid`: a process of the run, whose limit and file systems count. `paths`: of interest on these. `now`: unix time."""
         memory = psutil.virtual_memory()
-        limit, used, kills = memory_limit(pid) if pid is not None else UNKNOWN
-        kills = _kills_of_machine() if kills is None else kills
-        if kills is not None and self._kills is not None and kills > self._kills:
-            self._oom_at = now
-        self._kills = kills
+        group = memory_limit(pid) if pid is not None else GroupMemory()
+        kills = _kills_of_machine() if group.oom_kills is None else group.oom_kills
+        if kills is not None:
+            scope = None if group.oom_kills is None else group.group
+            if kills > self._kills.setdefault(scope, kills):
+                self._oom_at = now
+            self._kills[scope] = kills
         return HostReading(
             cores=os.cpu_count() or 1,
             load_1m=round(os.getloadavg()[0], 2),
             memory_bytes=memory.total,
             available_bytes=memory.available,
-            cgroup_limit_bytes=limit,
-            cgroup_used_bytes=used,
+            cgroup_limit_bytes=group.limit_bytes,
+            cgroup_used_bytes=group.used_bytes,
             oom_kills=kills,
             oom_at=self._oom_at,
-            disks=tuple(self._look_at_disks(paths, now)),
+            disks=tuple(self._look_at_disks(pid, paths, now)),
         )
 
-    def _look_at_disks(self, paths: Iterable[str], now: float) -> Iterable[Disk]:
+    def _look_at_disks(self, pid: int | None, paths: Iterable[str], now: float) -> Iterable[Disk]:
+        """Each file system once, by the first of the paths on it."""
         wanted = list(dict.fromkeys(paths))
-        answers = self._disks.ask({path: partial(_space, path) for path in wanted})
+        answers = self._disks.ask({path: partial(_space, pid, path) for path in wanted})
+        known: set[int] = set()
         for path in wanted:
             answer = answers.get(path)
-            if isinstance(answer, tuple):
-                size, free = answer
-                yield Disk(path, size, free, self._growth(path, free, now))
+            if isinstance(answer, Space) and answer.number not in known:
+                known |= {answer.number} - {0}
+                yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer.free_bytes, now))
             elif answer is None:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
@@ -71,18 +86,21 @@ class Host:
         return None if now <= at else round((before - free) / (now - at), 1)
 
 
-def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> Memory:
-    """Of the tightest control group that this process is in.
+def memory_limit(pid: int, root: Path = CGROUPS, proc: Path = Path("/proc")) -> GroupMemory:
+    """Of the control group of this process, or one above it, that has the least left below its limit; without a limit its own.
 
     Version 2: memory.max, memory.current, memory.events. Version 1: memory.limit_in_bytes … (kernel docs, cgroup-v1/memory).
     """
     groups = _groups(pid, root, proc)
-    limited = [(limit, used) for limit, used, _ in groups if limit is not None]
-    limit, used = min(limited, default=(None, None), key=lambda pair: pair[0] or NO_LIMIT)
-    return limit, used, max((kills for _, _, kills in groups if kills is not None), default=None)
+    if not groups:
+        return GroupMemory()
+    limited = {place: one.limit_bytes - (one.used_bytes or 0) for place, one in enumerate(groups) if one.limit_bytes is not None}
+    tightest = min(limited, default=0, key=lambda place: limited[place])
+    kills = [one.oom_kills for one in groups[: tightest + 1] if one.oom_kills is not None]
+    return replace(groups[tightest], oom_kills=max(kills, default=None))
 
 
-def _groups(pid: int, root: Path, proc: Path) -> list[Memory]:
+def _groups(pid: int, root: Path, proc: Path) -> list[GroupMemory]:
     """The process's memory group and those above it."""
     lines = [line.split(":", 2) for line in (_text(proc / str(pid) / "cgroup") or "").splitlines()]
     for _, controllers, path in (line for line in lines if len(line) == 3):
@@ -91,20 +109,26 @@ def _groups(pid: int, root: Path, proc: Path) -> list[Memory]:
             own = base / path.lstrip("/")
             chain = [own, *own.parents]
             chain = chain[: chain.index(base) + 1] if base in chain else [base]
-            groups = [_group(group) for group in chain]
-            if any(group != UNKNOWN for group in groups):
+            if groups := [group for path in chain if (group := _group(path)) is not None]:
                 return groups
     return []
 
 
-def _group(group: Path) -> Memory:
+def _group(group: Path) -> GroupMemory | None:
+    """`None` where it is no memory group, or not to be read."""
     limit = _integer(group / "memory.limit_in_bytes")
-    if limit is not None:
+    version_1 = limit is not None
+    if version_1:
         used, kills = _integer(group / "memory.usage_in_bytes"), _field(group / "memory.oom_control", "oom_kill")
     else:
         limit, used = _integer(group / "memory.max"), _integer(group / "memory.current")
         kills = _field(group / "memory.events", "oom_kill")
-    return (None if limit is None or limit >= NO_LIMIT else limit), used, kills
+    if limit is used is kills is None:
+        return None
+    if used is not None:
+        names = CACHE[0] if version_1 else CACHE[1]
+        used = max(0, used - sum(_field(group / "memory.stat", name) or 0 for name in names))
+    return GroupMemory(str(group), None if limit is None or limit >= NO_LIMIT else limit, used, kills)
 
 
 def _kills_of_machine() -> int | None:
@@ -132,6 +156,18 @@ def _text(path: Path) -> str | None:
     return None if text is None else text.decode("utf-8", "replace")
 
 
-def _space(path: str) -> tuple[int, int]:
-    space = os.statvfs(path)
-    return space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+class Space(Struct, frozen=True):
+    """Of a file system, with the number that statvfs(3) tells it by, which is 0 for some."""
+
+    number: int
+    size_bytes: int
+    free_bytes: int
+
+
+def _space(pid: int | None, path: str) -> Space:
+    """As this process sees the path: a container has a `/dev/shm` of its own. Without the right to look there, our own."""
+    try:
+        space = os.statvfs(path if pid is None else f"/proc/{pid}/root{path}")
+    except OSError:
+        space = os.statvfs(path)
+    return Space(space.f_fsid, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
