@@ -99,7 +99,7 @@ async def test_a_silent_probe_is_replaced_in_the_end(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_probe_that_prints_garbage_is_not_believed() -> None:
-    feed = ProbeFeed(WatchSpec(), child("print('Segmentation fault'); import time; time.sleep(600)"))
+    feed = ProbeFeed(WatchSpec(), child("import time; print('Segmentation fault', flush=True); time.sleep(600)"))
     async with following(feed) as readings:
         await until(readings, ProbeState, problem="not a reading of schema 1")
 
