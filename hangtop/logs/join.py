@@ -203,11 +203,11 @@ def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[st
 
 def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | None, ...]]) -> Progress:
     """Seconds a step and time to go: as learned, else as the line itself tells."""
-    step_s = pace.p50_s or progress.step_s
     eta_s = progress.eta_s
-    if step_s and progress.total is not None and progress.step is not None:
-        eta_s = max(0.0, (progress.total - progress.step) * (pace.mean_s or step_s))
-    return replace(progress, step_s=step_s, eta_s=eta_s, history=history)
+    if progress.total is not None and progress.step is not None:
+        left = max(0, progress.total - progress.step)
+        eta_s = left * pace.mean_s if pace.mean_s else eta_s if left else 0.0
+    return replace(progress, step_s=pace.p50_s or progress.step_s, eta_s=eta_s, history=history)
 
 
 def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]) -> list[RankLog]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from math import isfinite
 from statistics import quantiles
 
@@ -15,6 +16,12 @@ _GAPS = 256
 _HISTORY = 120
 _COARSE_S = 10.0  # bars show whole seconds: below this, the rate that they tell is the better word
 _SHOWN = ("loss", "grad_norm", "reward")
+_ENOUGH = 10
+"""Of fewer gaps nobody knows what the steps to come may take: the first evaluation, or meeting of all ranks, is ahead."""
+_ALIKE = 0.5
+"""A gap that is longer than this part of the longest is a pause like it: such pauses come again."""
+_MATTERS = 1.5
+"""A pause that makes the mean so many times longer decides it."""
 
 
 class PaceMeter:
@@ -59,9 +66,10 @@ class PaceMeter:
         """The pace up to now; empty as long as nothing tells the time."""
         if not self._gaps:
             return Pace(steps=self.steps)
-        gaps = sorted(seconds / steps for seconds, steps in self._gaps)
-        cuts = quantiles(gaps, n=20, method="inclusive") if len(gaps) > 1 else [gaps[0]] * 19
-        return Pace(self.steps, cuts[9], cuts[18], self._longest, self._mean_s(), self._every or 1.0)
+        gaps = [seconds / steps for seconds, steps in self._gaps]
+        ordered = sorted(gaps)
+        cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
+        return Pace(self.steps, cuts[9], cuts[18], self._longest, self._mean_s(gaps, ordered), self._every or 1.0)
 
     def values(self) -> dict[str, tuple[float | None, ...]]:
         """The last values of each metric, oldest first; `None` for one that was not finite."""
@@ -69,11 +77,20 @@ class PaceMeter:
             name: tuple(value if isfinite(value) else None for value in values) for name, values in self.history.items() if values
         }
 
-    def _mean_s(self) -> float:
-        """Over all but the longest gap, where there are more."""
+    def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
+        """Without the longest gap, where none is like it and twice the steps before it came after it. `None` while they are too few,
+        or while one that is young decides it: it may come again, as the first of many pauses, or be a hang that is over."""
+        if len(gaps) < _ENOUGH:
+            return None
         seconds, steps = sum(gap[0] for gap in self._gaps), sum(gap[1] for gap in self._gaps)
-        longest_s, across = max(self._gaps)
-        return (seconds - longest_s) / (steps - across) if len(self._gaps) > 1 else seconds / steps
+        mean_s = seconds / steps
+        if ordered[-2] >= _ALIKE * ordered[-1]:
+            return mean_s
+        at = gaps.index(ordered[-1])
+        longest_s, across = self._gaps[at]
+        without_s = (seconds - longest_s) / (steps - across)
+        is_over = 3 * sum(gap[1] for gap in islice(self._gaps, at)) < steps
+        return without_s if is_over or mean_s < _MATTERS * without_s else None
 
     def _gap(self, before: Sighting, after: Sighting) -> bool:
         """Takes in the time between two steps; false when none has passed."""

@@ -103,9 +103,9 @@ class StagePlan(Struct, frozen=True, omit_defaults=True):
 class Pace(Struct, frozen=True, omit_defaults=True):
     """Seconds between steps of the run, learned from its own log.
 
-    `mean_s`: with the pauses that come again and again (evaluation, checkpoints, a rank that is waited for), but without the
-    longest, which may be a compilation or a hang that is over: what the steps to come may take. `every`: so many steps lie
-    between two that are told, at the least: a log may tell each tenth, or be written in bursts.
+    `mean_s`: what the steps to come may take: with the pauses that come again and again (evaluation, checkpoints, a rank that is
+    waited for), but without one that came once, long ago (a compilation, a hang that is over); `None` as long as nobody can know.
+    `every`: so many steps lie between two that are told, at the least: a log may tell each tenth, or be written in bursts.
     """
 
     steps: int = 0
