@@ -1,11 +1,40 @@
-"""What every test rests on."""
+"""What every test rests on: the same environment, whatever the shell has set, and the same examples in every run."""
 
 from __future__ import annotations
 
 import os
+import time
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+OF_JOBS = (
+    "CUDA_ GLOO_ HF_ HIP_ HUGGINGFACE_ JOB_COMPLETION_ MASTER_ MPI_ NCCL_ NVIDIA_ OMPI_ PALS_ PMI RAY_ ROCR_ SLURM TORCH VLLM_"
+)
+OF_SCREENS = "CLICOLOR COLORTERM COLUMNS FORCE_COLOR LANG LC_ LINES NO_COLOR TERM TEXTUAL_ TZ"
+OF_PYTHON = "PYTHONASYNCIODEBUG PYTHONDEVMODE PYTHONIOENCODING PYTHONOPTIMIZE PYTHONSAFEPATH PYTHONUTF8 PYTHONWARNINGS"
+OF_HANGTOP = "HANGTOP XDG_"
+FOREIGN = tuple(f"{OF_JOBS} {OF_SCREENS} {OF_PYTHON} {OF_HANGTOP}".split())
+"""Beginnings of names by which a job, a terminal or a person's settings would have a say in what the tests see."""
+FOREIGN_WORDS = ("RANK", "WORLD_SIZE", "NNODES")
 
 
-def pytest_configure() -> None:
-    """Programs of the tests write whole lines: with PYTHONUNBUFFERED `print` makes a write of each word, of each space and of
-    the end of the line, and lines of ranks that share a log are torn ("rankrank  01  upup")."""
+def pytest_configure(config: pytest.Config) -> None:
+    for name in list(os.environ):
+        foreign = name.startswith(FOREIGN) or any(word in name for word in FOREIGN_WORDS)
+        if foreign and "SNAPSHOT" not in name:  # the plug-in for pictures tells its workers a folder so
+            del os.environ[name]
+    # With it `print` makes a write of each word, of each space and of the end of the line, and lines of ranks that share a log
+    # are torn ("rankrank  01  upup").
     os.environ.pop("PYTHONUNBUFFERED", None)
+    home = TemporaryDirectory(prefix="hangtop-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
+        os.environ[f"XDG_{kind}_HOME"] = os.path.join(home.name, kind.lower())
+    os.environ |= {"LANG": "C.UTF-8", "TERM": "xterm-256color", "TZ": "UTC"}
+    time.tzset()
+    # Examples that differ from run to run would fail by chance, and so would a limit of time for each of them.
+    steady = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("steady", steady)
+    settings.load_profile("steady")

@@ -1,18 +1,18 @@
-"""Clock times on screen are local: the tests live in UTC, and write no action log into anybody's home."""
+"""The screen under test stands still before it is looked at, and each test has an action log of its own."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
+from play import at_rest
 
 
 @pytest.fixture(autouse=True)
-def _utc(monkeypatch):
-    monkeypatch.setenv("TZ", "UTC")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    time.tzset()
+def _still(monkeypatch):
+    """Textual takes the app for idle when it used no CPU for 20 ms: so it is as well where the machine had no core for it."""
+    for user in ("textual.pilot", "textual.app"):
+        monkeypatch.setattr(f"{user}.wait_for_idle", at_rest)
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,7 @@ from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.sources.log import LogSource
 from hangtop.spec import WatchSpec
-
-PATIENCE_S = 30.0
+from tests.fakes.processes import PATIENCE_S
 
 
 class Session:

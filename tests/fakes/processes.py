@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 Seen = TypeVar("Seen")
 
-PATIENCE_S = 20.0
-"""Bound of a wait: longer than that is a hang, never a slow machine."""
+PATIENCE_S = 90.0
+"""Bound of a wait: longer than that is a hang, never a slow machine. It costs nothing where what is waited for comes."""
 
 
 @contextmanager

@@ -315,7 +315,7 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, l
         "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.Halt()))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
-    done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=240)
     assert done.returncode == 9
     assert not folder.exists()
     (aside,) = Path(places.ray[0]).glob(".hangtop-clean-*")
@@ -350,7 +350,7 @@ def test_the_command_shows_first_and_cleans_when_told_to(tmp_path: Path) -> None
         middleman.wait(20)
         time.sleep(1.2)
         command = [sys.executable, "-m", "hangtop", "clean", "--older", "0.02"]
-        shown = subprocess.run([*command, "--dry-run"], env=environ, capture_output=True, text=True, check=False, timeout=60)
+        shown = subprocess.run([*command, "--dry-run"], env=environ, capture_output=True, text=True, check=False, timeout=240)
         assert shown.returncode == 0, shown.stderr
         assert str(pid) in shown.stdout
         assert str(lock) in shown.stdout

@@ -47,7 +47,7 @@ def test_check_says_that_a_pid_namespace_hides_the_processes_of_the_gpus(tmp_pat
     log.write_text("step 1/100 loss=2.1\n")
     driver = StandInDriver(tmp_path, f"gpus 2\nproc * {os.getpid()} mem_mib=60300")
     argv = (*apart, sys.executable, "-m", "hangtop", "check", "--log", str(log), "--json")
-    said = subprocess.run(argv, check=False, capture_output=True, timeout=60, env=driver.environment)
+    said = subprocess.run(argv, check=False, capture_output=True, timeout=240, env=driver.environment)
     gpu = json.loads(said.stdout)["sources"]["gpu"]
     assert gpu["ok"]
     assert "this container hides the GPU processes" in gpu["problem"]

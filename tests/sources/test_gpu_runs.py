@@ -59,7 +59,7 @@ class Ranks:
         lines += [f"proc {index} {pid} mem_mib=60000 type=C" for index, pid in enumerate(self.pids)]
         driver = StandInDriver(folder, "\n".join((*lines, *more)))
         argv = [sys.executable, "-m", "hangtop", "check", "--log", str(self.log), "--stall", str(STALL_S), "--json"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=driver.environment)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False, env=driver.environment)
         assert done.stdout, done.stderr
         said: dict[str, Any] = json.loads(done.stdout)
         return said

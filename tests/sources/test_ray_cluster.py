@@ -36,7 +36,7 @@ from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
     pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
 
 RANKS, STUCK = 16, 3
@@ -188,7 +188,7 @@ def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_within_five_seconds
     (odd,) = (odd for odd in odd_actors(found) if not odd.sure)
     assert (odd.actor.rank, odd.actor.world, odd.actor.method) == (STUCK, RANKS, "actor_rollout_update_actor")
     command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "5", "--wait", "30", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     said = json.loads(done.stdout)
     assert (done.returncode, said["verdict"]) == (1, "hung"), said["headline"]
     assert [culprit["rank"] for culprit in said["culprits"]] == [STUCK]

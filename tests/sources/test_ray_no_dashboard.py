@@ -27,7 +27,7 @@ from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, w
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
     pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
 ]
 
 RANKS, STUCK = 4, 3
@@ -65,7 +65,7 @@ def until(source: RaySource, ray: RealRay, holds: Callable[[RayCluster], object]
 def jobs(ray: RealRay) -> int:
     """As many as the GCS knows, those that ended too."""
     command = [sys.executable, "-c", JOBS, ray.gcs_address]
-    done = subprocess.run(command, env=ray.environ, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, env=ray.environ, capture_output=True, text=True, timeout=240, check=True)
     return int(done.stdout)
 
 

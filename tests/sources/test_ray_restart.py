@@ -121,7 +121,7 @@ def test_the_token_is_needed_kept_for_us_alone_and_told_to_nobody(tmp_path: Path
     with real_ray(token=secret) as ray:
         old = ray.pid_of("gcs_server")
         command = [sys.executable, "-m", "hangtop", "ray", "restart", "--session", ray.gcs_address]
-        dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=120, check=False)
+        dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, timeout=240, check=False)
         assert dry.returncode == 0, dry.stdout
         assert "nothing was done" in dry.stdout
         assert ray.pid_of("gcs_server") == old

@@ -23,10 +23,7 @@ from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import end_group, eventually, python, running
 
-pytestmark = [
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only"),
-    pytest.mark.timeout(180),
-]
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
 OLD = "import time; print(flush=True); time.sleep(600)"
 NEW = """

@@ -173,7 +173,7 @@ print(second.poll())
 def test_a_pid_that_the_kernel_has_given_to_another_process_gets_no_signal() -> None:
     """In a pid namespace of its own, where the next pid can be set."""
     command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, "-c", REUSED]
-    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     same, steps, state = told.stdout.splitlines()
     assert (same, state) == ("True", "None"), told.stderr
     assert "its pid belongs to another process now" in steps
