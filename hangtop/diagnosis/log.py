@@ -47,8 +47,8 @@ def crashed(case: Case) -> Verdict | None:
         confidence="certain" if first.role == "cause" else "likely",
         culprits=_who_failed(case, first),
         evidence=(
-            _said_when(case, first, len(fatal)),
             *_raised_in(fatal, first),
+            _said_when(case, first, len(fatal)),
             *(_found(finding) for finding in _distinct([first, *fatal])[1:3]),
         ),
         next=(("Enter", "cause and fixes"),),

@@ -78,8 +78,8 @@ class PaceMeter:
         }
 
     def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
-        """Without the longest gap, where none is like it and twice the steps before it came after it. `None` while they are too few,
-        or while one that is young decides it: it may come again, as the first of many pauses, or be a hang that is over."""
+        """Without the longest gap, where none is like it and twice the steps before it came after it. `None` while they are too
+        few, or while one that is young decides it: it may come again, as the first of many pauses, or be a hang that is over."""
         if len(gaps) < _ENOUGH:
             return None
         seconds, steps = sum(gap[0] for gap in self._gaps), sum(gap[1] for gap in self._gaps)

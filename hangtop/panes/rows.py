@@ -36,19 +36,27 @@ def cut(row: Row, width: int) -> Row:
     return tuple(kept) if width > 0 else ()
 
 
-def folded(row: Row, width: int, indent: int) -> list[Row]:
-    """The row on as many lines as it takes, broken after blanks, the lines after the first indented by so many cells."""
+def folded(row: Row, width: int, indent: int, aside: int = 0) -> list[Row]:
+    """The row on as many lines as it takes, broken after blanks, the lines after the first indented by so many cells. `aside`: so
+    many cells at the end of the first stay free."""
     lines: list[list[Span]] = [[]]
     used = 0
     for words, role in row:
         for word in re.split(r"(?<= )(?=\S)", words):
-            if used > indent and used + cell_len(word.rstrip()) > width:
+            if used > indent and used + cell_len(word.rstrip()) > width - (aside if len(lines) == 1 else 0):
                 lines[-1][-1] = (lines[-1][-1][0].rstrip(), lines[-1][-1][1])
                 lines.append([(" " * indent, "")])
                 used = indent
             lines[-1].append((word, role))
             used += cell_len(word)
     return [cut(tuple(line), width) for line in lines]
+
+
+def at_most(rows: list[Row], count: int, width: int) -> list[Row]:
+    """The first of these lines; what was left out shows as `…` at the end of the last."""
+    if len(rows) <= count:
+        return rows
+    return [*rows[: count - 1], cut((*rows[count - 1], ("…", rows[count - 1][-1][1])), width)]
 
 
 def pad(row: Row, width: int) -> Row:

@@ -11,7 +11,7 @@ from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
 from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, align, between, cut, folded, width_of
+from hangtop.panes.rows import BLANK, Row, align, at_most, between, cut, folded, width_of
 from hangtop.panes.stages import LAST_STAGE
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS, KINDS, look_of
@@ -134,13 +134,22 @@ def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequenc
         rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
         rows += [line for row in (*said, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
     else:
-        facts = verdict.evidence[: max(1, lines - 1 - len(tail))]
-        rows = [
-            between(first, ((sure, "muted"), (" ", "")), width - 2),
-            *(_evidence_row(fact, look.role) for fact in facts),
-            *tail,
-        ]
+        aside: Row = ((sure, "muted"), (" ", ""))
+        room = max(1, lines - len(tail) - bool(verdict.evidence))
+        top, *more = at_most(folded(first, width - 2, 4, width_of(aside) + 1), room, width - 2)
+        facts = _facts(verdict, look.role, max(1, lines - 1 - len(more) - len(tail)), width - 2)
+        rows = [between(top, aside, width - 2), *more, *facts, *tail]
     return [(("▌ ", look.role), *cut(row, width - 2)) for row in rows]
+
+
+def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
+    """One line for each piece of evidence; lines that are left over are for those that are longer, the first ones first."""
+    shown = verdict.evidence[:lines]
+    rows: list[Row] = []
+    for number, fact in enumerate(shown, 1):
+        room = lines - len(rows) - (len(shown) - number)
+        rows += at_most(folded(_evidence_row(fact, role), width, EVIDENCE_CELLS), room, width)
+    return rows
 
 
 def _evidence_row(fact: Evidence, role: str) -> Row:

@@ -19,7 +19,8 @@ from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.wrap import wrapped
 
-MOST_LINES = 100
+BESIDE_EVIDENCE = 4
+"""Lines of the verdict that are no evidence: the headline on two, what would refute it, what is next."""
 
 
 def culprit_row(culprit: Culprit) -> Row:
@@ -69,8 +70,9 @@ class VerdictScreen(PageScreen):
 
     def rows(self, view: View, width: int) -> list[Row]:
         known = bool(findings_of(view.state.log))  # they say it all below, and are what the page is opened for
-        rows = verdict_rows(view, width, MOST_LINES if known else None, self.hangtop.keys)
         verdict = view.verdict
+        most = len(verdict.evidence) + BESIDE_EVIDENCE if verdict is not None and known else None
+        rows = verdict_rows(view, width, most, self.hangtop.keys)
         if verdict is not None and verdict.detail and verdict.word not in ("running", "finished"):
             rows += [BLANK, *wrapped(verdict.detail, width, label="likely")]
         if verdict is not None and verdict.culprits:

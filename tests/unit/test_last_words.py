@@ -86,7 +86,7 @@ def test_without_own_code_it_names_the_innermost_line() -> None:
 def test_a_known_exception_names_the_line_as_well() -> None:
     oom = TRACE.replace(b"FlockError: nine sheep", b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
     told = verdict(BARS, oom)
-    assert "cuda.oom" in told.evidence[0].text
+    assert told.evidence[1].text.startswith("cuda.oom")
     assert any("flock.py:41" in one.text for one in told.evidence)
 
 
@@ -120,7 +120,7 @@ def test_an_exception_without_a_page_is_explained_by_its_words(line: bytes, kind
 
 def test_a_page_says_more_than_a_kind() -> None:
     told = raised(b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.")
-    assert "cuda.oom" in told.evidence[0].text
+    assert told.evidence[1].text.startswith("cuda.oom")
 
 
 def test_an_exception_that_the_run_handles_is_of_no_kind() -> None:

@@ -180,6 +180,39 @@ class TestVerdictBand:
         for words in (long.headline, told.text, f"wrong if {long.refute}"):
             assert words in said
 
+    @pytest.mark.parametrize("width", [74, 78])
+    def test_rank_exception_and_place_of_a_crash_are_read_whole_on_a_small_screen(self, width):
+        view = view_of("crashed")
+        place = Evidence("log", "raised below /home/me/train.py:88 in train_step")
+        headline = "Rank 11: RuntimeError: The size of tensor a (4096) must match the size of tensor b (2048)."
+        rows = [
+            plain(row)
+            for row in verdict_rows(
+                replace(view, verdict=replace(view.verdict, headline=headline, evidence=(place, *view.verdict.evidence))),
+                width,
+                5,
+            )
+        ]
+        said = " ".join(" ".join(row.split()[1:]) for row in rows)
+        assert len(rows) <= 5
+        assert all(len(row) <= width for row in rows)
+        assert headline in said.replace(" certain", "")
+        assert place.text in said
+        assert "wrong if" in rows[-2]
+        assert "next" in rows[-1]
+
+    def test_a_headline_that_is_too_long_for_its_rows_ends_with_a_whole_word(self):
+        view = view_of("crashed")
+        rows = verdict_rows(replace(view, verdict=replace(view.verdict, headline="averylongword " * 30)), 78, 5)
+        assert plain(rows[1]).endswith("averylongword…")
+
+    def test_evidence_has_the_rows_that_nothing_else_needs(self):
+        view = view_of("stalled")
+        told = Evidence("log", "silent since 10:04:09, limit 2:00; a step takes 50.9 s and never took more than 55s")
+        rows = [plain(row) for row in verdict_rows(replace(view, verdict=replace(view.verdict, evidence=(told,))), 78, 5)]
+        assert len(rows) == 5
+        assert " ".join(" ".join(row.split()[1:]) for row in rows[1:3]) == f"+ log {told.text}"
+
     def test_no_key_is_named_that_is_not_there(self):
         view = view_of("crashed")
         there, replayed = (plain(verdict_rows(view, 118, 6, keys)[-1]) for keys in (ALL, all_keys(replay=True, read_only=True)))
