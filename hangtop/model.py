@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.compiled import take_in
 from hangtop.gpu_life import fold_gpus
-from hangtop.process_life import CpuTracks, fold_cpu
+from hangtop.process_life import ProcessTracks, fold_tracks
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
@@ -34,7 +34,7 @@ TAIL_LINES = 5_000
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
-    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes; `cpu`: of each rank's process lately.
+    `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes; `tracks`: each rank's over time.
     `looks`: the last looks at the stacks, latest last; `nccl`: the last two at the collectives.
     `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
@@ -45,7 +45,7 @@ class RunState(Struct, frozen=True):
     tail_total: int = 0
     procs: ProcessReading | None = None
     processes: Mapping[str, ProcessReading] = MappingProxyType({})
-    cpu: CpuTracks = MappingProxyType({})
+    tracks: ProcessTracks = MappingProxyType({})
     machine: HostReading | None = None
     runs: RunsReading | None = None
     checkpoints: CheckpointReading | None = None
@@ -72,9 +72,9 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = _fold_log(state, log)
         case ProcessReading() as procs:
             log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
-            cpu = fold_cpu(state.cpu, procs, reading.host, reading.at, log_pids)
+            tracks = fold_tracks(state.tracks, procs, reading.host, reading.at, log_pids)
             processes = MappingProxyType({**state.processes, reading.host: procs})
-            state = replace(state, procs=procs, processes=processes, cpu=cpu)
+            state = replace(state, procs=procs, processes=processes, tracks=tracks)
         case HostReading() as machine:
             state = replace(state, machine=machine)
         case RunsReading() as runs:

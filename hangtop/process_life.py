@@ -1,27 +1,58 @@
-"""The CPU of each rank over the last ten minutes: when it stopped computing, or began to spin. Pure."""
+"""Each rank over time: its CPU, which tells when it stopped computing or began to spin, and its memory. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from hangtop.records.process import ProcessReading
-from hangtop.records.samples import Samples, add_recent
+from msgspec import Struct
+
+from hangtop.records.process import Process, ProcessReading
+from hangtop.records.samples import Samples, add_recent, add_whole
 
 SLOT_S = 10.0
 ProcessKey = tuple[str, int, int]
 """Host, pid and start ticks: this process and no other."""
-CpuTracks = Mapping[ProcessKey, Samples]
 
 
-def fold_cpu(known: CpuTracks, reading: ProcessReading, host: str, at: float, log_pids: Collection[int]) -> CpuTracks:
-    """The tracks after this reading. Only of ranks, also of those that the log alone names; what is gone keeps its track while it
-    is listed as ended."""
+class ProcessTrack(Struct, frozen=True):
+    """`cpu_percent`: the last 10 minutes; `held_bytes`: the whole watch, ever coarser, of it and what it started."""
+
+    cpu_percent: Samples = Samples(SLOT_S)
+    held_bytes: Samples = Samples(SLOT_S)
+
+
+ProcessTracks = Mapping[ProcessKey, ProcessTrack]
+
+
+def fold_tracks(known: ProcessTracks, reading: ProcessReading, host: str, at: float, log_pids: Collection[int]) -> ProcessTracks:
+    """The tracks after this reading: of ranks, also of those that the log alone names, and of a run without any of its topmost
+    process. What is gone keeps its track while it is listed as ended."""
     kept = {(host, one.pid, one.start_ticks) for one in reading.ended}
     tracks = {key: track for key, track in known.items() if key[0] != host or key in kept}
+    followed = _followed(reading.processes, log_pids)
+    held = _held(reading.processes, followed)
     for process in reading.processes:
-        if process.cpu_percent is None or not (process.role == "rank" or process.pid in log_pids):
-            continue
-        key = (host, process.pid, process.start_ticks)
-        tracks[key] = add_recent(known.get(key) or Samples(SLOT_S), at, process.cpu_percent)
+        if process.pid in followed:
+            key = (host, process.pid, process.start_ticks)
+            before, cpu = known.get(key) or ProcessTrack(), process.cpu_percent
+            tracks[key] = ProcessTrack(
+                before.cpu_percent if cpu is None else add_recent(before.cpu_percent, at, cpu),
+                before.held_bytes if process.state in "ZX" else add_whole(before.held_bytes, at, held[process.pid]),
+            )
     return MappingProxyType(tracks)
+
+
+def _followed(processes: Collection[Process], log_pids: Collection[int]) -> set[int]:
+    ranks = {one.pid for one in processes if one.role == "rank" or one.pid in log_pids}
+    pids = {one.pid for one in processes}
+    return ranks or {one.pid for one in processes if one.ppid not in pids}
+
+
+def _held(processes: Collection[Process], followed: Collection[int]) -> dict[int, int]:
+    """Resident bytes by pid, each with what it started, but for those that are followed themselves. Parents come first."""
+    held = {one.pid: one.rss_bytes or 0 for one in processes}
+    for one in reversed(tuple(processes)):
+        if one.ppid in held and one.pid not in followed:
+            held[one.ppid] += held[one.pid]
+    return held

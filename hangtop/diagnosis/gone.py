@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.crew import missing_here
+from hangtop.diagnosis import log
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.host import want_of_memory
 from hangtop.diagnosis.member_verdicts import count, names, rank_names, s, stack_evidence
 from hangtop.diagnosis.standing import Standing
+from hangtop.records.process import exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, rank_ranges
 
@@ -27,12 +32,35 @@ def dead(case: Case) -> Verdict | None:
         return None
     if done and any(one.alive for one in left):
         return None
-    oom = case.state.machine.oom_at if case.state.machine is not None else None
-    evidence = [_state(one) for one in gone[:2]]
-    if oom is not None:
-        evidence.append(Evidence("host", f"the kernel's out-of-memory killer struck at {clock(oom)}"))
-    why = "killed for want of memory" if oom is not None else gone[0].text
+    why, evidence = _death(case, gone)
     return _verdict(case, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
+
+
+def lost_one(case: Case) -> Verdict | None:
+    """A rank died, or the launcher, and the others write on: nobody waits for it yet, and nobody starts it again."""
+    gone = [one for one in case.standings if one.how == "gone" and one.process is not None and one.process.exit_code != 0]
+    launcher = next((one for one in (case.procs.ended if case.procs is not None else ()) if one.role == "launcher"), None)
+    left = [one for one in case.standings if one.how != "gone"]
+    if not left or not (gone or launcher is not None):
+        return None
+    calm = log.running(case)
+    if gone:
+        why, evidence = _death(case, gone)
+        headline = f"{names(gone)} died ({why}); the others go on."
+    elif launcher is not None:
+        how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
+        evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
+        headline = f"The launcher is gone ({how}); {count(left)} run on without it."
+    culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in gone)
+    return replace(calm, headline=headline, culprits=culprits or calm.culprits, evidence=(*evidence, *calm.evidence))
+
+
+def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:
+    """Of what they died, and what shows it."""
+    machine = case.state.machine
+    starved = next((found for one in gone if (found := want_of_memory(machine, one.process)) is not None), None)
+    why = "killed for want of memory" if starved is not None and starved.supports else gone[0].text
+    return why, [*(_state(one) for one in gone[:2]), *([starved] if starved is not None else [])]
 
 
 def vanished(case: Case) -> Verdict | None:

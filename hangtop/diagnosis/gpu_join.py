@@ -81,7 +81,7 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
         return None
     if nobody_here(procs):
         return frozenset()
-    if procs.ended or not procs.processes:
+    if any(one.role == "rank" for one in procs.ended) or not procs.processes:
         return None
     if _holds_none(node.reading, procs):
         return frozenset()

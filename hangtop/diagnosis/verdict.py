@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.host import host_evidence
 from hangtop.diagnosis.leftovers import with_leftovers
 from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     log.left_behind,
     log.stalled,
     log.slow,
+    gone.lost_one,
 )
 
 
@@ -58,7 +60,7 @@ def judge(case: Case) -> Verdict:
     """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
     verdict = with_leftovers(case.state, verdict)
-    evidence = verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence)
+    evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
     return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
 
 
@@ -67,6 +69,12 @@ def _with_gpus(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ..
     if any(one.source == "gpu" for one in evidence):
         return evidence
     return (*evidence[:-1], *gpu_evidence(case.state, case.now)[:2], *evidence[-1:])
+
+
+def _with_host(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """What the machine says, which no rule but that of the dead asks."""
+    told = {one.source for one in evidence}
+    return evidence if "host" in told else (*evidence, *host_evidence(case.state, case.now)[:2])
 
 
 def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:

@@ -75,8 +75,8 @@ def _charts(rank: Rank, view: View) -> list[Chart]:
         found.append(Chart("GPU util", known[1].util_percent, FULL_PERCENT, _percent))
     process = rank.process
     if process is not None:
-        tracks = (track for key, track in view.state.cpu.items() if key[1:] == (process.pid, process.start_ticks))
-        found += [Chart("CPU", track, FULL_PERCENT, _percent) for track in tracks]
+        tracks = (track for key, track in view.state.tracks.items() if key[1:] == (process.pid, process.start_ticks))
+        found += [Chart("CPU", track.cpu_percent, FULL_PERCENT, _percent) for track in tracks]
     return found
 
 

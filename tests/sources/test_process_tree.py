@@ -96,8 +96,11 @@ def test_ranks_whose_launcher_died_stay_part_of_the_run(tmp_path: Path) -> None:
     with launched(tmp_path, SLEEP) as (watch, launcher):
         launcher.kill()
         launcher.wait()
-        watch.until(lambda r: r.processes and all(process.ppid != launcher.pid for process in r.processes), "reparenting")
+        reading = watch.until(
+            lambda r: r.processes and all(process.ppid != launcher.pid for process in r.processes), "reparenting"
+        )
         assert sorted(watch.ranks()) == [0, 1]
+        assert [(one.pid, one.role) for one in reading.ended] == [(launcher.pid, "launcher")]
 
 
 def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:

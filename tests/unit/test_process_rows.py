@@ -284,7 +284,7 @@ def test_signs_of_life_and_of_trouble() -> None:
         checkpoints=CheckpointReading("/c", "--ckpt", "/c/step_120/a.pt", 31 * G, growth_b_s=412e6, grown_at=NOW - 1),
     )  # fmt: skip
     assert plain(signs(state, NOW, trouble=True)) == [
-        "the kernel killed for lack of memory at 10:05:40",
+        "the kernel killed a process for want of memory at 10:05:40",
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 98% full, 2.0 G free, full in 1:40",
         "/runs: does not answer",

@@ -16,6 +16,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
+from hangtop.sources.proc.roles import SHELLS
 from hangtop.sources.proc.samples import History, Sample, window_s
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
@@ -36,6 +37,8 @@ ALIKE: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
 ALIKE_COMMAND = 160
 """Of these there are many, with the long command line of their rank: so much of it tells what they are."""
 MAX_ENDED = 256
+ENDED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher"))
+"""Whose end is told."""
 WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
 
 
@@ -72,9 +75,13 @@ class RunTree:
 
     @property
     def ended(self) -> tuple[Process, ...]:
-        """Ranks that were seen and are gone, but for those that were started again."""
-        alive = {process.rank for process in self._last.values() if process.role == "rank" and process.state not in "ZX"}
-        return tuple(process for process in self._ended.values() if process.rank not in alive)
+        """Ranks that were seen and are gone, but for those that were started again; of launchers those that left ranks alone."""
+        alive = {(one.role, one.rank) for one in self._last.values() if one.role in ENDED_ROLES and one.state not in "ZX"}
+        return tuple(
+            process
+            for process in self._ended.values()
+            if (process.role, process.rank) not in alive and (process.role == "rank" or (alive and process.exit_code != 0))
+        )
 
     def due(self) -> set[int]:
         """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
@@ -211,7 +218,7 @@ class RunTree:
             if process.role in WATCHED_ROLES or process.state == "Z":
                 self._exits.watch(stats[process.pid])
         for identity, process in self._last.items():
-            if identity not in present and process.role == "rank":
+            if identity not in present and process.role in ENDED_ROLES and process.name not in SHELLS:
                 self._ended[identity] = replace(process, state="X", state_since=now, wchan=None, recent=None)
         for identity, process in self._ended.items():
             if process.exit_code is None:

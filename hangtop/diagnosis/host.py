@@ -1,0 +1,91 @@
+"""What the machine says beside the run: memory and disks that fill, kills for want of memory, memory that grows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hangtop.diagnosis.growth import growth
+from hangtop.model import RunState
+from hangtop.records.host import Disk, HostReading
+from hangtop.records.process import Process
+from hangtop.records.verdict import Evidence
+from hangtop.text import age, clock, numbered, size, some
+
+FULL_PART = 0.95
+FULL_SOON_S = 900.0
+MEMORY_PART = 0.9
+OOM_FOR_S = 3_600.0
+KILLED_WITHIN_S = 30.0
+"""The kernel's count is seen this much before or after the end of the process that it killed."""
+SIGKILL = -9
+GROWTH_BYTES = 256 << 20
+FULL_IN_S = 48 * 3600.0
+"""Memory that is full later than this is not told as full."""
+G = 2**30
+
+
+def host_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
+    """Gravest first; nothing where all is usual."""
+    machine = state.machine
+    told = [] if machine is None else [*_memory(machine, now), *(line for disk in machine.disks for line in _disk(disk))]
+    return tuple(Evidence("host", line) for line in (*told, *_grows(state)))
+
+
+def want_of_memory(machine: HostReading | None, process: Process | None) -> Evidence | None:
+    """Why this process, ended by SIGKILL or nobody knows how, was killed for want of memory; `None`: nothing says so. It is but
+    possible (`supports` is `None`) where only the count of its limit speaks for it, which may be of an earlier run."""
+    if machine is None or process is None or process.exit_code not in (SIGKILL, None):
+        return None
+    if machine.oom_at is not None and abs(machine.oom_at - (process.state_since or machine.oom_at)) <= KILLED_WITHIN_S:
+        return Evidence("host", f"the kernel's out-of-memory killer struck at {clock(machine.oom_at)}")
+    if machine.oom_at is None and machine.oom_kills and machine.cgroup_limit_bytes and process.exit_code == SIGKILL:
+        limit = size(machine.cgroup_limit_bytes)
+        return Evidence("host", f"the run's memory limit of {limit} has killed {some(machine.oom_kills, 'process')}", None)
+    return None
+
+
+def _memory(machine: HostReading, now: float) -> Iterator[str]:
+    if machine.oom_at is not None and now - machine.oom_at < OOM_FOR_S:
+        yield f"the kernel killed a process for want of memory at {clock(machine.oom_at)}"
+    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
+    if limit and used is not None and used > MEMORY_PART * limit:
+        yield f"memory {used / limit:.0%} of the limit of {size(limit)}"
+    total, free = machine.memory_bytes, machine.available_bytes
+    if total and free is not None and free < (1 - MEMORY_PART) * total:
+        yield f"memory: {size(free)} free of {size(total)}"
+
+
+def _disk(disk: Disk) -> Iterator[str]:
+    if disk.problem is not None:
+        yield f"{disk.path}: {disk.problem}"
+        return
+    part = 1 - disk.free_bytes / disk.size_bytes if disk.size_bytes else 0.0
+    fills_s = disk.free_bytes / disk.growth_b_s if disk.growth_b_s and disk.growth_b_s > 0 else None
+    soon = fills_s is not None and 0 < fills_s < FULL_SOON_S
+    if part >= FULL_PART or soon:
+        when = f", full in {age(fills_s)}" if soon else ""
+        yield f"{disk.path} {part:.0%} full, {size(disk.free_bytes)} free{when}"
+
+
+def _grows(state: RunState) -> Iterator[str]:
+    """Who holds ever more memory over the whole watch, itself or by what it started, and when that will be all there is."""
+    rates = {key: rate for key, track in state.tracks.items() if (rate := growth(track.held_bytes, least=GROWTH_BYTES))}
+    if not rates:
+        return
+    numbers = {(host, one.pid, one.start_ticks): one.rank for host, each in state.processes.items() for one in each.processes}
+    ranks = {rank for key in rates if (rank := numbers.get(key)) is not None}
+    who = numbered("rank", ranks) if len(ranks) == len(rates) else ", ".join(f"pid {pid}" for _, pid, _ in sorted(rates))
+    each = " each" if len(rates) > 1 else ""
+    left, hourly = _left(state.machine), sum(rates.values())
+    full_s = None if left is None else 3600 * left / hourly
+    when = f", full in {age(full_s)}" if full_s is not None and full_s < FULL_IN_S else ""
+    yield f"{who}: memory grows by {max(rates.values()) / G:.1f} G an hour{each}{when}"
+
+
+def _left(machine: HostReading | None) -> int | None:
+    """Bytes that the run may still take."""
+    if machine is None:
+        return None
+    limit, used = machine.cgroup_limit_bytes, machine.cgroup_used_bytes
+    rests = [machine.available_bytes, None if limit is None or used is None else max(0, limit - used)]
+    return min((rest for rest in rests if rest is not None), default=None)
