@@ -62,11 +62,12 @@ HOLDING_BACK = frozenset({"hot (driver)", "hot (hardware)", "hardware slowdown",
 
 
 class GpuFact(Struct, frozen=True):
-    """One thing worth saying of one GPU, in words without an age."""
+    """One thing worth saying of one GPU, in words without an age. `short`: where there is little room."""
 
     index: int
     kind: FactKind
     text: str
+    short: str = ""
 
     @property
     def role(self) -> str:
@@ -161,7 +162,7 @@ def facts(node: NodeGpus, now: float, of_run: Collection[int] | None = None) -> 
 
 
 def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
-    said: list[tuple[FactKind, str]] = []
+    said: list[tuple[FactKind, str] | tuple[FactKind, str, str]] = []
     status = status_now(gpu, now)
     if kind := SAYS_ITSELF.get(status):
         said.append((kind, status_words(gpu, now)))
@@ -169,14 +170,14 @@ def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
         if busy_waits(gpu):
             said.append(("busy-wait", f"at {gpu.util_percent:.0f} %, yet at {100 * (power_part(gpu) or 0):.0f} % of power"))
         if grown := growth(track.used_bytes, least=GROWTH_BYTES):
-            said.append(("grows", f"memory grows by {grown / G:.1f} G an hour"))
+            said.append(("grows", f"memory grows by {grown / G:.1f} G an hour", f"+{grown / G:.1f} G/h"))
     if gpu.ecc_uncorrected:
         said.append(("memory errors", f"{gpu.ecc_uncorrected} uncorrected memory errors"))
     if gpu.remap:
         said.append(("remap", gpu.remap))
     if gpu.xid is not None and status != "lost":
         said.append(("xid", f"Xid {gpu.xid}"))
-    return [GpuFact(gpu.index, kind, text) for kind, text in said]
+    return [GpuFact(gpu.index, *one) for one in said]
 
 
 class Peers:

@@ -348,7 +348,7 @@ def _remarks(row: GpuRow) -> tuple[str, ...]:
     """What is said in words beside the numbers."""
     parts = ("MIG mode, no instance",) if row.gpu.mig == () else ()
     unspoken = ("busy-wait", "idle", "no answer", "late")
-    return (*(fact.text for fact in row.facts if fact.kind not in unspoken), *parts)
+    return (*(fact.short or fact.text for fact in row.facts if fact.kind not in unspoken), *parts)
 
 
 def _odd(row: GpuRow) -> Row:

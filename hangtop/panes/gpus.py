@@ -31,6 +31,7 @@ from hangtop.records.verdict import ENDED, VerdictWord
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
 )  # fmt: skip
+IN_HEAD: dict[FactKind, str] = {"grows": "with growing memory"}
 QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
 MOST_NODES = 13
 STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
@@ -259,7 +260,8 @@ def _all_old(rows: Sequence[GpuRow]) -> Row:
 def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
     """`1 idle`, `7 busy-wait`, gravest first; in a run that is well only what is wrong with a GPU itself."""
     counts = Counter(fact.kind for fact in said)
-    return [((f"{counts[kind]} {kind}", "bad bold" if kind in BAD else "warn"),) for kind in _kinds(said, trouble=trouble)]
+    kinds = _kinds(said, trouble=trouble)
+    return [((f"{counts[kind]} {IN_HEAD.get(kind, kind)}", "bad bold" if kind in BAD else "warn"),) for kind in kinds]
 
 
 def _kinds(said: Sequence[GpuFact], *, trouble: bool) -> list[FactKind]:

@@ -9,6 +9,8 @@ from itertools import zip_longest
 from msgspec.structs import replace
 
 from hangtop import text
+from hangtop.diagnosis.gpu import facts
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.mesh import place_words
 from hangtop.panes.keys import Key
 from hangtop.panes.log_rows import line_row
@@ -115,9 +117,16 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
         look = Look(now=view.now, role=odd_role(view.verdict))
         rows += [section("Process", width, f"started by {parents(member, found)}")]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
-    if beside := signs(view.state, view.now, trouble=True):
+    if beside := [*_gpu_said(rank, view), *signs(view.state, view.now, trouble=True)]:
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
+
+
+def _gpu_said(rank: Rank, view: View) -> list[Row]:
+    """What is said of its GPU in words: a GPU with a rank has no page of its own."""
+    node = view.state.gpus.get(rank.host or "")
+    said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
+    return [((f"GPU {one.index}: {one.text}", one.role),) for one in said if one.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:

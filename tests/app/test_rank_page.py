@@ -24,6 +24,7 @@ async def test_all_that_is_known_of_a_rank_stands_on_one_page() -> None:
         ["_wait_for_shard", "fleet.py:88"], ["update_actor", "fleet.py:61"], ["train_step", "fleet.py:12"],
     ]  # fmt: skip
     assert "same in 2 looks" in page
+    assert "GPU 3: at 0 %" in page
 
 
 async def test_the_charts_show_when_it_stopped() -> None:

@@ -223,3 +223,14 @@ def test_each_mig_instance_has_a_row_with_its_memory_and_its_processes() -> None
     rows = table(node, 56)
     at = next(place for place, row in enumerate(rows) if row.split()[0] == "3")
     assert rows[at + 1 : at + 3] == ["      └ MIG 0 1g.10gb     1.0 of 10.0 G  pid 4711", "      └ MIG 1 instance    ? of ?"]
+
+
+def test_memory_that_grows_has_its_slope_where_there_is_little_room() -> None:
+    known: NodeGpus | None = None
+    for second in range(0, 1_801, 10):
+        gpus = (gpu(0, START + second), gpu(1, START + second, used_bytes=61 * G + second * G // 900))
+        known = fold_gpus(known, GpuReading(gpus=gpus), START + second)
+    assert known is not None
+    now = START + 1_800
+    assert head(known, now=now) == "1 with growing memory · limit 700 W"
+    assert table(known, 80, now=now)[2].endswith("+4.0 G/h")
