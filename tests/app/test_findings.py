@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
-import pyte
 import pytest
 from msgspec.structs import replace
 from play import app_on, screen_text, settle
@@ -109,23 +107,17 @@ play_in_terminal.main("crashed", "--calm")
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_real_terminal_shows_chinese_where_it_belongs(size, tmp_path):
-    columns, lines = size
+    columns, _ = size
     program = tmp_path / "play.py"
     program.write_text(PLAY.format(here=str(Path(__file__).parent)))
-    screen = pyte.Screen(columns, lines)
-    stream = pyte.ByteStream(screen)
     with Terminal(sys.executable, str(program), size=size, PYTHONPATH=os.pathsep.join(sys.path)) as terminal:
-        ends_at = time.monotonic() + 30
-        pressed = False
-        while time.monotonic() < ends_at and "显存" not in "".join(screen.display).replace(" ", ""):
-            stream.feed(terminal.read(0.3))
-            if not pressed and "CRASHED" in "".join(screen.display):
-                terminal.press(b"\r")
-                pressed = True
-        stream.feed(terminal.read(0.5))
-        shown = screen.display
-        assert any("cause" in line and "显存" in line for line in shown)
-        rule = next(line for line in shown if "Findings" in line)
-        assert rule.rstrip().endswith("──")
+        terminal.until(lambda text: "CRASHED" in text and "q quit" in text, "the screen")
+        terminal.press(b"\r")
+
+        def whole(text: str) -> bool:
+            shown = text.splitlines()
+            ruled = any("Findings" in line and line.rstrip().endswith("──") for line in shown)
+            return ruled and any("cause" in line and "显存" in line for line in shown) and "减小" in text
+
+        shown = terminal.until(whole, "the page of findings").splitlines()
         assert all(cell_len(line.rstrip()) <= columns for line in shown)
-        assert any("减小" in line for line in shown)

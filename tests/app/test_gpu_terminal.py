@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pyte
 import pytest
 from test_terminal import Terminal, quits_at_once
 
 from tests.fakes.nvml.stand_in import StandInDriver
-from tests.fakes.processes import PATIENCE_S
 
 SIZE = (120, 40)
-
-
-class Screen:
-    """What stands in the terminal."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self.terminal = terminal
-        self._screen = pyte.Screen(*SIZE)
-        self._stream = pyte.ByteStream(self._screen)
-
-    def text(self, seconds: float = 0.2) -> str:
-        self._stream.feed(self.terminal.read(seconds))
-        return "\n".join(self._screen.display)
-
-    def until(self, holds: Callable[[str], object], what: str) -> str:
-        end = time.monotonic() + PATIENCE_S
-        while not holds(text := self.text()):
-            assert time.monotonic() < end, f"{what}: not within {PATIENCE_S:.0f} s:\n{text}"
-        return text
 
 
 def hangtop_on(driver: StandInDriver, folder: Path) -> Terminal:
@@ -56,17 +33,16 @@ def hangtop_on(driver: StandInDriver, folder: Path) -> Terminal:
 def test_a_driver_that_hangs_live_is_shown_and_left_at_once(tmp_path: Path, state: str, shows: str) -> None:
     driver = StandInDriver(tmp_path, "gpus 8")
     with hangtop_on(driver, tmp_path) as terminal:
-        screen = Screen(terminal)
-        screen.until(lambda text: "8 × H100 80G" in text, "eight GPUs")
+        terminal.until(lambda text: "8 × H100 80G" in text, "eight GPUs")
         driver.says(state)
-        screen.until(lambda text: shows in text, shows)
+        terminal.until(lambda text: shows in text, shows)
         with (tmp_path / "train.log").open("a") as log:
             log.write("step:2/400 loss:0.09\n")
-        screen.until(lambda text: "step:2/400" in text, "the log going on")
+        terminal.until(lambda text: "step:2/400" in text, "the log going on")
         terminal.press(b"?")
-        screen.until(lambda text: "Esc back" in text, "help by its key")
+        terminal.until(lambda text: "Esc back" in text, "help by its key")
         terminal.press(b"\x1b")
-        screen.until(lambda text: shows in text, "the way back from help")
+        terminal.until(lambda text: shows in text, "the way back from help")
         quits_at_once(terminal)
 
 
@@ -80,13 +56,12 @@ def test_a_driver_that_hangs_live_is_shown_and_left_at_once(tmp_path: Path, stat
 )
 def test_a_driver_that_fails_before_the_start_keeps_nothing_back(tmp_path: Path, state: str, shows: str) -> None:
     with hangtop_on(StandInDriver(tmp_path, state), tmp_path) as terminal:
-        screen = Screen(terminal)
-        screen.until(lambda text: "step:1/400" in text, "the log")
-        screen.until(lambda text: shows in text, shows)
+        terminal.until(lambda text: "step:1/400" in text, "the log")
+        terminal.until(lambda text: shows in text, shows)
         quits_at_once(terminal)
 
 
 def test_quitting_in_the_first_second_of_a_hung_start_is_quick_as_well(tmp_path: Path) -> None:
     with hangtop_on(StandInDriver(tmp_path, "init hang"), tmp_path) as terminal:
-        Screen(terminal).until(lambda text: "q quit" in text, "a first paint")
+        terminal.until(lambda text: "q quit" in text, "a first paint")
         quits_at_once(terminal)

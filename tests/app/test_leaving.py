@@ -26,13 +26,13 @@ def test_the_question_and_the_way_out_of_it_wait_for_nobody(monkeypatch, tmp_pat
     known = None
     try:
         with Terminal(*command) as terminal:
-            assert b"loss: 1.9" in terminal.read(60, until=b"loss: 1.9")
+            terminal.comes(b"loss: 1.9")
             known = launches.latest(str(log))
             for probe in children(terminal.process.pid) if hurt else []:
                 os.kill(probe, hurt)
             terminal.read(0.5)
             terminal.press(b"q")
-            assert b"Leave it running" in terminal.read(30, until=b"Leave it running")
+            terminal.comes(b"Leave it running")
             quits_at_once(terminal)
             terminal.read(0.5)
             assert b"the run goes on as pid" in terminal.output
