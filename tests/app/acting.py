@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, session, settle
+from play import Clock, MemoryFeed, session, settle, until
 
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask
@@ -20,6 +19,7 @@ from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
 from hangtop.sources.processes import open_table
 from hangtop.spec import DEFAULT_SOURCES
+from tests.fakes.processes import PATIENCE_S
 
 WILLING = "import time; print(flush=True); time.sleep(600)"
 
@@ -39,7 +39,7 @@ def running(count: int = 1) -> Iterator[list[Process]]:
         for child in children:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
-            child.wait(10)
+            child.wait(PATIENCE_S)
             assert child.stdout is not None
             child.stdout.close()
 
@@ -76,8 +76,7 @@ async def begun(pilot, app: HangtopApp) -> ActionScreen:
     await pilot.press("k", "right", "enter")
     screen = app.screen
     assert isinstance(screen, ActionScreen)
-    while not screen.steps:
-        await asyncio.sleep(0.02)
+    await until(pilot, lambda: screen.steps, "its first step")
     return screen
 
 
@@ -85,12 +84,7 @@ async def over(pilot, app: HangtopApp) -> ActionScreen:
     """The action screen, once all is done."""
     screen = app.screen
     assert isinstance(screen, ActionScreen)
-    for _ in range(600):
-        if screen.phase == "over":
-            break
-        await asyncio.sleep(0.05)
-    assert screen.phase == "over"
-    await pilot.pause()
+    await until(pilot, lambda: screen.phase == "over", "the end of the action")
     return screen
 
 

@@ -15,6 +15,7 @@ from hangtop.actions.steps import step
 from hangtop.app import HangtopApp
 from hangtop.records.plan import Plan
 from hangtop.screens.confirm import ActionScreen
+from tests.fakes.processes import PATIENCE_S
 
 
 async def test_the_plan_is_shown_and_enter_twice_does_nothing():
@@ -30,8 +31,7 @@ async def test_the_plan_is_shown_and_enter_twice_does_nothing():
             assert "Cancel" in text
             assert "Stop 2 processes" in text
             await pilot.press("enter", "enter")
-            await pilot.pause(0.2)
-            assert not isinstance(app.screen, ActionScreen)
+            await until(pilot, lambda: not isinstance(app.screen, ActionScreen))
             assert all(map(alive, processes))
 
 
@@ -69,9 +69,8 @@ async def test_a_run_that_works_is_stopped_only_when_the_word_is_typed():
             await seen(pilot, app, "does not seem to hang")
             assert "type stop" in screen_text(app)
             await pilot.press("right", "enter")
-            await pilot.pause(0.2)
+            await until(pilot, lambda: app.screen is app.watch_screen)
             assert alive(processes[0])
-            assert app.screen is app.watch_screen
             await pilot.press("k", *"sto", "enter")
             await pilot.pause(0.2)
             assert alive(processes[0])
@@ -147,7 +146,7 @@ async def test_what_was_begun_goes_on_when_hangtop_ends():
         async with app.run_test(size=(140, 40)) as pilot:
             await begun(pilot, app)
             await pilot.press("ctrl+c")
-        assert await asyncio.to_thread(child.wait, 40) == -signal.SIGKILL
+        assert await asyncio.to_thread(child.wait, PATIENCE_S) == -signal.SIGKILL
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)

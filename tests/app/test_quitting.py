@@ -25,8 +25,7 @@ async def test_quitting_asks_while_a_run_that_hangtop_started_lives_and_leaves_i
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.watch_screen)
             await pilot.press("q", *keys)
-            await pilot.pause()
-            assert not app.is_running
+            await until(pilot, lambda: not app.is_running)
         assert alive(processes[0])
 
 
@@ -44,8 +43,7 @@ async def test_the_run_can_be_stopped_on_the_way_out_by_the_same_plan():
             app.feed.put(Reading("procs", os.uname().nodename, app.now(), ProcessReading()))
             await settle(pilot, app)
             await pilot.press("q")
-            await pilot.pause()
-            assert not app.is_running
+            await until(pilot, lambda: not app.is_running)
 
 
 async def test_without_a_run_of_its_own_q_is_immediate():
@@ -54,5 +52,4 @@ async def test_without_a_run_of_its_own_q_is_immediate():
         async with app.run_test(size=(100, 30)) as pilot:
             await settle(pilot, app)
             await pilot.press("q")
-            await pilot.pause()
-            assert not app.is_running
+            await until(pilot, lambda: not app.is_running)

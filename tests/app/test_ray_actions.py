@@ -63,7 +63,8 @@ async def told(pilot, app: HangtopApp, *answers: Callable[[int], Value]) -> Acti
     for answer in answers:
         app.feed.put(Reading("probe", HOST, app.now(), answer(number)))
     await settle(pilot, app)
-    await pilot.pause(0.4)
+    await pilot.pause(0.4)  # the screen follows readings four times a second
+    await settle(pilot, app)
     assert isinstance(app.screen, ActionScreen)
     return app.screen
 
