@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, beat, line, on_screen, screen_text, session, settle
@@ -102,25 +103,30 @@ async def test_q_never_waits_for_the_feed():
     assert app.return_code == 0
 
 
-async def test_1024_ranks_are_painted_in_a_tenth_of_a_second_or_so():
-    """Budget: 100 ms. The bound is loose, for a loaded machine; the benchmark prints the number."""
+async def test_1024_ranks_cost_at_most_seven_times_what_16_cost():
+    """The budget is 100 ms. CPU time stands beside CPU time here: neither load nor a slow machine counts."""
+    few, many = await cost_of_a_tick(16), await cost_of_a_tick(1024)
+    assert many < 7 * few, (few, many)
+
+
+async def cost_of_a_tick(count: int) -> float:
+    """CPU seconds of the cheapest of five ticks with so many ranks on the screen."""
     spec, readings, at = session("many")
     place, log = next((n, one.value) for n, one in enumerate(readings) if one.source == "log")
     ranks = tuple(
-        replace(log.ranks[0], rank=rank, host=f"n{rank // 8:03d}", pid=rank, last_at=at - rank % 7) for rank in range(1024)
+        replace(log.ranks[0], rank=rank, host=f"n{rank // 8:03d}", pid=rank, last_at=at - rank % 7) for rank in range(count)
     )
-    readings[place] = replace(readings[place], value=replace(log, ranks=ranks, world=1024))
+    readings[place] = replace(readings[place], value=replace(log, ranks=ranks, world=count))
     app = HangtopApp(spec, MemoryFeed(readings), now=Clock(at))
     async with app.run_test(size=(200, 60)) as pilot:
         await settle(pilot, app)
-        loop = asyncio.get_running_loop()
-        best = 9.0
+        costs = []
         for _ in range(5):
-            began = loop.time()
+            began = time.thread_time()
             app.tick()
-            best = min(best, loop.time() - began)
-        assert best < 1.0
-        assert screen_text(app).count("■") > 1000
+            costs.append(time.thread_time() - began)
+        assert count < 1000 or screen_text(app).count("■") > 1000
+        return min(costs)
 
 
 async def test_a_slow_run_shows_first_who_works_in_amber_and_nothing_red():
