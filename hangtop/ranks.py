@@ -299,8 +299,8 @@ def _shorter(process: Process | None, known: Known, method: str | None) -> tuple
     if process is not None and _state_says_all(process):
         if process.state == "D":
             return ("in kernel",)
-        killed = process.state == "X" and process.exit_code is not None and process.exit_code < 0
-        return (exit_words(process.exit_code).removeprefix("killed by "),) if killed and process.exit_code else ()
+        said = exit_words(process.exit_code) if process.state in "ZX" and process.exit_code is not None else ""
+        return (said, said.removeprefix("killed by ")) if said else ()
     now = _at_last_look(process, known) if process is not None else None
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 

@@ -59,7 +59,9 @@ def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:
     """Of what they died, and what shows it."""
     machine = case.state.machine
     starved = next((found for one in gone if (found := want_of_memory(machine, one.process)) is not None), None)
-    why = "killed for want of memory" if starved is not None and starved.supports else gone[0].text
+    code = gone[0].process.exit_code if gone[0].process is not None else None
+    why = gone[0].text if code is None else exit_words(code)
+    why = "killed for want of memory" if starved is not None and starved.supports else why
     return why, [*(_state(one) for one in gone[:2]), *([starved] if starved is not None else [])]
 
 

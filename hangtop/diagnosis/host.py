@@ -12,7 +12,10 @@ from hangtop.records.verdict import Evidence
 from hangtop.text import age, clock, numbered, size, some
 
 FULL_PART = 0.95
-FULL_SOON_S = 900.0
+FILLING_PART = 0.8
+FULL_SOON_S, FULL_AT_ONCE_S = 900.0, 60.0
+"""A disk that fills is told when it is full within the first, from `FILLING_PART` on; before that only within the second: a
+checkpoint fills a disk fast for a minute, and then no more."""
 MEMORY_PART = 0.9
 OOM_FOR_S = 3_600.0
 KILLED_WITHIN_S = 30.0
@@ -61,7 +64,7 @@ def _disk(disk: Disk) -> Iterator[str]:
         return
     part = 1 - disk.free_bytes / disk.size_bytes if disk.size_bytes else 0.0
     fills_s = disk.free_bytes / disk.growth_b_s if disk.growth_b_s and disk.growth_b_s > 0 else None
-    soon = fills_s is not None and 0 < fills_s < FULL_SOON_S
+    soon = fills_s is not None and 0 < fills_s < (FULL_SOON_S if part >= FILLING_PART else FULL_AT_ONCE_S)
     if part >= FULL_PART or soon:
         when = f", full in {age(fills_s)}" if soon else ""
         yield f"{disk.path} {part:.0%} full, {size(disk.free_bytes)} free{when}"

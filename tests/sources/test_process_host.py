@@ -112,6 +112,13 @@ def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.Monkey
     assert rates == [None, 10_000.0, 20_000.0, 10_000.0]
 
 
+def test_another_disk_in_the_same_place_has_filled_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    spaces = iter([Space(1, 24 * GIB, 20 * GIB), Space(2, 1 << 26, 1 << 25)])
+    monkeypatch.setattr("hangtop.sources.proc.host._space", lambda pid, path: next(spaces))
+    host = Host()
+    assert [host.look(None, ["/dev/shm"], at).disks[0].growth_b_s for at in (0.0, 5.0)] == [None, None]
+
+
 def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,3 +182,10 @@ def test_a_rank_in_d_that_moves_bytes_does_what_its_method_says() -> None:
     rank = only(state_of(ProcessReading(processes=(loads,))))
     assert (rank.doing or "").endswith("init_model")
     assert rank.shorter == ("init_model",)
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "forms"), [("Z", -9, ("killed by SIGKILL", "SIGKILL")), ("X", 1, ("exit code 1", "exit code 1"))]
+)
+def test_how_a_rank_ended_has_room_in_a_narrow_table(state: str, code: int, forms: tuple[str, ...]) -> None:
+    assert only(state_of(ProcessReading(processes=(process(7, 0, state, exit_code=code),)))).shorter == forms

@@ -58,7 +58,7 @@ def test_a_limit_that_killed_before_the_watch_is_told_beside_and_decides_nothing
 
 def test_a_rank_that_died_while_the_others_write_on_is_named_in_a_run_that_runs() -> None:
     verdict = diagnose(without_rank_2(1), SPEC, NOW)
-    assert (verdict.word, verdict.headline) == ("running", "Rank 2 died (is gone, killed by SIGKILL); the others go on.")
+    assert (verdict.word, verdict.headline) == ("running", "Rank 2 died (killed by SIGKILL); the others go on.")
     assert [(one.rank, one.confidence) for one in verdict.culprits] == [(2, "certain")]
 
 
@@ -88,6 +88,22 @@ def test_memory_and_disks_that_fill_are_evidence_whatever_the_verdict(word: str)
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 100% full, 0 B free",
     ]
+
+
+@pytest.mark.parametrize(
+    ("free", "growth_b_s", "told"),
+    [
+        (900 * G, 2 * G, ()),
+        (100 * G, 2 * G, ("/data 90% full, 100 G free, full in 50s",)),
+        (190 * G, 0.25 * G, ("/data 81% full, 190 G free, full in 12:40",)),
+        (60 * G, 0.0, ()),
+        (40 * G, 0.0, ("/data 96% full, 40.0 G free",)),
+    ],
+    ids=["a save on a disk with room", "full at once", "full soon", "nearly full and still", "full"],
+)
+def test_a_disk_is_told_when_it_is_full_or_will_be_soon(free: int, growth_b_s: float, told: tuple[str, ...]) -> None:
+    state = RunState(machine=replace(USUAL, disks=(Disk("/data", 1_000 * G, free, growth_b_s),)))
+    assert tuple(one.text for one in host_evidence(state, NOW)) == told
 
 
 def grown(seconds: int, by_s: dict[int, float], machine: HostReading = USUAL) -> RunState:

@@ -39,7 +39,7 @@ class Host:
 
     def __init__(self) -> None:
         self._disks: Guard[str, Space] = Guard()
-        self._free: dict[str, tuple[float, int]] = {}
+        self._free: dict[tuple[str, int, int], tuple[float, int]] = {}
         self._kills: dict[str | None, int] = {}
         self._oom_at: float | None = None
 
@@ -74,15 +74,16 @@ class Host:
             answer = answers.get(path)
             if isinstance(answer, Space) and answer.number not in known:
                 known |= {answer.number} - {0}
-                yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer.free_bytes, now))
+                yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer, now))
             elif answer is None:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
-    def _growth(self, path: str, free: int, now: float) -> float | None:
-        """Bytes a second that it filled by, over at least a look and at most half a minute."""
-        at, before = self._free.setdefault(path, (now, free))
+    def _growth(self, path: str, space: Space, now: float) -> float | None:
+        """Bytes a second that it filled by, over at least a look and at most half a minute. Another file system begins anew."""
+        key, free = (path, space.number, space.size_bytes), space.free_bytes
+        at, before = self._free.setdefault(key, (now, free))
         if now - at >= GROWTH_OVER_S:
-            self._free[path] = (now, free)
+            self._free[key] = (now, free)
         return None if now <= at else round((before - free) / (now - at), 1)
 
 
