@@ -20,6 +20,7 @@ from hangtop.sources.pages import PageSource
 from hangtop.sources.raycluster.files import rank_files, worker_files
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import PATIENCE_S
 
 RANKS = 4
 JOB = "01000000"
@@ -42,7 +43,7 @@ class Run:
         self.log.write_text("(TaskRunner pid=90) Training Progress:   3%|3         | 1/30 [00:02<00:58,  2.00s/it]\n")
         for rank in range(RANKS):
             self.say(rank, f":job_id:{JOB}\n:actor_name:WorkerDict\nstarting\n")
-        self.spec = WatchSpec(logs=(str(self.log),), stall_s=float(id(self) % 997 + 1))  # a table of its own
+        self.spec = WatchSpec(logs=(str(self.log),))
         self.source = LogSource(self.spec)
         self.state = RunState()
 
@@ -67,8 +68,8 @@ class Run:
     def meet(self) -> None:
         watched(self.spec).workers = rank_files((self.cluster(),))
 
-    def read(self, until, timeout_s: float = 20.0) -> RunState:
-        end = time.monotonic() + timeout_s
+    def read(self, until) -> RunState:
+        end = time.monotonic() + PATIENCE_S
         while not (self.state.log and until(self.state)):
             assert time.monotonic() < end, (self.state.log, self.state.ranks)
             for value in self.source.read(clock.now()):

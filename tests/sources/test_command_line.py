@@ -25,7 +25,7 @@ CORPUS = Path(__file__).parent.parent / "corpus" / "logs"
 HEALTHY = "".join(f"[rank{rank}]: step {step}/400 loss 2.{step}\n" for step in range(1, 4) for rank in range(2))
 CRASHED = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nValueError: bad shard\n'
 LONG_AGO_S = 3600.0
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 LOG_ALONE = ("--sources", "log")
 
 
@@ -266,7 +266,7 @@ def test_plain_lines_end_when_nobody_reads_them_any_more(tmp_path: Path, hangtop
 def test_plain_lines_end_with_the_verdict_when_somebody_ends_them(tmp_path: Path, hangtop, name: str) -> None:
     log = written(tmp_path / "train.log", HEALTHY)
     shell = (
-        f"""> lines & while ! grep -q "step  " lines; do sleep 0.1; done; kill -{name} $!; wait $!; echo "ended $?"; cat lines"""
+        f"""> lines & while ! grep -qs "step  " lines; do sleep 0.1; done; kill -{name} $!; wait $!; echo "ended $?"; cat lines"""
     )
     ended = hangtop("--log", log, *LOG_ALONE, "--plain", shell=shell)
     assert ended.stdout.splitlines()[0] == "ended 0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
+from random import Random
 
 import pytest
 
@@ -16,8 +16,7 @@ def test_a_truncated_file_starts_over(tmp_path, watch):
     session = watch(path)
     session.until(settled)
     path.write_text(steps(1, 3))
-    log = session.until(lambda log: log.progress.step == 2)
-    assert log.lines == 2
+    session.until(lambda log: log.progress.step == 2 and log.lines == 2)
     assert len(session.texts) == 2
 
 
@@ -28,9 +27,8 @@ def test_a_rotated_log_goes_on(tmp_path, watch):
     session.until(settled)
     path.rename(tmp_path / "train.log.1")
     path.write_text(steps(100, 103))
-    log = session.until(lambda log: log.progress.step == 102)
+    log = session.until(lambda log: log.progress.step == 102 and log.lines == 3)
     assert log.pace.steps >= 100
-    assert log.lines == 3
 
 
 @pytest.mark.parametrize("how", ["renamed", "copied and truncated"])
@@ -59,9 +57,8 @@ def test_a_log_that_is_copied_and_truncated_goes_on(tmp_path, watch):
     session.until(settled)
     (tmp_path / "train.log.1").write_bytes(path.read_bytes())
     path.write_text(steps(100, 103))
-    log = session.until(lambda log: log.progress.step == 102)
+    log = session.until(lambda log: log.progress.step == 102 and log.lines == 3)
     assert log.pace.steps >= 100
-    assert log.lines == 3
 
 
 def test_a_log_that_comes_late(tmp_path, watch):
@@ -88,7 +85,7 @@ def test_a_deleted_log_says_so(tmp_path, watch):
 
 def test_a_binary_file_does_no_harm_and_is_said_to_be_one(tmp_path, watch):
     path = tmp_path / "model.log"
-    path.write_bytes(os.urandom(700_000))
+    path.write_bytes(Random(1).randbytes(700_000))
     log = watch(path).until(settled)
     assert log.bytes == 700_000
     assert log.files[0].status == "binary"
@@ -97,7 +94,7 @@ def test_a_binary_file_does_no_harm_and_is_said_to_be_one(tmp_path, watch):
 
 def test_a_log_that_only_begins_with_junk_is_a_log(tmp_path, watch):
     path = tmp_path / "train.log"
-    path.write_bytes(os.urandom(3_000) + b"\n" + steps(1, 5).encode())
+    path.write_bytes(Random(1).randbytes(3_000) + b"\n" + steps(1, 5).encode())
     assert watch(path).until(settled).files[0].status == "ok"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -18,6 +18,7 @@ from hangtop.records.log import LogLine, PageReading
 from hangtop.sources.log import LogSource
 from hangtop.sources.pages import PageSource
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import eventually
 
 
 class Reader:
@@ -63,9 +64,13 @@ def log(tmp_path: Path) -> Path:
 
 
 def regex_processes() -> list[psutil.Process]:
-    """Our own children that look for a regex. A child that has ended and was not reaped yet has no command line."""
-    living = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
-    return [child for child in living if any("regex_child" in word for word in child.cmdline())]
+    """Our own children that look for a regex."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # it has ended meanwhile, and was not reaped yet
+            if any("regex_child" in word for word in child.cmdline()):
+                found.append(child)
+    return found
 
 
 def texts(page: PageReading) -> list[str]:
@@ -268,9 +273,7 @@ def test_a_bad_regex_is_one_clear_line(log, reader):
 def test_a_hostile_regex_is_stopped(tmp_path, reader):
     path = tmp_path / "train.log"
     path.write_text("a" * 60 + "!\n")
-    began = time.monotonic()
-    page = reader(path).ask(0, pattern=r"(a+)+$", regex=True)
-    assert time.monotonic() - began < 10
+    page = reader(path).ask(0, pattern=r"(a+)+$", regex=True)  # it would take longer than this test may
     assert page.problem is not None
     assert "takes too long" in page.problem
     assert regex_processes() == []
@@ -317,9 +320,7 @@ def test_what_came_through_a_pipe_can_be_paged(reader):
     ours, theirs = os.pipe()
     os.write(theirs, b"".join(b"line %d\n" % n for n in range(100)))
     watching = reader(Path("-"), stdin_fd=ours)
-    ends_at = time.monotonic() + 10
-    while (page := watching.ask(10**9, "back", count=2)).lines == () and time.monotonic() < ends_at:
-        time.sleep(0.05)
+    page = eventually(lambda: page if (page := watching.ask(10**9, "back", count=2)).lines else None, "the lines of the pipe")
     assert numbers(page) == [98, 99]
     assert numbers(watching.ask(0, count=1)) == [0]
     os.close(theirs)

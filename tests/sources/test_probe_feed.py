@@ -19,8 +19,7 @@ from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
-
-PATIENCE_S = 20.0
+from tests.fakes.processes import PATIENCE_S
 
 
 @asynccontextmanager
@@ -52,11 +51,16 @@ async def test_the_real_probe_beats_and_ends_with_its_pipe(tmp_path: Path) -> No
         assert isinstance(beat, Heartbeat)
         assert beat.pid is not None
         os.kill(beat.pid, 0)
-    for _ in range(200):
-        if not Path(f"/proc/{beat.pid}").exists() or Path(f"/proc/{beat.pid}/stat").read_text().split()[2] == "Z":
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError("the probe outlived its feed")
+    async with asyncio.timeout(PATIENCE_S):
+        while lives(beat.pid):
+            await asyncio.sleep(0.05)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 async def test_a_probe_that_dies_is_named_and_started_again() -> None:
@@ -87,7 +91,7 @@ async def test_a_stopped_probe_is_reported_silent_and_close_does_not_wait(monkey
         await until(readings, ProbeState, problem="no sign of life")
         started = time.monotonic()
         feed.close()
-        assert time.monotonic() - started < 0.3
+        assert time.monotonic() - started < 10, "the program sleeps for ten minutes"
 
 
 async def test_a_silent_probe_is_replaced_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogReading, PageReading, RankLog
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import PATIENCE_S
 
 SPEC = WatchSpec(logs=("train.log",), stall_s=30.0)
-PATIENCE_S = 20.0
 
 
 def reading(at: float, step: int) -> Reading:
