@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.clean import decode, without_escapes
 from hangtop.logs.prefixes import Prefix, strip, strip_head
+from hangtop.logs.speakers import speaker
 from hangtop.logs.split import HEAD, Block
 from hangtop.logs.stamps import LogClock
 
@@ -31,7 +32,8 @@ _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
 _MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
 _NAMES = re.compile(
-    rb" \d{1,5}: |m\d{1,5}: |rank\"?[ :=_-]{0,2}\d+|R(?:ank|ANK)[ :=_-]{0,2}\d+|pid=\d+(?:, ip=[\d.]+)?"
+    rb" \d{1,5}: |m\d{1,5}: |rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+"
+    rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
     rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
     + b"|".join(
         first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
@@ -43,9 +45,6 @@ _STAMP = re.compile(rb"\[?2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]*[\s\]]+")
 _STAMPED = (b"2", b"[")
 _NAME_BYTES = 13
 _SHORT = 64  # bytes of a line's head that are likely to come again as they are
-_STEP_PAIR = re.compile(r"(?<![\w.-])(?:step|iter|loss|train_loss|global_step)=\d")
-_RANK_PAIR = re.compile(r"(?<![\w.-])(?:global_)?rank=(\d{1,5})(?![\w.])")
-"""A step line of a logger that writes `key=value` says its rank anywhere among them."""
 
 _CLOCK = re.compile(rb"\d:\d\d:\d\d")
 _BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
@@ -170,8 +169,8 @@ class Lines:
         if data.startswith(_IN_PARENTHESES, start):
             return data[start : data.find(b")", start, start + HEAD)]
         end = min(hit, start + HEAD)
-        if 0 <= (rank := data.find(b"rank", end, start + HEAD)) < data.find(b"\n", end, start + HEAD + 1):
-            end = rank + _NAME_BYTES  # `step=4 loss=2.1 rank=3`, {"step": 4, "rank": 3}
+        if 0 <= (rank := data.find(b"ank", end, start + HEAD)) < data.find(b"\n", end, start + HEAD + 1):
+            end = rank + _NAME_BYTES  # `step=4 loss=2.1 rank=3`, {"step": 4, "rank": 3}, `Step 4, Rank 3`
         if self.has_bars and (bar := data.find(b"%|", start, end)) >= 0:
             return _names_in(data[start:bar])
         start = self._past_stamp(start, end)
@@ -233,8 +232,7 @@ class Lines:
             prefix = self._row_prefix(span, prefix)
         if prefix.partial:
             text += self._rest_of(span, prefix)
-        if prefix.rank is None and "rank=" in text and _STEP_PAIR.search(text) and (found := _RANK_PAIR.search(text)):
-            prefix = replace(prefix, rank=int(found[1]))
+        prefix = speaker(prefix, text)
         stamp = self._clock.read(prefix.time) if prefix.time else None
         return Line(
             offset=self.block.at(span.start),
