@@ -29,6 +29,7 @@ SAME_MOMENT_S = 2.0
 """Stacks of many ranks take a while, and so does a line on its way."""
 RAY_TITLE = re.compile(r"^ray::(?:.+:)?(?P<actor>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
 """`ray::Class.method` while a method runs, `ray::Class` between calls, `ray::name:Class.__init__` (Ray 2.60)."""
+NOT_JOINED = "has not joined its peers at the master port"
 
 
 class Rank(Struct, frozen=True, omit_defaults=True):
@@ -38,6 +39,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
     included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
     `by_order`: nothing says its number but the order in which the processes started. `place`: in the run's parallel groups.
+    `absent`: before its first step, without the connection to the master port that its peers hold.
     """
 
     rank: int
@@ -64,6 +66,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
     why: str | None = None
     process: Process | None = None
     by_order: bool = False
+    absent: bool = False
     place: Place = ()
 
     @property
@@ -216,6 +219,7 @@ def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple
 def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
     process, actor = known.process.get(log.rank), known.actor.get(log.rank)
     lag = None if log.step is None or known.furthest is None else known.furthest - log.step
+    absent = log.step is None and log.rank in known.absent
     title = None if process is None else RAY_TITLE.match(process.command)
     method = actor.method if actor else title["method"] if title else None
     cls = actor.cls if actor else title["actor"].rpartition(".")[2] if title else ""
@@ -241,7 +245,8 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         wchan=process.wchan if process else None,
         shorter=_shorter(process, known, method),
         doing=_doing(log.rank, process, known, ray_methods.in_words(cls, method) if method else None),
-        why="; ".join(_reasons(process, lag, log.step is None and log.rank in known.absent)) or None,
+        why="; ".join(_reasons(process, lag, absent)) or None,
+        absent=absent,
         process=process,
         by_order=process is not None and process.pid in known.ordered,
         place=known.places.get(log.rank, ()),
@@ -318,6 +323,6 @@ def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable
         elif process.state in "Tt" or is_blocked(process):
             yield process.doing
     if absent:
-        yield "has not joined its peers at the master port"
+        yield NOT_JOINED
     if lag is not None and lag >= BEHIND_STEPS:
         yield f"{lag:,} steps behind"

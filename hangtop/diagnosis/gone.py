@@ -52,7 +52,8 @@ def lost_one(case: Case) -> Verdict | None:
         evidence = [Evidence("procs", f"launcher, pid {launcher.pid}: {how} at {clock(launcher.state_since)}")]
         headline = f"The launcher is gone ({how}); {count(left)} run on without it."
     culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in gone)
-    return replace(calm, headline=headline, culprits=culprits or calm.culprits, evidence=(*evidence, *calm.evidence))
+    culprits += tuple(one for one in calm.culprits if one.rank not in {dead.rank for dead in culprits})
+    return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
 
 
 def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:

@@ -13,6 +13,7 @@ from hangtop.diagnosis.groups import group_of
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing
 from hangtop.mesh import place_words
+from hangtop.ranks import NOT_JOINED
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.text import duration, numbered, rank_ranges, some
 
@@ -52,6 +53,7 @@ def culprit_of(case: Case, one: Standing) -> Culprit:
     if one.moved is False:
         why.append("its stack stands still")
     why += reasons(case, one.rank)
+    why += [NOT_JOINED for rank in case.ranks if rank.rank == one.rank and rank.absent]
     why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
     if group := group_of(one, case.standings):

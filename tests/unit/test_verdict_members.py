@@ -175,6 +175,17 @@ def test_a_rank_that_never_started_is_named() -> None:
     assert any("somebody listens" in one.text for one in verdict.evidence)
 
 
+def test_who_waits_elsewhere_and_has_not_joined_its_peers_is_named_for_both() -> None:
+    meeting = Rendezvous("127.0.0.1", 29500, 4, listening=True, established=3, joined=(0, 1, 3), missing=(2,))
+    state = four(LOCK, stage="dist_init")
+    assert state.procs is not None
+    early = {rank: replace(log, step=None) for rank, log in state.ranks.items()}
+    (culprit,) = diagnose(replace(state, ranks=early, procs=replace(state.procs, rendezvous=meeting)), SPEC, NOW).culprits
+    assert (culprit.rank, "has not joined its peers at the master port" in culprit.why) == (2, True)
+    (culprit,) = diagnose(replace(state, procs=replace(state.procs, rendezvous=meeting)), SPEC, NOW).culprits
+    assert "has not joined its peers at the master port" not in culprit.why
+
+
 def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -> None:
     left = tuple(process(rank) for rank in (0, 1, 3))
     procs = ProcessReading(processes=left, ended=(process(2, exit_code=-9),))
