@@ -16,10 +16,10 @@ from hangtop.sources.proc.host import Host
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
 from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
-from hangtop.sources.proc.openfiles import OpenFiles
+from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
 from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
 from hangtop.sources.proc.run import RunTree
-from hangtop.sources.proc.table import OpenFile, ProcessTable
+from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
@@ -156,10 +156,14 @@ class ProcessSource:
         return self._run.others(family[:MAX_LEFTOVERS], files, now)
 
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
-        zombies = [
-            pid for pid in unreaped(self._table.stats, self._run.members) if pid in self._run.members or self._is_ours(pid)
-        ]
+        """Those of the run at once; elsewhere a child of a few seconds is about to be reaped."""
+        stats, members = self._table.stats, self._run.members
+        old = (pid for pid in unreaped(stats, members) if pid in members or self._is_old(stats[pid], now))
+        zombies = [pid for pid in old if pid in members or self._is_ours(pid)]
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
+
+    def _is_old(self, stat: Stat, now: float) -> bool:
+        return now - self._table.started_at(stat.start_ticks) >= YOUNG_S
 
     def _is_ours(self, pid: int) -> bool:
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})

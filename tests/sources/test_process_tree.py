@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.process import Process, ProcessReading
+from hangtop.sources.proc.linux import read_stat
+from hangtop.sources.processes import ProcessSource
+from hangtop.spec import WatchSpec
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
-from tests.fakes.processes import python, running
+from tests.fakes.processes import eventually, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -123,6 +126,19 @@ def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:
         (orphan,) = own(watch.until(own, "an orphan"))
         assert (orphan.role, orphan.rank) == ("rank", 0)
         assert orphan.started_at > time.time() - 60
+
+
+def test_a_zombie_of_another_program_is_told_when_it_was_not_reaped_for_a_while(tmp_path: Path) -> None:
+    spec = WatchSpec(logs=(str(tmp_path / "train.log"),))
+
+    def zombies(at: float) -> set[int]:
+        (reading, *_) = (value for value in ProcessSource(spec).read(at) if isinstance(value, ProcessReading))
+        return {zombie.pid for zombie in reading.zombies}
+
+    with python("") as ended:
+        eventually(lambda: (stat := read_stat(ended.pid)) is not None and stat.state == "Z", "its end")
+        assert ended.pid not in zombies(time.time())
+        assert ended.pid in zombies(time.time() + 60)
 
 
 def test_a_run_of_its_own_whose_shell_is_gone_is_no_orphan(tmp_path: Path) -> None:
