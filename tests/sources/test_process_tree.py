@@ -121,7 +121,7 @@ def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:
         launcher.wait()
 
         def own(reading: ProcessReading) -> list[Process]:
-            return [orphan for orphan in reading.orphans if os.getpgid(orphan.pid) == launcher.pid]
+            return [one for one in reading.orphans if (stat := read_stat(one.pid)) is not None and stat.group == launcher.pid]
 
         (orphan,) = own(watch.until(own, "an orphan"))
         assert (orphan.role, orphan.rank) == ("rank", 0)
