@@ -133,7 +133,7 @@ def _patterns(profile: Profile) -> Iterator[tuple[str, str, tuple[str, ...], str
                 yield f"stage {stage.id}", marker.regex, marker.literal, marker.example or ""
     for line in profile.progress:
         yield f"progress {line.id}", line.regex, line.literal, line.example
-        yield f"pair of {line.id}", line.pair, (), line.example
+        yield f"pair of {line.id}", line.pair_regex, (), line.example
         if line.doubt is not None:
             yield f"doubt of {line.id}", line.doubt, (), line.example
     for table in profile.table:

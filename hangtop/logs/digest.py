@@ -290,7 +290,10 @@ class Digest:
     def _below(self, wants: Wants, line: Line) -> None:
         """What is not told by the line alone, but by where it stands."""
         if (row := self._tables.read(line, wants.tables)) is not None:
-            self._sighted(row.sighting, row.columns.stages, line, complete=False)
+            if row.line is not line:
+                self._ranks.learn(row.line)
+                self._writers.heard(row.line)
+            self._sighted(row.sighting, row.columns.stages, row.line, complete=False)
         for told in self._reports.read(line):
             self._sighted(told.sighting, told.reader.stages, line, complete=False)
 

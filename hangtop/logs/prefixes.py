@@ -96,6 +96,8 @@ _BRACKET = _Forms(
     r"\[rank(?P<rank>\d+)\]:\s?",
     r"\[(?:[\w.-]+:)?(?:default|trainer|worker|[A-Za-z_]+_?)(?P<local_rank>\d+)\]:\s?",
     r"\[\d+,(?P<rank>\d+)\](?:\[[^\]]*\])?<(?P<stream>stdout|stderr|stddiag)>:\s?",
+    r"\[(?:\d+,mpirank:)?(?P<rank>\d+)(?:,(?P<host>algo-\d+))?\]<(?P<stream>stdout|stderr)>:\s?",
+    r"\[(?P<local_rank>\d{1,3})\]:(?=[^\s\d])",
     r"\[[\w.@-]+,\d+,(?P<rank>\d+)\](?:\[[^\]]*\])?<(?P<stream>stdout|stderr|stddiag)>:\s?",
     r"\[(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
     rf"\[{_STAMP} (?P<level>[DIWEFC]) (?P<pid>\d+) \d+\] (?:\([\w-]+\) )?[\w./]+:\d+: ",
@@ -135,7 +137,7 @@ _DIGIT = _Forms(
     rf"{_STAMP} - (?!\d)[\w.]+ - (?:{_LEVEL} - )?",
     rf"{_STAMP}(?: - | \| |: |\s+|$)",
     rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
-    r"(?P<task>\d{1,5}): ",
+    r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
     r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
 )
 _LETTER = _Forms(
@@ -149,6 +151,7 @@ _LETTER = _Forms(
     r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
     r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
     r"[\w.-]+-\d+ +\| ",
+    r"[a-z][\w.-]*-(?:\d+|[a-z0-9]{5}) [a-z][\w-]* (?=\[(?:[a-z]+)?\d|\{\"|\d{4}-\d\d-\d\dT)",
     rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
 )
 _BY_FIRST = {

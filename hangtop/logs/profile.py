@@ -21,11 +21,17 @@ FRAMEWORKS = tuple(
 )
 """What `check --json` may name. A profile of your own may bring a name of its own."""
 
-PAIR = (
-    r"(?<![\w@./-])(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
-    r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?)(?![\w.]))"
-)
-"""One `key: value` of a `kv` group, in all the ways frameworks write it: `k:v`, `'k': 'v'`, `k=v`, `k:np.float64(v)`."""
+_NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))"
+PAIRS = {
+    "strict": r"(?<![\w@./-])(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
+    rf"{_NUMBER}(?![\w.])",
+    "loose": r"(?<![\w@./-])(?<!val )(?<!Val )(?<!eval )(?<!valid )(?<!test )(?<!ation )(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?"
+    rf"(?:\s?[:=]\s{{0,3}}|\sis\s|\s{{1,3}})['\"]?{_NUMBER}(?P<unit>ms|s)?(?![\w.])",
+    "unicode": rf"(?<![\w@./-])(?P<key>[^\W\d][\w@./-]{{0,120}})['\"]?\s?[:=：]\s?{_NUMBER}(?![\w.])",
+}
+"""One `key: value` of a line. `strict`: in all the ways frameworks write it: `k:v`, `'k': 'v'`, `k=v`, `k:np.float64(v)`.
+`loose`: blanks may part them as well, and a unit follow (`loss 2.3 time 412ms`); what is said of evaluation is left out.
+`unicode`: names in any script."""
 
 
 class Marker(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,10 +74,11 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A line that tells how far the run is; the first of a profile that matches wins.
 
     Named groups of `regex`: step, total, n (a step where no `step` group is), rate, unit (`it/s`, `s/it`), ms, sec (of one),
-    elapsed, eta, desc, epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair` (groups `key`,
-    `value`, and `unit` of a value like `412ms`, whose key then is `time[ms]`). `whole`: pairs are looked for in all of the line.
-    `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`), in lower case if not as they are; keys that are
-    not named here are dropped. The names `total`, `step_s` and `step_ms` stand for the total and the time of a step.
+    elapsed, eta, desc, epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair`: one of
+    `PAIRS`, or a regex of your own with groups `key`, `value`, and `unit` of a value like `412ms`, whose key then is
+    `time[ms]`. `whole`: pairs are looked for in all of the line. `metrics` renames groups or keys to plain names
+    (`"actor/pg_loss" = "loss"`), in lower case if not as they are; keys that are not named here are dropped. The names `total`,
+    `step_s` and `step_ms` stand for the total and the time of a step.
     `coarse`: epochs, or what is only likely to be steps; it counts where nothing finer is told.
     `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
     `below`: where the line tells no metric, lines below it that hold one of these texts may, one each, by the same names.
@@ -85,7 +92,7 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     regex: str
     example: str
     metrics: dict[str, str] = {}
-    pair: str = PAIR
+    pair: str = "strict"
     whole: bool = False
     coarse: bool = False
     counts: bool = True
@@ -97,14 +104,19 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
     stage: str | None = None
     note: str = ""
 
+    @property
+    def pair_regex(self) -> str:
+        """The regex that finds its pairs."""
+        return PAIRS.get(self.pair, self.pair)
+
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """A table of steps: a line of names, and below it rows with a value for each. Bars, tabs, commas, semicolons or blanks part
     them. Names are compared in lower case, `_` for blanks, without units in parentheses.
 
     `literal`: any of these occurs in the line of names. `step`: names of the column that counts, the best first; those that are
-    in `coarse` count epochs. `needs`: a regex for the name of another column, without which they are no steps. `metrics`: as in
-    a progress line. `example`: a line of names, and a row.
+    in `coarse` count epochs. `needs`: a regex for the name of another column, without which they are no steps. `rank`: names
+    of the column that tells whose row it is. `metrics`: as in a progress line. `example`: a line of names, and a row.
     """
 
     id: str
@@ -113,6 +125,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     needs: str
     example: tuple[str, str]
     coarse: tuple[str, ...] = ()
+    rank: tuple[str, ...] = ()
     metrics: dict[str, str] = {}
     stage: str | None = None
     note: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from msgspec import Struct
@@ -17,6 +18,8 @@ _OWN = ("total", "step_s", "step_ms")
 """Plain names that are no metrics: the total of the steps, the time that one takes."""
 
 _LONGEST = 2_000
+
+_NO_LOSS_OF_TRAINING = re.compile(r"(?:^|[_/.-])(?i:val|valid|validation|eval|evaluation|test|dev|best|aux)[_/.A-Z-]")
 
 Groups = dict[str, str | None]
 """What each group of a progress line's regex holds; `None` for one that the line does not have."""
@@ -101,19 +104,31 @@ def _step_s(groups: Groups) -> float | None:
 
 def _metrics(progress: ProgressLine, groups: Groups, text: str) -> dict[str, float]:
     """Groups that are metrics keep their names; pairs count only when the profile gives them a plain name. Of a name that a whole
-    line tells twice, the first counts: what it says of evaluation stands behind."""
+    line tells twice, the first counts: what it says of evaluation stands behind. A loss by another name counts where none is
+    named as the profile does."""
     plain = progress.metrics
     raw = {name: value for name in _metric_groups(progress.regex) if (value := groups[name]) is not None}
+    loss: str | None = None
     if within := text[:_LONGEST] if progress.whole else groups.get("kv"):
-        pattern = compiled(progress.pair)
+        pattern = compiled(progress.pair_regex)
         has_unit = "unit" in pattern.groupindex
         for pair in pattern.finditer(within):
             key = f"{pair['key']}[{pair['unit']}]" if has_unit and pair["unit"] else pair["key"]
             name = plain.get(key) or plain.get(key.lower())
             if name is not None and not (progress.whole and name in raw):
                 raw[name] = pair["value"]
+            elif loss is None and is_loss(key):
+                loss = pair["value"]
+    if loss is not None and progress.whole:
+        raw.setdefault("loss", loss)
     known = [(plain.get(name, name), number(value.strip("'\" "))) for name, value in raw.items()]
     return {name: value for name, value in known if value is not None}
+
+
+def is_loss(name: str) -> bool:
+    """Whether this is a loss of training by its name: `avr_loss`, `main/loss`, `trainLoss`, but not `val_loss`."""
+    ends = name.endswith("Loss") or (name.endswith("loss") and not name[-5:-4].isalnum())
+    return ends and _NO_LOSS_OF_TRAINING.search(name) is None
 
 
 @lru_cache(maxsize=512)

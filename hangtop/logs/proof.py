@@ -88,9 +88,9 @@ def _marker_flaws(key: str, marker: Marker) -> Iterator[Flaw]:
 
 def _progress_flaws(key: str, line: ProgressLine) -> Iterator[Flaw]:
     yield from _pattern_flaws(f"{key}.regex", line.regex, line.literal, line.example)
-    if problem := _broken(line.pair):
+    if problem := _broken(line.pair_regex):
         yield Flaw(f"{key}.pair", f"does not compile: {problem}")
-    elif {"key", "value"} - re.compile(line.pair).groupindex.keys():
+    elif {"key", "value"} - re.compile(line.pair_regex).groupindex.keys():
         yield Flaw(f"{key}.pair", "needs the named groups key and value")
     if line.doubt is not None and (problem := _broken(line.doubt)):
         yield Flaw(f"{key}.doubt", f"does not compile: {problem}")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hangtop.logs.facts import Kind
 from hangtop.logs.index import Reader
 from hangtop.logs.lines import Line, Writer
-from hangtop.logs.progress import Sighting, number
+from hangtop.logs.progress import Sighting, is_loss, number
 from hangtop.logs.signature import compiled
 from hangtop.logs.split import Block
 from hangtop.logs.tables import name_of
@@ -117,7 +117,8 @@ class _Report(Struct):
         found = _VALUE.match(line.text)
         if found is None:
             return []
-        plain = self.reader.progress.metrics.get(name_of(found["key"]))
+        name = name_of(found["key"])
+        plain = self.reader.progress.metrics.get(name) or ("loss" if is_loss(name) else None)
         value = number(found["value"])
         if plain is None or value is None or plain in self.told or (self.held and plain in _NO_PROOF):
             return []

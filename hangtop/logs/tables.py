@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.logs.lines import Line, Writer
 from hangtop.logs.prefixes import Prefix
 from hangtop.logs.profile import Profile, Stage, Table
-from hangtop.logs.progress import Sighting, number
+from hangtop.logs.progress import Sighting, is_loss, number
 from hangtop.logs.signature import compiled
 
 MOST_BETWEEN, REACH = 64, 4 << 20
@@ -38,9 +39,10 @@ class Columns(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A row: whose columns it fills, and what it tells."""
+    """A row: whose columns it fills, and what it tells. `line`: with the rank that one of its columns says wrote it."""
 
     columns: Columns
+    line: Line
     sighting: Sighting
 
 
@@ -79,7 +81,9 @@ class Tables:
         ):
             table.others, table.newest = 0, line.offset
             table.told |= metrics
-            return Row(table.columns, _sighting(table, line, found))
+            if (rank := table.rank_of(cells)) is not None:
+                line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
+            return Row(table.columns, line, _sighting(table, line, found))
         table.others += 1
         if table.others > MOST_BETWEEN:
             del self._open[line.writer]
@@ -87,18 +91,29 @@ class Tables:
 
 
 class _Open(Struct):
-    """A table whose names were read. `step`: the number of the column that counts; `places`: where each name begins and ends, for
-    columns that blanks part. `told`: the newest values, as a row may leave some out; `newest`: where the last row stands, or the
-    names; `others`: lines of the writer since then."""
+    """A table whose names were read. `step`: the number of the column that counts; `rank`: of that of ranks, of which `ranks`
+    were seen; `places`: where each name begins and ends, for columns that blanks part. `told`: the newest values, as a row may
+    leave some out; `newest`: where the last row stands, or the names; `others`: lines of the writer since then."""
 
     columns: Columns
     names: list[str]
     step: int
     parted_by: str
     places: list[tuple[int, int]]
+    rank: int | None = None
+    ranks: set[int] = set()
     told: dict[str, float] = {}
     newest: int = 0
     others: int = 0
+
+    def rank_of(self, cells: list[str]) -> int | None:
+        """Whose row it is: a rank comes again and again, the places of a list of the best come once."""
+        if self.rank is None or not cells[self.rank].isdecimal():
+            return None
+        rank = int(cells[self.rank])
+        known = rank in self.ranks
+        self.ranks.add(rank)
+        return rank if known else None
 
     def cells(self, text: str) -> list[str] | None:
         """The values of a row; `None` when it has not one for each name."""
@@ -137,7 +152,8 @@ def _named(columns: Columns, text: str) -> _Open | None:
         step = next((names.index(name) for name in table.step if name in names), None)
         if step is not None and any(n != step and compiled(table.needs).search(name) for n, name in enumerate(names)):
             places = [found.span() for found in (_CELL if parted_by else _WORD).finditer(_BARS.sub(" ", text))]
-            return _Open(columns, names, step, parted_by or " ", places)
+            rank = next((names.index(name) for name in table.rank if name in names and names.index(name) != step), None)
+            return _Open(columns, names, step, parted_by or " ", places, rank)
     return None
 
 
@@ -169,16 +185,21 @@ def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
     """The values that have a plain name; `None` when one of them is no number, or no cell but the step's is."""
     known = table.columns.table.metrics
     metrics: dict[str, float] = {}
+    losses: list[float] = []
     others = 0
     for n, (name, cell) in enumerate(zip(table.names, cells, strict=True)):
-        value = number(cell)
-        others += n != table.step and value is not None
-        if (plain := known.get(name)) is None or n == table.step:
+        if n == table.step:
             continue
-        if value is not None:
+        value, plain = number(cell), known.get(name)
+        others += value is not None
+        if value is not None and plain is not None:
             metrics.setdefault(plain, value)
-        elif not _NO_VALUE.fullmatch(cell):
+        elif value is not None and is_loss(name):
+            losses.append(value)
+        elif plain is not None and not _NO_VALUE.fullmatch(cell):
             return None
+    if losses:
+        metrics.setdefault("loss", losses[0])
     return metrics if others else None
 
 

@@ -83,6 +83,30 @@ LINES = {
     "boosting": ("[28]\ttrain-logloss:0.3\teval-logloss:0.4\n[29]\ttrain-logloss:0.2\teval-logloss:0.4\n", (29, None, 0.2)),
     "rounds in Chinese": ("第 3/50 轮 损失: 2.25 准确率: 0.6\n", (3, 50, 2.25)),
     "steps in Japanese": ("エポック 1/10 ステップ 50/250 損失: 2.25\n", (50, 250, 2.25)),
+    "darknet": (
+        " 3: 2.5, 2.4 avg loss, 0.1 rate, 8.1 seconds, 64 images\n 4: 2.3, 2.25 avg loss, 0.1 rate, 8.1 seconds\
+, 128 images, 1 hours left\n",
+        (4, None, 2.25),
+    ),
+    "WeNet, and its evaluation": (
+        "DEBUG TRAIN Batch 0/1900 loss 2.25 lr 0.1 rank 0\nDEBUG CV Batch 0/100 loss 9.5 history loss 9.1 rank 0\n",
+        (1900, None, 2.25),
+    ),
+    "WeNet since version 3": ("DEBUG TRAIN | steps/sec 3.210| Batch 1/200 loss 2.25 lr 0.1 rank 0\n", (200, None, 2.25)),
+    "thousands": ("INFO t.py:4 step:800 loss:2.5 lr:1e-5\nINFO t.py:4 step:12K loss:2.25 lr:1e-5\n", (12000, None, 2.25)),
+    "an epoch and its step": ("DLL - (0, 6) loss : 2.5 lr : 1\nDLL - (0, 7) loss : 2.25 lr : 1\n", (7, None, 2.25)),
+    "fairseq": (
+        "{'max_epoch': 0, 'max_update': 3000, 'clip_norm': 0.1}\n"
+        "epoch 002:     10 / 1102 loss=2.25, nll_loss=9, num_updates=1112, lr=1e-07\n",
+        (1112, 3000, 2.25),
+    ),
+    "fairseq without a limit": (
+        "Namespace(max_epoch=0, max_update=0)\nepoch 001: 1 / 9 loss=2.25, num_updates=1\n",
+        (1, None, 2.25),
+    ),
+    "a loss by another name": ("step 7/9 avr_loss=2.25 val_loss=9.5\n", (7, 9, 2.25)),
+    "losses of which one is the loss": ("step 7/9 aux_loss=9 policy_loss=8 loss=2.25\n", (7, 9, 2.25)),
+    "evaluation with the same words": ("train (8/20) loss: 2.25 | lr: 1\nvalid (8/20) loss: 9.5 | lr: 1\n", (8, 20, 2.25)),
     "frames": ("fps step: 1129 fps total: 781 epoch: 10/1500 frames: 589824\n", (10, 1500, None)),
 }
 NOTHING = {
@@ -111,6 +135,17 @@ def test_values_below_a_step_are_its_own(what: str) -> None:
 @pytest.mark.parametrize("what", LINES)
 def test_a_line_of_its_own_tells_a_step(what: str) -> None:
     assert told(LINES[what][0]) == LINES[what][1]
+
+
+def test_a_column_tells_whose_row_it_is() -> None:
+    rows = "".join(f"{rank},{step},{4 - rank / 10}\n" for step in (10, 20) for rank in (0, 1)) + "0,30,3\n"
+    ranks = {rank.rank: (rank.step, rank.metrics["loss"]) for rank in read("rank,step,loss\n" + rows).ranks}
+    assert ranks == {0: (30, 3.0), 1: (20, 3.9)}
+
+
+def test_a_list_of_the_best_has_places_and_no_ranks() -> None:
+    best = "| rank | step | reward |\n| 1 | 400 | 9.5 |\n| 2 | 100 | 9.1 |\n| 3 | 300 | 8.8 |\n"
+    assert read(best + best).ranks == ()
 
 
 @pytest.mark.parametrize("what", NOTHING)

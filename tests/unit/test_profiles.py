@@ -8,7 +8,7 @@ import pytest
 
 from hangtop.commands import profiles as command
 from hangtop.logs.catalog import load
-from hangtop.logs.profile import FRAMEWORKS, PAIR, STAGE_IDS
+from hangtop.logs.profile import FRAMEWORKS, PAIRS, STAGE_IDS
 from hangtop.logs.signature import compiled
 
 CATALOG = load()
@@ -56,7 +56,7 @@ def test_gkd_starts_rollout_before_actors_and_says_the_pool_before_the_dataset()
     ],
 )
 def test_pairs_are_read_in_all_the_ways_frameworks_write_them(text, pairs):
-    assert {found["key"]: found["value"] for found in compiled(PAIR).finditer(text)} == pairs
+    assert {found["key"]: found["value"] for found in compiled(PAIRS["strict"]).finditer(text)} == pairs
 
 
 @pytest.mark.parametrize(
