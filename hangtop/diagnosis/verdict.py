@@ -11,6 +11,7 @@ from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.host import host_evidence
 from hangtop.diagnosis.leftovers import with_leftovers
+from hangtop.diagnosis.unseen import unseen
 from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.spec import WatchSpec
@@ -54,6 +55,8 @@ RULES: tuple[Rule, ...] = (
 
 CALM = frozenset({"running", "finished", "blind", "crashed"})
 """Verdicts to which the GPUs add nothing."""
+UNEXPLAINED = frozenset({"stalled", "slow"})
+"""Verdicts that what could not be looked at might explain."""
 
 
 def judge(case: Case) -> Verdict:
@@ -61,6 +64,8 @@ def judge(case: Case) -> Verdict:
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
     verdict = with_leftovers(case.state, verdict)
     evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
+    if verdict.word in UNEXPLAINED:
+        evidence = (*evidence, *unseen(case))
     return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
 
 

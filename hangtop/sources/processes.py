@@ -86,8 +86,8 @@ class ProcessSource:
         if seldom or (not writing and self._looks < EAGER_LOOKS):
             self._files.refresh(now, writing)
             self._held = self._files.by_pid()
-            self._hidden = self._count_hidden()
             self._writing.look(Machine.of(self._table.stats, self._held), now)
+            self._hidden = self._count_hidden()
             known = self._writing.writers or self._spec.pids
             self._taken = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
         self._writing.check(now)

@@ -27,8 +27,8 @@ def test_a_rank_of_another_user_is_shown_as_root(tmp_path: Path) -> None:
         assert watch.ranks()[0].missing_right is None
 
 
-def as_nobody(spec: WatchSpec) -> ProcessReading:
-    """What hangtop sees as a user without rights, in a process of its own."""
+def as_nobody(spec: WatchSpec, looks: int = 1) -> ProcessReading:
+    """What hangtop sees as a user without rights after so many looks, in a process of its own."""
     looker = (
         "import os, sys, time, psutil, pwd\n"
         "from hangtop.records.process import ProcessReading\n"
@@ -37,7 +37,7 @@ def as_nobody(spec: WatchSpec) -> ProcessReading:
         "from hangtop.wire import decode_spec, encode\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "source = ProcessSource(decode_spec(sys.stdin.buffer.read()))\n"
-        "told = [value for _ in range(2) for value in source.read(time.time()) if isinstance(value, ProcessReading)]\n"
+        f"told = [value for _ in range({looks}) for value in source.read(time.time()) if isinstance(value, ProcessReading)]\n"
         "sys.stdout.buffer.write(encode(Reading('procs', 'h', 1.0, told[-1])))\n"
     )
     root = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def as_nobody(spec: WatchSpec) -> ProcessReading:
 @needs_root
 def test_without_the_right_fields_are_unknown_and_the_command_that_grants_it_is_named(tmp_path: Path) -> None:
     with launched(tmp_path, SLEEP, world=1) as (watch, launcher):
-        reading = as_nobody(WatchSpec(logs=(str(tmp_path / "train.log"),), pids=(launcher.pid,)))
+        reading = as_nobody(WatchSpec(logs=(str(tmp_path / "train.log"),), pids=(launcher.pid,)), looks=2)
         rank = next(process for process in reading.processes if process.pid == watch.ranks()[0].pid)
         assert (rank.rank, rank.read_b_s, rank.wchan, rank.state, rank.uid) == (None, None, None, "S", 0)
         assert rank.missing_right == f"sudo hangtop --log {tmp_path / 'train.log'}"

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
+from hangtop.records.health import SourceHealth
 from hangtop.records.mesh import Mesh
+from hangtop.records.process import ProcessReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
 from hangtop.report import report
@@ -154,3 +156,12 @@ def test_a_stage_that_computes_is_why_the_others_wait() -> None:
 def test_the_place_of_each_rank_is_in_the_report() -> None:
     case = look(parallel(TP4_PP2, dict.fromkeys(range(8), RECV)), SPEC, NOW)
     assert report(case, diagnose(case.state, SPEC, NOW)).ranks[5].place == {"pp": 1, "tp": 1}
+
+
+def test_a_source_that_may_not_see_all_says_so_in_the_report_though_it_is_well() -> None:
+    state = parallel(TP4_PP2, dict.fromkeys(range(8), RECV))
+    state = replace(
+        state, health={"procs": SourceHealth("procs", read_at=NOW)}, procs=ProcessReading(missing_right="sudo hangtop")
+    )
+    told = report(look(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["procs"]
+    assert (told.ok, told.problem) == (True, "sudo hangtop")

@@ -13,7 +13,8 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, RankLog
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
-from hangtop.records.stack import Excerpt, Frame, Loop, Stack, Thread
+from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
+from hangtop.records.verdict import Evidence
 from tests.fakes.members import (
     ALL_REDUCE,
     BROADCAST,
@@ -321,9 +322,18 @@ def test_who_raised_and_was_kept_alive_is_where_its_peers_are_not() -> None:
 
 def test_no_right_to_read_stacks_gives_stalled_never_an_invented_culprit() -> None:
     blind = replace(four(LOCK), looks=())
-    verdict = diagnose(blind, SPEC, NOW)
-    assert verdict.word == "stalled"
-    assert verdict.culprits == ()
+    refused = tuple(Stack(100 + rank, NOW, problem="not permitted: ptrace_scope is 1", mend="sudo hangtop") for rank in range(4))
+    for looks in ((), (StacksReading(1, stacks=refused, done=True, started_at=NOW - 5),)):
+        verdict = diagnose(replace(blind, looks=looks), SPEC, NOW)
+        assert (verdict.word, verdict.culprits) == ("stalled", ())
+    assert verdict.evidence[-1] == Evidence("stacks", "not permitted: ptrace_scope is 1: sudo hangtop", None)
+
+
+def test_processes_that_may_not_be_seen_are_no_proof_that_there_are_none() -> None:
+    note = "sudo hangtop (or as that user) shows 3 hidden processes of the log's owner: one may write it"
+    verdict = diagnose(run({}, (), procs=ProcessReading(hidden=3, note=note)), SPEC, NOW)
+    assert (verdict.word, "no process here" in verdict.headline) == ("stalled", False)
+    assert Evidence("procs", note, None) in verdict.evidence
 
 
 def test_a_look_from_before_the_silence_is_no_movement() -> None:
