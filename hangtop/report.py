@@ -170,6 +170,8 @@ def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
     if health.name == "gpu":
         notes = dict.fromkeys(note for node in case.state.gpus.values() for note in node.reading.notes)
         problem = problem or "; ".join(notes) or None
+    if health.name == "procs" and case.procs is not None:
+        problem = problem or case.procs.note or case.procs.missing_right
     return SourceReport(ok, age_s, problem)
 
 
