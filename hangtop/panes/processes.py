@@ -9,7 +9,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
-from hangtop.panes.arrange import Want
+from hangtop.panes.arrange import RIGHT_WIDTH, Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
@@ -78,13 +78,13 @@ class ProcessesPane(ChoosingPane):
         self._most = 0
 
     def want(self, view: View, width: int) -> Want:
-        """Never less than before: processes come and go, the panes stay where they are."""
+        """Never less than before: processes come and go, the panes stay where they are. It may get but half the width."""
         nodes = self._look(view)
         if not nodes and self.shape == PLAIN:
             return Want(1)
         if self.shape == PLAIN or not self._most:
             self._most = max(self._most, min(len(nodes), MOST_ROWS))
-        return Want(2 + self._most + len(self._above(width)) + len(self._below(view, width)))
+        return Want(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]

@@ -35,11 +35,11 @@ def refusal(at: Standing, command: tuple[str, ...]) -> tuple[str, str]:
     """What is missing, in words, and the command that mends it. `command` is what was refused."""
     again = f"sudo {shlex.join(command)}"
     foreign = at.owner is not None and at.owner != at.user and at.user != 0
+    if foreign:
+        return f"not permitted: it belongs to user {at.owner}, hangtop runs as {at.user}", again
     if at.container and not at.may_trace:
         mend = "docker run --cap-add SYS_PTRACE …   (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE])"
         return "not permitted: this container lacks CAP_SYS_PTRACE", mend
-    if foreign:
-        return f"not permitted: it belongs to user {at.owner}, hangtop runs as {at.user}", again
     if at.scope == 3:
         return (
             "not permitted: ptrace_scope is 3, which holds until the next boot",

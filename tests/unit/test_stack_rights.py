@@ -25,6 +25,11 @@ FREE = Standing(user=1000, owner=1000, may_trace=False, scope=0, container=False
             "sudo /opt/bin/py-spy dump --pid 42",
         ),
         (
+            Standing(1000, 0, False, None, True),
+            "not permitted: it belongs to user 0, hangtop runs as 1000",
+            "sudo /opt/bin/py-spy dump --pid 42",
+        ),
+        (
             Standing(0, 0, False, None, True),
             "not permitted: this container lacks CAP_SYS_PTRACE",
             "docker run --cap-add SYS_PTRACE …   (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE])",
