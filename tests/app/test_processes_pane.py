@@ -245,12 +245,11 @@ async def test_the_command_that_grants_what_is_missing_takes_no_line_from_the_ta
     app, feed, clock, procs = app_with()
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
-        before = len([line for line in pane_of(app).text().splitlines() if line.strip()])
+        before = pane_of(app).want(app.view, 118).lines
         command = "sudo hangtop --log /home/ada/runs/train.log"  # fits into the head of a wide pane, not of half of one
         foreign = tuple(replace(one, missing_right=command) for one in procs.processes)
         clock.now += 6
         feed.put(Reading("procs", HOST, clock.now, replace(procs, processes=foreign, missing_right=command)))
         await settle(pilot, app)
-        lines = [line for line in pane_of(app).text().splitlines() if line.strip()]
-        assert lines[1].startswith("? to see all of it: sudo hangtop")
-        assert len(lines) == before + 1
+        assert pane_of(app).text().splitlines()[1].startswith("? to see all of it: sudo hangtop")
+        assert pane_of(app).want(app.view, 118).lines == before + 1
