@@ -163,7 +163,8 @@ def _finding(one: Finding) -> FindingReport:
 def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
     problem = health.problem or health.absent
     age_s = None if health.read_at is None else _rounded(max(0.0, case.now - health.read_at))
-    ok = problem is None and health.read_at is not None
+    read = health.read_at is not None or (health.name == "log" and case.state.log is not None)  # a first look may take long
+    ok = problem is None and read
     if health.name == "log":
         problem = problem or next((file.problem for file in case.log.files if file.problem), None)
         return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)

@@ -49,9 +49,11 @@ async def states(feed: Feed, every_s: float) -> AsyncIterator[RunState]:
     queue: asyncio.Queue[Reading | None] = asyncio.Queue()
 
     async def follow() -> None:
-        async for reading in readings:
-            queue.put_nowait(reading)
-        queue.put_nowait(None)
+        try:
+            async for reading in readings:
+                queue.put_nowait(reading)
+        finally:  # also of what fails: else nobody would ever learn of it
+            queue.put_nowait(None)
 
     task = asyncio.create_task(follow())
     loop = asyncio.get_running_loop()

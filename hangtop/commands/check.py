@@ -24,9 +24,11 @@ LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3
 """Long enough for a process to be seen; one look at the log takes a few milliseconds."""
 AT_MOST_S = 5.0
-"""A log that is still being read after this is judged by what is known, and the report says how much was read."""
+"""A log that is still being read after this is judged by what is known, and the report says how much was read. This and what
+follows counts from the probe's first word: to start it alone may take long on a busy machine."""
 UNREAD_AT_MOST_S = 12.0
-"""A log of which nothing was read by then: on a busy machine it comes later, on a dead file system never."""
+"""A log of which nothing was read by then, or a probe that has not said a word: on a busy machine it comes later, on a dead file
+system never."""
 QUIET_AT_MOST_S = 15.0
 """Of a quiet run the sources and both looks at its stacks are waited for so long: on an overloaded machine they come late, and
 without them a live run would be called stalled, a hung one slow."""
@@ -42,6 +44,7 @@ UNREAD = Verdict(
 async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Case, Verdict]:
     """Watch until the sources have looked, or for `wait_s` seconds; a run that has plainly ended or hangs ends the wait early."""
     started = time.monotonic()
+    heard: float | None = None
     curiosity = Curiosity(feed)
     case = look(RunState(), spec, clock.now())
     verdict = judge(case)
@@ -49,17 +52,25 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         case = look(state, spec, clock.now())
         verdict = judge(case)
         curiosity.follow(case)
-        watched_s = time.monotonic() - started
+        at = time.monotonic()
+        heard = heard or (at if state.health else None)
+        watched_s, waited_s = at - started, at - (heard or started)
         ended = verdict.word not in ("running", "slow", "blind")
         told = satisfied(case) or (ended and proven(case, verdict))
         enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        is_grave = case.is_quiet or verdict.word in ALARMS
-        patience_s = QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
-        if watched_s >= max(wait_s or 0.0, UNREAD_AT_MOST_S if _unread(case) else patience_s):
+        if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(case, verdict, enough=enough):
             break
     return case, UNREAD if _unread(case) and verdict.word in ("running", "stalled") else verdict
+
+
+def _patience_s(case: Case, verdict: Verdict, *, enough: bool) -> float:
+    """How long what is still missing is waited for."""
+    if not case.state.health or _unread(case):
+        return UNREAD_AT_MOST_S
+    is_grave = case.is_quiet or verdict.word in ALARMS
+    return QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
 
 
 def proven(case: Case, verdict: Verdict) -> bool:

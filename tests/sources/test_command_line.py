@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 from hangtop import cli
 from hangtop.commands import check
 from hangtop.records.ask import Ask
+from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec
@@ -105,7 +107,7 @@ SCHEMA = {
 def test_the_json_of_check_has_every_key_and_null_for_the_unknown(hangtop, tmp_path):
     source = CORPUS / "verl_cuda_oom.log"
     log = written(tmp_path / "train.log", source.read_bytes())
-    said = json.loads(hangtop("check", "--log", log, "--json", *LOG_ALONE).stdout)
+    said = json.loads(hangtop("check", "--log", log, "--wait", "60", "--json", *LOG_ALONE).stdout)  # less: it has crashed
     for part, keys in SCHEMA.items():
         value = said[part] if part else said
         assert value
@@ -197,7 +199,7 @@ class SilentFeed:
 
     async def readings(self) -> AsyncIterator[Reading]:
         await asyncio.Event().wait()
-        yield Reading("log", "", 0.0, LogReading())
+        yield Reading("log", "", 0.0, LogReading(()))
 
     def ask(self, ask: Ask) -> None:
         """Nobody answers."""
@@ -211,6 +213,42 @@ def test_a_log_of_which_nothing_was_read_in_time_is_not_called_running(monkeypat
     code = check.run(SilentFeed(), WatchSpec(logs=("train.log",)), wait_s=None, as_json=True, out=sys.stdout)
     said = json.loads(capsys.readouterr().out)
     assert (code, said["verdict"], said["last_line"]) == (4, "blind", None)
+
+
+class LateFeed(SilentFeed):
+    """A probe that takes eight seconds to start, as it may on a busy machine, and one more for the first look at the log."""
+
+    def __init__(self, clock: SimpleNamespace) -> None:
+        self._clock = clock
+
+    async def readings(self) -> AsyncIterator[Reading]:
+        self._clock.ahead_s += 8.0
+        yield Reading("probe", "here", 1.0, Heartbeat((SourceHealth("log"),)))
+        yield Reading("log", "here", 1.0, LogReading((), caught_up=True, last_line=CRASHED.splitlines()[-1]))
+        await asyncio.sleep(0.5)
+        self._clock.ahead_s += 1.0
+        yield Reading("probe", "here", 2.0, Heartbeat((SourceHealth("log", read_at=2.0),)))
+        await asyncio.Event().wait()
+
+
+def test_time_counts_from_the_first_word_of_a_probe_that_starts_slowly(monkeypatch, capsys):
+    clock = SimpleNamespace(ahead_s=0.0, monotonic=lambda: time.monotonic() + clock.ahead_s)
+    monkeypatch.setattr(check, "time", clock)
+    check.run(LateFeed(clock), WatchSpec(logs=("train.log",), sources=("log",)), wait_s=None, as_json=True, out=sys.stdout)
+    log = json.loads(capsys.readouterr().out)["sources"]["log"]
+    assert log["ok"]
+    assert log["age_s"] is not None
+
+
+class BrokenFeed(SilentFeed):
+    async def readings(self) -> AsyncIterator[Reading]:
+        yield Reading("probe", "here", 1.0, Heartbeat((SourceHealth("log"),)))
+        raise RuntimeError("no such reading")
+
+
+def test_a_feed_that_fails_is_not_watched_for_ever():
+    with pytest.raises(RuntimeError, match="no such reading"):
+        check.run(BrokenFeed(), WatchSpec(logs=("train.log",)), wait_s=None, as_json=True, out=sys.stdout)
 
 
 def test_a_pipe_is_watched_to_its_end(hangtop):
