@@ -10,7 +10,7 @@ from itertools import islice
 from operator import itemgetter
 
 from hangtop.logs.index import Index
-from hangtop.logs.lines import SURE, SURE_BYTES, Lines
+from hangtop.logs.lines import IN_PARENTHESES, NAMES, RANK_WORD, ROW_STAMPS, STAMPED, SURE, SURE_BYTES, Lines
 from hangtop.logs.scan import Hit
 
 FLOOD = 4_096
@@ -82,20 +82,22 @@ def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:
 
 
 def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
-    """Some thousand rows at a time: those whose writers are all known are passed over without a step of Python for each."""
-    known = {b""}
+    """Some thousand rows at a time: where all writers are known, they are passed over without a step of Python for each."""
+    known, heads = {b""}, set[bytes]()
     data = lines.block.data
     begin = len(data)
     while begin > 0:
         end, begin = begin, data.rfind(b"\n", 0, max(0, begin - WINDOW)) + 1
         rows = data[begin:end].split(b"\n")
-        new = set(map(_HEAD, rows)) - known
-        unsure = any(not name.startswith(SURE) for name in new)
-        while rows and (new or unsure):
+        names = set(map(_HEAD, rows)) - known
+        new = {name for name in names if name.startswith(SURE)}
+        told = set[bytes]() if len(new) == len(names) else _heads(data[begin:end], literal) - heads
+        heads |= told
+        while rows and (new or told):
             row = rows.pop()
             end -= len(row)
             name = row[:SURE_BYTES]
-            if name in new and (place := row.rfind(literal)) >= 0:
+            if name not in known and (place := row.rfind(literal)) >= 0:
                 if name.startswith(SURE):
                     new.discard(name)
                 else:
@@ -104,6 +106,18 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
                     known.add(name)
                     yield end + place
             end -= 1
+
+
+def _heads(rows: bytes, literal: bytes) -> set[bytes]:
+    """What stands before the literal in these rows, without the time, and what names a rank: all that may tell a writer."""
+    if rows.startswith(STAMPED):
+        rows = ROW_STAMPS.sub(b"", rows)
+    pieces = (b"\n" + rows).split(literal)[:-1]
+    heads = {piece.rpartition(b"\n")[2] for piece in pieces if b"\n" in piece or NAMES.search(piece)}
+    heads = {head.partition(b")")[0] if head.startswith(IN_PARENTHESES) else head for head in heads}
+    if b"ank" in rows or b"ANK" in rows:
+        heads.update(RANK_WORD.findall(b"\n".join([row for row in rows.split(b"\n") if literal in row])))
+    return heads
 
 
 def _newest_pieces(lines: Lines, literal: bytes) -> Iterator[int]:

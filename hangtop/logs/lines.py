@@ -25,24 +25,28 @@ _NAME_WITHIN = 160  # bytes from a line's start
 SURE, SURE_BYTES = (b"[rank", b"[default"), 11
 """A line that begins with one of these is told from those of other writers by so many bytes."""
 
+RANK_WORD = re.compile(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
+_TIME = rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+"
+_STAMP, ROW_STAMPS = re.compile(_TIME), re.compile(b"^" + _TIME, re.MULTILINE)
+STAMPED = (b"[", b"0", b"1", b"2")
+"""A time at the start of a line names nobody, and makes each line look new."""
+
 # What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
-_IN_PARENTHESES = (b"(", b"\x1b[36m(")
+IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
 _MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
-_NAMES = re.compile(
-    rb" \d{1,5}: |m\d{1,5}: |rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+"
-    rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
+NAMES = re.compile(
+    rb" \d{1,5}: |m\d{1,5}: |"
+    + RANK_WORD.pattern
+    + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
     rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
     + b"|".join(
         first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
     )
 )
 
-
-_STAMP = re.compile(rb"\[?2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\]]*[\s\]]+")
-_STAMPED = (b"2", b"[")
 _NAME_BYTES = 13
 _SHORT = 64  # bytes of a line's head that are likely to come again as they are
 
@@ -86,6 +90,7 @@ class Lines:
         self._clock = clock
         self._earlier = earlier
         self._parsed: dict[int, Line] = {}
+        self._keys: dict[bytes, bytes] = {}  # by what stands between a line's start and a hit: mostly the same few texts
 
     def span(self, index: int) -> Span:
         """The line that holds byte `index`."""
@@ -166,7 +171,7 @@ class Lines:
     def name(self, start: int, hit: int) -> bytes:
         """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
         data = self._data
-        if data.startswith(_IN_PARENTHESES, start):
+        if data.startswith(IN_PARENTHESES, start):
             return data[start : data.find(b")", start, start + HEAD)]
         end = min(hit, start + HEAD)
         if 0 <= (rank := data.find(b"ank", end, start + HEAD)) < data.find(b"\n", end, start + HEAD + 1):
@@ -176,23 +181,33 @@ class Lines:
         start = self._past_stamp(start, end)
         if end - start <= _SHORT:
             return _names_in(data[start:end])
-        names = _NAMES.findall(data, start, end)
+        names = NAMES.findall(data, start, end)
         if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
             names.append(first[0])
         return b" ".join(names)
 
     def key(self, start: int, hit: int) -> bytes:
         """What tells this writer's lines from others', from their first bytes alone where these are enough."""
-        first = self._data[start : start + SURE_BYTES]
+        data = self._data
+        first = data[start : start + SURE_BYTES]
         if first.startswith(SURE):
             return first
         start = self._past_stamp(start, hit)
-        process = _PROCESS.match(self._data, start, start + HEAD)
-        return process[0] if process else b":" + self.name(start, hit)
+        if data.startswith(IN_PARENTHESES, start):
+            return b":" + data[start : data.find(b")", start, start + HEAD)]
+        head = data[start : min(hit, start + HEAD)]
+        rank = data.find(b"ank", hit, start + HEAD)
+        if rank >= 0 and data.find(b"\n", hit, rank) < 0:
+            head += b" " + data[rank - 1 : rank + _NAME_BYTES]
+        known = self._keys.get(head)
+        if known is None:
+            process = _PROCESS.match(head)
+            known = self._keys[head] = process[0] if process else b":" + self.name(start, hit)
+        return known
 
     def _past_stamp(self, start: int, end: int) -> int:
-        """Behind the time at the start of a line: it names nobody, and makes each line look new."""
-        if self._data[start : start + 1] not in _STAMPED:
+        """Behind the time at the start of a line."""
+        if self._data[start : start + 1] not in STAMPED:
             return start
         stamp = _STAMP.match(self._data, start, end)
         return start if stamp is None else stamp.end()
@@ -270,7 +285,7 @@ class Lines:
 def _names_in(head: bytes) -> bytes:
     """`Lines.name` of what stands before a bar, or before the words that a step line begins with: the same few texts again and
     again, and the regexes take 4 microseconds."""
-    names = _NAMES.findall(head)
+    names = NAMES.findall(head)
     if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
         names.append(first[0])
     return b" ".join(names)

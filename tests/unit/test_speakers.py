@@ -76,12 +76,16 @@ def test_a_line_that_speaks_of_another_or_of_no_step_names_nobody(line: str) -> 
         "step {step} | lr 0.0001 | loss 1.9 | rank {rank}\n",
         "{{'rank': {rank}, 'step': {step}, 'loss': 1.9}}\n",
         "GPU {rank} | step {step} | loss 1.9\n",
+        "2026-11-22 02:00:00,{step:03} INFO train: step {step} loss 1.9 rank={rank}\n",
+        "02:00:00 step {step} loss 1.9 rank {rank}\nwaiting for rank 5\n",
     ],
 )
 def test_in_a_flood_the_rank_that_stopped_first_keeps_its_step(form: str) -> None:
-    """Eight ranks and a megabyte of steps at once: of each the newest line counts, of the one that stands far back as well."""
+    """Eight ranks and megabytes of steps at once: of each the newest line counts, of the one that stands far back as well."""
     digest = Digest(load(), 0)
     lines = [form.format(rank=rank, step=step) for step in range(4000) for rank in range(8) if rank != 5 or step < 1500]
-    digest.feed("".join(lines).encode())
+    text = "".join(lines).encode()
+    for begin in range(0, len(text), 1 << 20):
+        digest.feed(text[begin : begin + (1 << 20)])
     steps = {writer.rank: writer.sightings[0].step for writer in digest.facts().writers if writer.rank is not None}
     assert steps == {rank: 1499 if rank == 5 else 3999 for rank in range(8)}
