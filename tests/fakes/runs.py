@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.fakes.processes import end_group, eventually
 
 RANKS = {
-    "willing": "time.sleep(600)",
-    "stubborn": "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)",
+    "willing": "up(); time.sleep(600)",
+    "stubborn": "signal.signal(signal.SIGTERM, signal.SIG_IGN); up(); time.sleep(600)",
     # A parent of vfork waits in the kernel, in state D, until its child lets go; only a fatal signal ends that (vfork(2)).
-    "vfork": "signal.signal(15, signal.SIG_IGN); libc = ctypes.CDLL(None); libc.vfork(); libc.usleep(600_000_000); os._exit(0)",
-    "listening": "s = socket.socket(); s.bind(('127.0.0.1', int(os.environ['MASTER_PORT']))); s.listen(); time.sleep(600)",
-    "shared": "f = open(os.environ['SEGMENT'], 'w'); f.write('x' * 8192); f.flush(); time.sleep(600)",
-    "frozen": "f = open(os.environ['FROZEN'], 'w'); f.write('x'); f.flush(); time.sleep(600)",
+    "vfork": "signal.signal(15, signal.SIG_IGN); up(); c = ctypes.CDLL(None); c.vfork(); c.usleep(600_000_000); os._exit(0)",
+    "listening": "s = socket.socket(); s.bind(('127.0.0.1', int(os.environ['MASTER_PORT']))); s.listen(); up(); time.sleep(600)",
+    "shared": "f = open(os.environ['SEGMENT'], 'w'); f.write('x' * 8192); f.flush(); up(); time.sleep(600)",
+    "frozen": "up(); f = open(os.environ['FROZEN'], 'w'); f.write('x'); f.flush(); time.sleep(600)",
 }
-RANK = "import ctypes, os, signal, socket, sys, time\nprint('rank', os.environ['RANK'], 'up', flush=True)\n"
+RANK = "import ctypes, os, signal, socket, sys, time\ndef up(): os.write(1, b'rank %s up\\n' % os.environb[b'RANK'])\n"
+"""It is up once it takes signals in its way."""
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 if os.environ.get("LAUNCHER") == "stubborn":
@@ -60,7 +62,7 @@ def run_of(
         "WAYS": " ".join(ways),
         "USERS": names,
         "LAUNCHER": launcher,
-        "MASTER_PORT": "29731",
+        "MASTER_PORT": str(quiet_port()),
         **environ,
     }
     with log.open("wb") as output:
@@ -76,8 +78,18 @@ def run_of(
         end_group(process)
 
 
+def quiet_port() -> int:
+    """A port that is free, and that the system gives nobody who asks for any: it gives those from 32768 on (ip(7))."""
+    start = 20_000 + os.getpid() % 10_000
+    for port in range(start, start + 1_000):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 def hangtop(*words: str, environ: Mapping[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[str]:
     """`hangtop WORDS` from a shell."""
     command = [sys.executable, "-m", "hangtop", *words]
     given = {**os.environ, **(environ or {})}
-    return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=240, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, env=given, capture_output=True, text=True, check=False, timeout=400, **options)  # type: ignore[call-overload,no-any-return]

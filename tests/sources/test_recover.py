@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from hangtop.sources.inuse import look
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import end_group, eventually, python, running
+from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -77,7 +78,7 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
     log.write_text("MyTrainer v2\nopening shards\nloading weights\n")  # the old run got further: that must not count
     profile.write_text(PROFILE)
 
-    def make(*lines: str, deadline_s: float = 40.0) -> Plan:
+    def make(*lines: str, deadline_s: float = PATIENCE_S) -> Plan:
         table = open_table()
         table.refresh((old.pid,))
         target = Target(old.pid, table.stats[old.pid].start_ticks, 0.0, "old run", "S")
@@ -85,10 +86,10 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
             "recover",
             "Recover the run",
             targets=(target,),
-            grace_s=2.0,
+            grace_s=20.0,
             errands=(
-                Errand(("no-such-command",), "broken", 20.0),
-                Errand(("explain", "CUDA out of memory"), "explain", 20.0, str(tmp_path / "explained.txt")),
+                Errand(("no-such-command",), "broken", PATIENCE_S),
+                Errand(("explain", "CUDA out of memory"), "explain", PATIENCE_S, str(tmp_path / "explained.txt")),
             ),
             start=Start((sys.executable, "-c", NEW, *lines), str(tmp_path), str(log), attempt=2),
             watch=Watch((str(log),), "dataset", "shards", ORDER, profile=str(profile), deadline_s=deadline_s),
@@ -101,7 +102,8 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
         table.refresh((known.pid,))
         stat = table.stats.get(known.pid)
         if stat is not None and stat.start_ticks == known.start_ticks:
-            os.killpg(known.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(known.pid, signal.SIGKILL)
 
 
 def told(steps: list[Step]) -> str:
@@ -114,7 +116,7 @@ def test_evidence_that_fails_holds_nothing_up_and_the_new_run_is_seen_to_pass(pl
     assert "skipped: broken: exit code 2" in said
     assert f"done: explain: {tmp_path / 'explained.txt'}" in said
     assert "memory" in (tmp_path / "explained.txt").read_text()
-    assert old.wait(5) == -signal.SIGTERM
+    assert old.wait(PATIENCE_S) == -signal.SIGTERM
     assert "done: stage shards" in said
     assert steps[-1].kind == "proof"
     assert "it has passed stage shards" in steps[-1].text
@@ -144,7 +146,7 @@ def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old,
         if until(step):
             halt.ask()
     if ended:
-        old.wait(5)
+        old.wait(PATIENCE_S)
     assert (old.poll() is not None) is ended
     assert (launches.latest(str(tmp_path / "train.log")) is not None) is started
     logged = [json.loads(line) for line in path().read_text().splitlines()]

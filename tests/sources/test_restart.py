@@ -29,7 +29,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.sources.launch import LaunchSource
 from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import eventually
+from tests.fakes.processes import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -86,7 +86,7 @@ def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int)
     runner, answer = begin("hangtop.actions.runner", Start((sys.executable, "-c", program), "/", str(tmp_path / "train.log")))
     with answer:
         known = msgspec.json.decode(answer.readline(), type=Launch)
-    assert runner.wait(20) == code
+    assert runner.wait(PATIENCE_S) == code
     ended = launches.of_process(known.pid, known.start_ticks)
     assert ended is not None
     assert ended.exit_code == code
@@ -104,7 +104,7 @@ def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: 
     assert process.stdout is not None
     pid = int(process.stdout.readline())
     os.killpg(process.pid, signal.SIGKILL)
-    process.wait(10)
+    process.wait(PATIENCE_S)
     process.stdout.close()
     table = open_table()
     table.refresh(())
@@ -192,12 +192,12 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         assert [target.pid for target in plan.targets] == [old.pid]
         plan = with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
         steps = list(perform(plan, open_table()))
-        assert old.wait(10) == -signal.SIGTERM
+        assert old.wait(PATIENCE_S) == -signal.SIGTERM
         assert [step.kind for step in steps][-1] == "proof"
         new = launches.latest(str(log))
         assert new is not None
         assert new.attempt == 2
-        lines = eventually(lambda: now if len(now := log.read_text().splitlines()) == 2 else None)
+        lines = eventually(lambda: now.splitlines() if (now := log.read_text()).count("\n") == 2 else None)
         assert lines == [f"attempt - hf_secret value {tmp_path}", f"attempt INFO hf_secret value {tmp_path}"]
         again = asked(log, watch(log))
         assert again.launch == new
@@ -205,7 +205,7 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
     finally:
         if old.poll() is None:
             os.killpg(old.pid, signal.SIGKILL)
-            old.wait(10)
+            old.wait(PATIENCE_S)
         if new is not None:
             end(new)
 
@@ -214,7 +214,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
     """Its supervisor starts it again: a second run beside it would fight for GPUs and ports."""
     from hangtop.actions import survivors
 
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 20.0)
+    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", PATIENCE_S)
     log = tmp_path / "train.log"
     run = "import sys, time; f = open(sys.argv[1], 'a'); print('x', file=f, flush=True); time.sleep(600)"
     supervisor = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-c', {run!r}, sys.argv[1]])"
@@ -237,7 +237,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         assert known.attempt == 1
     finally:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(PATIENCE_S)
 
 
 def test_a_run_that_is_gone_and_was_not_started_by_hangtop_is_refused(tmp_path: Path) -> None:

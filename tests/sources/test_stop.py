@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from hangtop.actions.signals import Aim
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.processes import open_table
+from tests.fakes.processes import PATIENCE_S
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
 WILLING = "import time; print(flush=True); time.sleep(600)"
@@ -44,7 +46,7 @@ def python(code: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
-        child.wait(10)
+        child.wait(PATIENCE_S)
         child.stdout.close()
 
 
@@ -57,7 +59,7 @@ def target(pid: int) -> Target:
     return Target(pid, stat.start_ticks, table.started_at(stat.start_ticks), " ".join(command), stat.state)
 
 
-def stop(*targets: Target, grace_s: float = 0.5) -> list[Step]:
+def stop(*targets: Target, grace_s: float = 5.0) -> list[Step]:
     return list(perform(Plan("stop", "Stop the run", targets, grace_s=grace_s), open_table()))
 
 
@@ -73,7 +75,7 @@ def test_a_willing_process_ends_by_term_and_a_stubborn_one_by_kill() -> None:
         assert kinds(steps, stubborn.pid) == ["doing", "doing", "done"]
         assert f"parent pid {os.getpid()} does not reap" in steps[-2].text
         assert steps[-1].kind == "proof"
-        assert (willing.wait(5), stubborn.wait(5)) == (-signal.SIGTERM, -signal.SIGKILL)
+        assert (willing.wait(PATIENCE_S), stubborn.wait(PATIENCE_S)) == (-signal.SIGTERM, -signal.SIGKILL)
 
 
 def test_a_pid_that_is_another_process_now_gets_no_signal() -> None:
@@ -135,18 +137,18 @@ def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
         os.kill(child.pid, signal.SIGSTOP)
         while (stopped := target(child.pid)).state != "T":
             time.sleep(0.01)
-        steps = stop(stopped, grace_s=10.0)
+        steps = stop(stopped, grace_s=30.0)
         assert kinds(steps, child.pid) == ["doing", "done"]
-        assert child.wait(5) == -signal.SIGTERM
+        assert child.wait(PATIENCE_S) == -signal.SIGTERM
 
 
 def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 20.0)
+    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", PATIENCE_S)
     with python(SUPERVISOR) as (supervisor, first):
         steps = stop(target(int(first)))
         survived = [step for step in steps if step.kind == "survived"]
         assert len(survived) == 1
-        assert f"pid {supervisor.pid} (python3) restarts it; stop that first" in survived[0].text.replace("(python)", "(python3)")
+        assert re.search(rf"pid {supervisor.pid} \(python[\d.]*\) restarts it; stop that first", survived[0].text)
 
 
 def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(tmp_path: Path) -> None:
@@ -168,8 +170,8 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
         performer.stdin.close()
         performer.stdout.readline()
         performer.stdout.close()
-        assert performer.wait(20) == 0
-        assert child.wait(5) == -signal.SIGKILL
+        assert performer.wait(PATIENCE_S) == 0
+        assert child.wait(PATIENCE_S) == -signal.SIGKILL
     told = [json.loads(line) for line in (tmp_path / "hangtop" / "actions.log").read_text().splitlines()]
     assert [one["kind"] for one in told] == ["doing", "doing", "done", "done", "proof"]
     assert all(one["pid"] == child.pid and one["start_ticks"] for one in told[:3])

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import eventually, python
-from tests.fakes.runs import hangtop, run_of
+from tests.fakes.runs import hangtop, quiet_port, run_of
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -37,9 +37,10 @@ def test_sixteen_stubborn_ranks_go_and_everything_beside_them_stays(tmp_path: Pa
     """A second run, a monitor whose name looks like one of Ray's, and the launcher's port."""
     monitor = tmp_path / "my_monitor.py"
     monitor.write_text("import time; print(flush=True); time.sleep(600)")
-    beside = run_of(tmp_path / "other.log", "willing", "willing", MASTER_PORT="29732")
+    port = quiet_port()
+    beside = run_of(tmp_path / "other.log", "willing", "willing", MASTER_PORT=str(port + 1))
     with (
-        run_of(tmp_path / "train.log", "listening", *["stubborn"] * 15, launcher="stubborn") as run,
+        run_of(tmp_path / "train.log", "listening", *["stubborn"] * 15, launcher="stubborn", MASTER_PORT=str(port)) as run,
         beside as other,
         python(f"exec(open({str(monitor)!r}).read())", "--log", str(run.log), stdout=subprocess.PIPE) as foreign,
     ):
@@ -51,7 +52,7 @@ def test_sixteen_stubborn_ranks_go_and_everything_beside_them_stays(tmp_path: Pa
         assert done.returncode == 0, done.stdout
         assert done.stdout.count("SIGKILL to pid") == 17
         assert "all 17 processes of the plan are gone" in done.stdout
-        assert "port 29731 is free" in done.stdout
+        assert f"port {port} is free" in done.stdout
         assert not any(map(alive, (*run.ranks, run.process.pid)))
         assert all(map(alive, (*other.ranks, other.process.pid, foreign.pid)))
         again = hangtop("stop", "--log", str(run.log), "--yes")
@@ -127,7 +128,7 @@ def test_zombies_that_a_bad_pid_1_does_not_reap_are_told_and_hold_nothing(tmp_pa
 
     environ = {
         **os.environ, "LAUNCHER_PROGRAM": LAUNCHER, "RANK_willing": RANK + RANKS["willing"], "WAYS": "willing willing",
-        "USERS": "- -", "MASTER_PORT": "29733",
+        "USERS": "- -", "MASTER_PORT": "29500",
     }  # fmt: skip
     command = [
         "unshare",
