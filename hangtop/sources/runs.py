@@ -20,7 +20,7 @@ from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import clean, command_line
-from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, sources_of
+from hangtop.sources.proc.writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 
@@ -71,7 +71,7 @@ class RunsSource:
         the log. Other descendants of a writer say nothing about it: an editor writes a log, and training may run in its
         terminal."""
         own = (os.getpid(), os.getppid())
-        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, sources_of(machine, log, own))]
+        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own))]
         return find_feeders(machine, logs, own)
 
     def _is_of_a_run(self, machine: Machine, log: str, pids: Collection[int]) -> bool:
@@ -144,6 +144,14 @@ def _to_watch(machine: Machine, feeder: Feeder) -> str:
         if fd in own:
             return own[fd]
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
+
+
+def _speakers(machine: Machine, log: str, own: Collection[int]) -> set[int]:
+    """Who writes to this log; on a terminal that is written down (`script`) all that were started there."""
+    sources = sources_of(machine, log, own)
+    children = children_of(machine.stats)
+    there = (descendants(children, pid) if via in TERMINAL_RELAYS else (pid,) for pid, via in sources.items())
+    return {pid for pids in there for pid in pids}
 
 
 def _open_logs(machine: Machine) -> list[str]:

@@ -59,6 +59,20 @@ def test_a_run_behind_tee_is_found_with_the_file_that_tee_writes(tmp_path: Path)
 
 
 @linux_only
+@pytest.mark.skipif(shutil.which("script") is None, reason="needs script (util-linux)")
+def test_ranks_on_a_terminal_that_script_writes_down_are_a_run(tmp_path: Path) -> None:
+    log, program = tmp_path / "typescript", tmp_path / "start.py"
+    rank = {"RANK": "0", "WORLD_SIZE": "1"}
+    program.write_text(
+        f"import os, subprocess, sys; subprocess.run([sys.executable, '-c', {STEPS!r}], env={{**os.environ, **{rank}}})"
+    )
+    command = ("script", "--quiet", "--flush", "--command", f"{sys.executable} {program}", str(log))
+    with running(*command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
+        run = one_run(tmp_path)
+        assert (run.log, run.via, run.ranks) == (str(log), "script", 1)
+
+
+@linux_only
 def test_a_launcher_with_a_log_for_each_rank_is_one_run_and_its_directory_is_offered(tmp_path: Path) -> None:
     program = (
         "import os, subprocess, sys\n"
