@@ -26,7 +26,7 @@ PAIRS = {
     "strict": r"(?<![\w@./-])(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?\s?(?:[:=]|\sis\s)\s?['\"]?(?:np\.\w+\()?"
     rf"{_NUMBER}(?![\w.])",
     "loose": r"(?<![\w@./-])(?<!val )(?<!Val )(?<!eval )(?<!valid )(?<!test )(?<!ation )(?P<key>[A-Za-z_][\w@./-]{0,120})['\"]?"
-    rf"(?:\s?[:=]\s{{0,3}}|\sis\s|\s{{1,3}})['\"]?{_NUMBER}(?P<unit>ms|s)?(?![\w.])",
+    rf"(?:\s?[:=]\s{{0,3}}|\s(?:is|was)\s|\s{{1,3}})['\"]?{_NUMBER}(?P<unit>ms|s)?(?![\w.])",
     "unicode": rf"(?<![\w@./-])(?P<key>[^\W\d][\w@./-]{{0,120}})['\"]?\s?[:=：]\s?{_NUMBER}(?![\w.])",
 }
 """One `key: value` of a line. `strict`: in all the ways frameworks write it: `k:v`, `'k': 'v'`, `k=v`, `k:np.float64(v)`.

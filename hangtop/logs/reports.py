@@ -83,8 +83,10 @@ class Reports:
         return times >= _GROWN
 
     def read(self, line: Line) -> list[Told]:
-        """What a line that is no progress line tells of the step above it."""
+        """What a line that is no progress line tells of the step above it. The further lines of a message have no prefix."""
         report = self._open.get(line.writer)
+        if report is None and not line.prefix.text and len(self._open) == 1:
+            report = next(iter(self._open.values()))
         if report is None or not line.whole or not 0 < line.offset - report.step.offset < REACH:
             return []
         return report.read(line)

@@ -127,3 +127,28 @@ def test_a_message_that_stands_indented_below_its_exception_is_told_without_the_
 def test_loss_and_learning_rate_are_read_in_other_words_too(line: str):
     progress = read(line).progress
     assert (progress.step, progress.total, progress.metrics) == (40, 900, {"loss": 1.25, "lr": 0.001})
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        ("Finished training in 2:11:07", True),
+        ("Finished Training", True),
+        ("Training complete after 3 epochs.", True),
+        ("End of training", True),
+        ("Finished training it 1024/30000 of epoch 0, 12.31 ms/it, loss 0.69", False),
+        ("Finished training fold 2", False),
+        ("Finished training epoch 3, loss 2.1", False),
+        ("Epoch 3 training complete", False),
+        ("Training done for this round", False),
+        ("At the end of training step 3 the loss is 2.1", False),
+    ],
+)
+def test_the_end_of_a_part_of_the_training_is_not_the_end_of_the_run(line: str, ends: bool):
+    reading = read(STEPS + line + "\n")
+    assert (reading.stages[-1].id == "finish") is ends
+
+
+def test_the_words_of_one_framework_in_a_script_of_ones_own_do_not_make_it_that_framework():
+    reading = read("Total training steps: 9000\nbuilding the model\n")
+    assert (reading.framework, [stage.id for stage in reading.stages]) == ("generic", [])

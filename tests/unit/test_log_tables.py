@@ -107,6 +107,18 @@ LINES = {
     "a loss by another name": ("step 7/9 avr_loss=2.25 val_loss=9.5\n", (7, 9, 2.25)),
     "losses of which one is the loss": ("step 7/9 aux_loss=9 policy_loss=8 loss=2.25\n", (7, 9, 2.25)),
     "evaluation with the same words": ("train (8/20) loss: 2.25 | lr: 1\nvalid (8/20) loss: 9.5 | lr: 1\n", (8, 20, 2.25)),
+    "batches in a sentence": ("Finished batch 510 out of 2,400 (loss was 2.25, took 1.2 seconds)\n", (510, 2400, 2.25)),
+    "JSON": ('json_stats: {"epoch": "1/200", "iter": "390/1000", "loss": 2.25}\n', (390, 1000, 2.25)),
+    "updates": ("| update 290/5000 | ce 2.25 | 8.1k tok/s\n", (290, 5000, None)),
+    "so many at a rate": (
+        "Train | Epoch 1 | 50/2000 | 3.12 it/sec | ce 2.25\nValid | Epoch 1 | 9/20 | 9.1 it/sec\n",
+        (50, 2000, 2.25),
+    ),
+    "lines of one message": (
+        "I0304 09:12:05.101221 140123 controller.py:486] train | step:    100 | steps/sec:    3.1 | output:\n"
+        "    {'learning_rate': 0.1,\n     'training_loss': 2.25}\n",
+        (100, None, 2.25),
+    ),
     "frames": ("fps step: 1129 fps total: 781 epoch: 10/1500 frames: 589824\n", (10, 1500, None)),
 }
 NOTHING = {
@@ -118,6 +130,9 @@ NOTHING = {
     "scores of checkpoints": "checkpoint,step,bleu\nbest,380,27.1\n",
     "a sentence": "In this step, the loss is, as said, small\n1, 2, 3, 4\n",
     "names without rows": "| Step | Training Loss |\nfinished 20 of 30\n",
+    "files that are fetched": "Downloading 12/300 files, 3.1 it/sec\nProcessed prompts 12/300, 812 tok/s\n",
+    "an installer": "update 3.2/5 of the index\nUpdate 2024/11/03 of the driver\n",
+    "instructions": "Step 1. Mix 2K of flour\nStep: 3B parameters are trained\n",
     "a conversation": "<|im_start|>assistant\n| Step | Loss |\n| 500 | 0.1 |\nstep,loss\n7,0.1\n<|im_end|>\n",
 }
 
