@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.frameworks import looks_like_training
+from hangtop.sources.proc.likely import reads_only
 from hangtop.sources.proc.roles import SHELLS
 from hangtop.sources.proc.table import OpenFile, Stat
 
@@ -23,7 +24,7 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
     """Whether one that lost its parent was part of a training run.
 
     A run of its own under `nohup` also has pid 1 as its parent, and lives rightly: it leads its group or session, and no launcher
-    gave it a rank. A shell is none: its children are asked themselves.
+    gave it a rank. A shell is none: its children are asked themselves; nor is a hangtop that names a training log.
     """
     if stat.name in SHELLS:
         return False
@@ -33,7 +34,8 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
         return True
     leads = stat.pid in (stat.group, stat.session)
     holds_gpu = any(file.target.startswith("/dev/nvidia") for file in files)
-    return not leads and (holds_gpu or looks_like_training([" ".join(facts.command)], [facts.environ]))
+    trains = not reads_only(facts.command) and looks_like_training([" ".join(facts.command)], [facts.environ])
+    return not leads and (holds_gpu or trains)
 
 
 def unreaped(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:

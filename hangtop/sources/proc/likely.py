@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -88,7 +88,7 @@ class Likely:
 def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:
     """The surest clue decides. A folder alone must lead to one program: two runs may share it."""
     folders = _folders_of(logs)
-    clues = {pid: clue for pid, clue in clues.items() if not READERS.search(" ".join(clue.command[:4]))}
+    clues = {pid: clue for pid, clue in clues.items() if not reads_only(clue.command)}
     if named := top([pid for pid, clue in clues.items() if clue.names(logs)]):
         return dict.fromkeys(named, "its command line names the log")
     inside = top([pid for pid, clue in clues.items() if clue.names(folders)])
@@ -96,6 +96,11 @@ def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Coll
         return dict.fromkeys(inside, "its command line names the log's folder")
     there = top([pid for pid, clue in clues.items() if _works_in(clue, folders)]) if not inside else []
     return dict.fromkeys(there, "it trains in the log's folder") if len(there) == 1 else {}
+
+
+def reads_only(command: Sequence[str]) -> bool:
+    """Whether it is a program of Python that looks at runs and is none."""
+    return READERS.search(" ".join(command[:4])) is not None
 
 
 def _last_written(logs: Mapping[str, float]) -> float:
