@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,7 +14,8 @@ from hangtop.demo import lifeline
 from hangtop.demo.scenario import DemoError, Scenario
 
 STOP_S = 1.0
-"""How long the launcher may take to end its ranks itself; killing takes no longer than that either."""
+"""How long the launcher may take to end its ranks itself, and so long what was killed is waited for: it may still write."""
+LOOK_EVERY_S = 0.01
 
 
 class DemoRun:
@@ -77,9 +79,21 @@ class DemoRun:
             os.close(self._lifeline_fd)
             self._lifeline_fd = None
         self._process.wait()
+        ends_at = time.monotonic() + STOP_S
+        while _is_there(self.pid) and time.monotonic() < ends_at:
+            time.sleep(LOOK_EVERY_S)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+
+def _is_there(group: int) -> bool:
+    """Whether a process group has members; they may be zombies that nobody reaps."""
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True

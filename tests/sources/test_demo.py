@@ -21,11 +21,11 @@ from hangtop.demo.folder import demo_folder
 from hangtop.feeds import ProbeFeed
 from hangtop.spec import WatchSpec
 
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 
 
-def wait_for(what: Callable[[], bool], seconds: float = LIMIT_S) -> None:
-    ends = time.monotonic() + seconds
+def wait_for(what: Callable[[], bool]) -> None:
+    ends = time.monotonic() + LIMIT_S
     while not what():
         assert time.monotonic() < ends, "a bound against hanging tests was passed"
         time.sleep(0.05)
@@ -109,17 +109,17 @@ def test_the_crash_prints_a_traceback_and_the_launcher_exits_with_1_like_torchru
     assert "ShardError: rank2_shard0000.bin: checksum mismatch" in text
     assert "failed (exitcode: 1) local_rank: 2" in text
     assert not members(run.pid)
-    assert said_of(run) == ("crashed", [2])
+    wait_for(lambda: said_of(run) == ("crashed", [2]))
 
 
 def test_the_slow_run_is_silent_while_its_checkpoint_grows(start: Callable[[str], DemoRun]) -> None:
     run = start("slow")
-    wait_for(lambda: "saving checkpoint" in run.log.read_text())
+    wait_for(lambda: "saving checkpoint" in run.log.read_text() and run.log.read_text().count("step 10/20") == 6)
     model = run.log.parent / "data" / "checkpoint-10" / "model.bin"
     wait_for(model.exists)
-    time.sleep(0.5)
     lines, size = run.log.read_text(), model.stat().st_size
-    wait_for(lambda: model.stat().st_size > size + 1_000_000)
+    wait_for(lambda: model.stat().st_size > size)
+    wait_for(lambda: time.time() - run.log.stat().st_mtime > run.scenario.stall_s)
     assert run.log.read_text() == lines
     wait_for(lambda: said_of(run) == ("slow", []))
 
@@ -138,7 +138,7 @@ def test_stop_leaves_no_process_and_may_be_called_again(start: Callable[[str], D
     run = start("hang")
     wait_for(lambda: "process group ready" in run.log.read_text())
     run.stop()
-    assert not members(run.pid)
+    wait_for(lambda: not members(run.pid))
     run.stop()
 
 
@@ -147,7 +147,7 @@ def test_stop_also_ends_processes_that_were_stopped(start: Callable[[str], DemoR
     wait_for(lambda: "process group ready" in run.log.read_text())
     os.killpg(run.pid, signal.SIGSTOP)
     run.stop()
-    wait_for(lambda: not members(run.pid), 5)
+    wait_for(lambda: not members(run.pid))
 
 
 PARENT = """
@@ -173,7 +173,7 @@ def test_no_process_outlives_the_hangtop_that_started_it(tmp_path: Path, how: si
         if stopped:
             os.killpg(group, signal.SIGSTOP)
         parent.send_signal(how)
-        wait_for(lambda: not members(group), 5)
+        wait_for(lambda: not members(group))
     finally:
         parent.kill()
         parent.wait()
@@ -228,7 +228,7 @@ def test_the_command_watches_the_log_with_a_short_limit_and_cleans_up() -> None:
 
     assert command.run("healthy", show, WatchSpec(profile="torchrun")) == 7
     assert not seen[0].log.parent.exists()
-    assert not members(seen[0].pid)
+    wait_for(lambda: not members(seen[0].pid))
 
 
 def test_a_limit_asked_for_on_the_command_line_stands() -> None:
@@ -244,7 +244,7 @@ def test_the_command_cleans_up_when_showing_fails() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         command.run("hang", show)
-    assert not members(seen[0].pid)
+    wait_for(lambda: not members(seen[0].pid))
 
 
 def test_the_folder_that_a_killed_demo_left_behind_goes_with_the_next_one_and_a_living_one_stays(
