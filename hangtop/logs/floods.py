@@ -47,13 +47,16 @@ class Floods:
         """Their hits that may matter, in no order; and of how many literals how many more there are, at least one."""
         found: list[Hit] = []
         left: dict[int, int] = {}
+        walked: list[bytes] = []
         data = lines.block.data
         for number in self.numbers:
             literal = self._index.scanner.literals[number]
             places = set(islice(_places(data, literal), EDGE))
             if len(places) == EDGE:
                 if self._index.is_progress[number]:
-                    places.update(_newest_of_each_writer(lines, literal))
+                    if not any(_stands_beside(literal, other, lines) for other in walked):
+                        places.update(_newest_of_each_writer(lines, literal))
+                        walked.append(literal)
                     left[number] = 1
                 else:
                     places.update(islice(_places_back(data, literal), EDGE))
@@ -74,6 +77,15 @@ def _places_back(data: bytes, literal: bytes) -> Iterator[int]:
     while place >= 0:
         yield place
         place = data.rfind(literal, 0, place + len(literal) - 1)
+
+
+def _stands_beside(literal: bytes, other: bytes, lines: Lines) -> bool:
+    """Whether its lines are those of the other literal, by those at both ends: then it has no newest lines of its own."""
+    data = lines.block.data
+    if lines.has_bars:
+        return False
+    ends = (*islice(_places(data, literal), EDGE), *islice(_places_back(data, literal), EDGE))
+    return all(data.find(other, data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)) >= 0 for place in ends)
 
 
 def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,26 @@ def test_the_rank_that_spoke_least_in_a_flood_of_steps_keeps_its_step() -> None:
     flood = [b"[rank%d]:2026-03-01 10:00:00 INFO train step %d/9000 loss=0.5\n" % (n % 4, n // 4) for n in range(8_000)]
     flood[4_321] = b"[rank9]:2026-03-01 10:00:00 INFO train step 77/9000 loss=0.5\n"
     assert steps(b"".join(flood)) == {0: 1999, 1: 1999, 2: 1999, 3: 1999, 9: 77}
+
+
+@pytest.mark.parametrize(("apart", "walks"), [(False, 1), (True, 2)])
+def test_words_that_flood_the_same_lines_are_looked_for_once_and_lines_of_their_own_are_read(
+    monkeypatch: pytest.MonkeyPatch, apart: bool, walks: int
+) -> None:
+    walked: dict[int, set[bytes]] = {}
+    walk = floods._newest_of_each_writer
+
+    def counted(lines: Lines, literal: bytes) -> Iterator[int]:
+        walked.setdefault(lines.block.offset, set()).add(literal)
+        return walk(lines, literal)
+
+    monkeypatch.setattr(floods, "_newest_of_each_writer", counted)
+    flood = [b"[rank%d]: train step %d/9000 loss=0.5 90 tok/s\n" % (n % 4, n // 4) for n in range(8_000)]
+    if apart:
+        flood += [b"[rank9]: --> [  %d/9000] L=0.5 | 90 tok/s\n" % n for n in range(40)]
+    told = steps(b"".join(flood))
+    assert told == {0: 1999, 1: 1999, 2: 1999, 3: 1999} | ({9: 39} if apart else {})
+    assert max(map(len, walked.values())) == walks
 
 
 @pytest.mark.parametrize("who", [b"[worker %d]", b"(trainer %d)", b"Proc#%d -"])
