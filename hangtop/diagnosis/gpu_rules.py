@@ -1,16 +1,22 @@
-"""Rules over the GPUs of a quiet run: the driver gives no answer, all spin but one, all spin, or they compute."""
+"""Rules over the GPUs of a quiet run: the driver gives no answer, one has failed, all spin but one, all spin, or they compute."""
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.gpu import NO_ANSWER_S, facts
+from hangtop.diagnosis.gpu import NO_ANSWER_S, FactKind, GpuFact, facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import index_of, of_run
+from hangtop.diagnosis.member_verdicts import silence
 from hangtop.ranks import Rank
-from hangtop.records.gpu import GpuReading
+from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, numbered
+from hangtop.text import clock, numbered, some
+
+FAILED: tuple[FactKind, ...] = ("lost", "reset needed", "unknown error", "no answer")
+"""Of these a GPU computes nothing any more, the surest first."""
 
 
 def driver_doubted(case: Case) -> bool:
@@ -55,6 +61,39 @@ def _in_kernel(rank: Rank) -> Evidence:
     since = f" since {clock(process.state_since)}" if process is not None and process.state_since is not None else ""
     where = f" in {rank.wchan}" if rank.wchan else ""
     return Evidence("procs", f"rank {rank.rank}, pid {rank.pid}, in state D{since}{where}, no I/O, no CPU time")
+
+
+def failed(case: Case) -> Verdict | None:
+    """A GPU of the run is lost, broken or gives no answer while the log is quiet: who computes on it never goes on, whatever the
+    others do."""
+    if not case.is_quiet:
+        return None
+    found: list[tuple[GpuFact, Culprit]] = []
+    for host, node in case.state.gpus.items():
+        mine = of_run(case.state, host)
+        for fact in facts(node, case.now, mine):
+            culprit = _suspect(case, host, fact.index, fact.text)
+            of_this_run = culprit.rank is not None and (mine is None or fact.index in mine)
+            if fact.kind in FAILED and of_this_run and _for_long(node, fact.index, case.now):
+                found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
+    if not found:
+        return None
+    first, culprit = min(found, key=lambda one: FAILED.index(one[0].kind))
+    more = f", and {some(len(found) - 1, 'more GPU')} in trouble" if len(found) > 1 else ""
+    return Verdict(
+        word="hung",
+        headline=f"GPU {first.index} of {culprit.name}: {first.text}{more}; no output since {case.silent_since}.",
+        refute="a line is written, or the GPU answers again",
+        confidence=culprit.confidence,
+        culprits=tuple(one for _, one in found),
+        evidence=(*(Evidence("gpu", f"GPU {fact.index}: {fact.text}") for fact, _ in found[:3]), silence(case)),
+        next=(("3", "GPUs"), ("b", "bundle")),
+    )
+
+
+def _for_long(node: NodeGpus, index: int, now: float) -> bool:
+    since = next((gpu.since for gpu in node.reading.gpus if gpu.index == index), None)
+    return since is None or now - since >= NO_ANSWER_S
 
 
 def spins(case: Case) -> Verdict | None:

@@ -27,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     gpu_rules.driver_hung,
     gone.dead,
     gone.stopped,
+    gpu_rules.failed,
     gone.blocked,
     ray_rules.dead_actor,
     ray_rules.sick,

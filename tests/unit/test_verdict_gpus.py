@@ -211,3 +211,42 @@ def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> No
 )
 def test_gpus_that_look_busy_beside_real_work_are_no_hang(gpus: tuple[Gpu, ...], thread: Thread, busy: Recent) -> None:
     assert diagnose(beside_gpus(gpus, dict.fromkeys(range(4), thread), busy), SPEC, NOW).word == "slow"
+
+
+def each_on_its_own(*gpus: Gpu, silence_s: float = 200.0) -> RunState:
+    """Rank N computes on GPU N."""
+    here = tuple(replace(one, minor=one.index) for one in gpus)
+    ranks = tuple(
+        Process(100 + rank, 1.0, 1, 1, "python", "python train.py", "S", role="rank", rank=rank, devices=(rank,))
+        for rank in range(4)
+    )
+    return with_processes(run(*here, silence_s=silence_s), ProcessReading(processes=ranks))
+
+
+LOST = replace(gpu(2, 98.0, 610.0), status="lost", why="fell off the bus", xid=79, since=NOW - 150)
+
+
+@pytest.mark.parametrize(
+    ("odd", "confidence", "said"),
+    [
+        (LOST, "certain", "GPU 2 of rank 2: lost: fell off the bus (Xid 79)"),
+        (
+            replace(LOST, status="reset needed", why="sudo nvidia-smi --gpu-reset", xid=None),
+            "likely",
+            "GPU 2 of rank 2: reset needed",
+        ),
+        (replace(LOST, status="no answer", why=None, xid=None), "likely", "GPU 2 of rank 2: no answer"),
+    ],
+)
+def test_a_gpu_that_failed_holds_up_its_rank_whatever_the_others_compute(odd: Gpu, confidence: str, said: str) -> None:
+    verdict = diagnose(each_on_its_own(*COMPUTING[:2], odd, COMPUTING[3]), SPEC, NOW)
+    assert (verdict.word, verdict.confidence, [one.rank for one in verdict.culprits]) == ("hung", confidence, [2])
+    assert verdict.headline.startswith(said)
+
+
+def test_a_gpu_that_failed_is_no_hang_while_lines_come_nor_where_nobody_of_the_run_computes_on_it() -> None:
+    gpus = (*COMPUTING[:2], LOST, COMPUTING[3])
+    assert diagnose(each_on_its_own(*gpus, silence_s=5), SPEC, NOW).word == "running"
+    assert diagnose(each_on_its_own(*COMPUTING[:4], replace(LOST, index=4)), SPEC, NOW).word == "slow"
+    moment = replace(LOST, status="no answer", why=None, since=NOW - 4)
+    assert diagnose(each_on_its_own(*COMPUTING[:2], moment, COMPUTING[3]), SPEC, NOW).word == "slow"
