@@ -56,7 +56,9 @@ def at_most(rows: list[Row], count: int, width: int) -> list[Row]:
     """The first of these lines; what was left out shows as `…` at the end of the last."""
     if len(rows) <= count:
         return rows
-    return [*rows[: count - 1], cut((*rows[count - 1], ("…", rows[count - 1][-1][1])), width)]
+    *kept, last = rows[:count]
+    role = last[-1][1] if last else ""  # where there is no room at all, rows are empty
+    return [*kept, cut((*last, ("…", role)), width)]
 
 
 def pad(row: Row, width: int) -> Row:

@@ -201,6 +201,17 @@ class TestVerdictBand:
         assert "wrong if" in rows[-2]
         assert "next" in rows[-1]
 
+    @pytest.mark.parametrize("name", ["healthy", "stalled", "crashed", "startup", "fleet_hung", "fleet_slow", "finished"])
+    def test_no_room_at_all_breaks_nothing(self, name):
+        """So a screen is painted on a slow machine: there is a verdict before there is a layout."""
+        view = view_of(name, 400)
+        for width in range(12):
+            for lines in (*range(8), None):
+                assert lines is None or len(verdict_rows(view, width, lines)) <= max(lines, 4)
+            assert status_row(view, width) is not None
+            assert stage_row(view, width) is not None
+            assert footer_row(view, width, ALL) is not None
+
     def test_a_headline_that_is_too_long_for_its_rows_ends_with_a_whole_word(self):
         view = view_of("crashed")
         rows = verdict_rows(replace(view, verdict=replace(view.verdict, headline="averylongword " * 30)), 78, 5)
