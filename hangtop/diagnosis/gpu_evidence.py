@@ -95,7 +95,7 @@ def _others(found: Sequence[GpuFact]) -> Iterable[tuple[str, bool]]:
         if len(alike) > SAID_OF_ONE:
             yield f"{numbered('GPU', (fact.index for fact in alike))}: {kind}", True
         else:
-            yield from ((f"GPU {fact.index} {fact.text}", True) for fact in alike)
+            yield from ((f"GPU {fact.index}: {fact.text}", True) for fact in alike)
 
 
 def _named(gpus: Sequence[Gpu]) -> str:

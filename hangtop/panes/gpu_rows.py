@@ -19,6 +19,7 @@ from hangtop.records.samples import Samples, over
 Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6
 TREND, WIDE_TREND, WIDE = 10, 16, 76
+ODD_CELLS = 14
 G = 2**30
 GONE = frozenset({"lost", "unknown error", "reset needed", "not supported", "no permission"})
 """Of these the reason is shown in place of the values."""
@@ -234,9 +235,11 @@ def _columns(table: Table) -> list[Column[GpuRow]]:
         (table.pcie, Column("PCIe in/out", 13, 3, _pcie, right=True)),
         (table.nvlink, Column("NVLink in/out", 13, 2, _nvlink, right=True)),
         (table.pstate, Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
-        (table.odd, Column("odd", 0, 6, _odd, least=14)),
+        (table.odd, Column("odd", 0, 6, _odd(ODD_CELLS), least=ODD_CELLS)),
     ]
-    return titled(fitting([column for there, column in columns if there], table.width))
+    shown = fitting([column for there, column in columns if there], table.width)
+    room = table.width - sum(column.width + column.gap for column in shown) + shown[0].gap
+    return titled([replace(column, cell=_odd(room)) if column.title == "odd" else column for column in shown])
 
 
 def _sign(row: GpuRow) -> Row:
@@ -344,12 +347,21 @@ def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:
     return ((both, row.plain("muted")),)
 
 
-def _remarks(row: GpuRow) -> tuple[str, ...]:
-    """What is said in words beside the numbers."""
+def _remarks(row: GpuRow, *, brief: bool = False) -> tuple[str, ...]:
+    """What is said in words beside the numbers; in `brief` no more than what those do not say."""
     parts = ("MIG mode, no instance",) if row.gpu.mig == () else ()
     unspoken = ("busy-wait", "idle", "no answer", "late")
-    return (*(fact.short or fact.text for fact in row.facts if fact.kind not in unspoken), *parts)
+    said = [fact for fact in row.facts if fact.kind not in unspoken]
+    return (*(fact.short or fact.kind if brief else fact.text for fact in said), *parts)
 
 
-def _odd(row: GpuRow) -> Row:
-    return ((", ".join(_remarks(row)), row.role or row.plain("warn" if row.facts else "muted")),)
+def _odd(room: int) -> Callable[[GpuRow], Row]:
+    """In whole sentences where these have room."""
+
+    def cell(row: GpuRow) -> Row:
+        said = ", ".join(_remarks(row))
+        if len(said) > room:
+            said = ", ".join(_remarks(row, brief=True))
+        return ((said, row.role or row.plain("warn" if row.facts else "muted")),)
+
+    return cell

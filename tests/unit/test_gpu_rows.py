@@ -160,6 +160,8 @@ def test_remarks_stand_beside_the_numbers_when_there_is_room() -> None:
     hot = watched(throttle=("hot (hardware)",), mig=(MigInstance(0), MigInstance(1)))
     shown = next(line for line in table(hot, 120, trouble=True) if "   3 " in line[:6])
     assert shown.endswith("62 °C, held back: hot (hardware)")
+    narrow = next(line for line in table(hot, 80, trouble=True) if "   3 " in line[:6])
+    assert narrow.endswith("  hot")
 
 
 def test_ranks_stand_beside_their_gpu() -> None:
