@@ -27,7 +27,7 @@ from hangtop.sources.proc.table import Stat
 from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import python
+from tests.fakes.processes import PATIENCE_S, python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
@@ -161,7 +161,7 @@ def test_a_ray_session_stays_while_a_process_names_it(places: Places) -> None:
 
 
 def test_a_ray_session_stays_while_a_socket_in_it_is_open() -> None:
-    with tempfile.TemporaryDirectory(prefix="ht") as short:  # the path of a socket has room for 107 bytes
+    with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as short:  # the path of a socket has room for 107 bytes
         places = Places(ray=(short,))
         folder = session(places)
         with socket.socket(socket.AF_UNIX) as raylet:
@@ -276,7 +276,7 @@ def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
     finally:
         for holder in holders:
             holder.kill()
-            holder.wait(10)
+            holder.wait(PATIENCE_S)
             holder.stdout.close()
     assert [step.kind for step in steps] == ["doing", "doing", "survived", "survived"]
     assert all("it was put back" in step.text for step in steps[2:])
@@ -347,7 +347,7 @@ def test_the_command_shows_first_and_cleans_when_told_to(tmp_path: Path) -> None
     with python(orphan, stdout=subprocess.PIPE) as middleman:
         assert middleman.stdout is not None
         pid = int(middleman.stdout.readline())
-        middleman.wait(20)
+        middleman.wait(PATIENCE_S)
         time.sleep(1.2)
         command = [sys.executable, "-m", "hangtop", "clean", "--older", "0.02"]
         shown = subprocess.run([*command, "--dry-run"], env=environ, capture_output=True, text=True, check=False, timeout=240)

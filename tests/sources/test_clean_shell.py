@@ -88,7 +88,7 @@ def test_leftovers_go_and_nothing_else_does(tmp_path: Path) -> None:
     environ = {**plain, "HOME": str(home), "RAY_TMPDIR": str(ray)}
     namespaces = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
     told = subprocess.run(
-        [*namespaces, sys.executable, "-c", MACHINE], env=environ, capture_output=True, text=True, check=False, timeout=240
+        [*namespaces, sys.executable, "-c", MACHINE], env=environ, capture_output=True, text=True, check=False, timeout=400
     )
     assert told.returncode == 0, told.stderr
     seen = json.loads(told.stdout)
