@@ -5,6 +5,7 @@ The package's data is proven by the tests; what a user adds is proven when it is
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -27,6 +28,11 @@ SCHEMA = 1
 
 class CatalogError(Exception):
     """A data file that cannot be used; the message names the file, the line, the key and what is expected there."""
+
+
+_LEARNING = threading.Lock()
+"""What msgspec knows of a type it learns at its first use. Two threads that do so at once, as two sources of a probe or two
+checks of `doctor` may, get a segmentation fault."""
 
 
 class Catalog(Struct, frozen=True):
@@ -144,6 +150,8 @@ def _text(file: Traversable, name: str) -> str:
 
 def _decode(text: str, name: str, shape: type[Any]) -> Any:
     try:
-        return msgspec.convert(tomli.loads(text), shape)
+        found = tomli.loads(text)
+        with _LEARNING:
+            return msgspec.convert(found, shape)
     except (tomli.TOMLDecodeError, msgspec.ValidationError) as error:
         raise CatalogError(f"{name}:{located(error, text)}") from error
