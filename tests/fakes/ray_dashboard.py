@@ -183,7 +183,7 @@ class FakeDashboard:
         plain = urlsplit(path).path
         self.asked[next((many for many in ("/nodes/", "/logs/") if plain.startswith(many)), plain)] += 1
         if plain in self.stall or "*" in self.stall:
-            self._ended.wait(30)
+            self._ended.wait(60)
         if self.token is not None and plain not in OPEN:
             if authorization is None:
                 return 401, b"Unauthorized: Missing authentication token", {}
@@ -262,6 +262,9 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address = True
     request_queue_size = 64
     fake: FakeDashboard
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who asked may have gone away meanwhile: nothing of it is printed."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -18,6 +18,7 @@ from hangtop.sources.raycluster.dashboard import Dashboard
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.token import Token
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import DRIVER, SESSION, SOCKET, FakeDashboard, node_id, wrapped
 
 
@@ -36,6 +37,18 @@ def _no_token(monkeypatch, tmp_path):
     for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(autouse=True)
+def _patient(request, monkeypatch):
+    """A slow machine is not taken for a late dashboard, but where that is what a test is about."""
+    if "stalls" not in request.fixturenames:
+        monkeypatch.setattr(Dashboard.__init__, "__defaults__", (PATIENCE_S,))
+
+
+@pytest.fixture
+def stalls():
+    """The dashboard will be late, and is not waited for."""
 
 
 @pytest.fixture
@@ -146,6 +159,7 @@ def test_ten_thousand_actors_are_not_asked_for_more_than_the_server_bears(fake, 
     assert sum(dashboard.asked.values()) <= 45
 
 
+@pytest.mark.usefixtures("stalls")
 def test_a_stalled_server_costs_no_more_than_the_deadline_and_old_actors_stay_with_their_age(fake, source):
     dashboard = fake(nodes=1, workers=2)
     ray = source(dashboard.address)
@@ -153,7 +167,7 @@ def test_a_stalled_server_costs_no_more_than_the_deadline_and_old_actors_stay_wi
     dashboard.stall.add("*")
     began = time.monotonic()
     found = cluster_of(ray, 1002.0)
-    assert time.monotonic() - began < 4.0
+    assert time.monotonic() - began < 20, "it would answer after a minute"
     assert found.api.answer == "silent"
     assert len(found.actors) == 2
     assert stale_since(found, 1020.0) == 1000.0
@@ -235,6 +249,7 @@ def test_a_path_that_is_gone_is_a_matter_of_version_and_not_an_empty_cluster(fak
     assert found.api.strange == ("/logical/actors",)
 
 
+@pytest.mark.usefixtures("stalls")
 def test_what_is_not_answered_stays_told_between_two_questions(fake, source):
     dashboard = fake()
     ray = source(dashboard.address)
@@ -297,11 +312,8 @@ def test_a_body_that_comes_in_drops_is_cut_off_at_the_deadline(fake):
 
     thread = threading.Thread(target=drip, daemon=True)
     thread.start()
-    began = time.monotonic()
     answer = Dashboard(f"127.0.0.1:{listener.getsockname()[1]}", lambda: None, 0.5).get("/x")
-    took_s = time.monotonic() - began
     ended.set()
-    thread.join(5)
+    thread.join()
     listener.close()
-    assert answer.late
-    assert took_s < 3.0
+    assert answer.late, "whole it would be after 50 s"

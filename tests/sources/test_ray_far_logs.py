@@ -11,8 +11,9 @@ import pytest
 from hangtop.model import RunState, fold
 from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
 from hangtop.records.reading import Reading
-from hangtop.sources import open_source
+from hangtop.sources import open_source, rayworkers
 from hangtop.sources.ray import RaySource
+from hangtop.sources.raycluster.dashboard import Dashboard
 from hangtop.sources.raycluster.farlog import LATE_S, SOON_S, THROUGH_HEAD_S, FarLog, FollowedFar
 from hangtop.sources.raycluster.nodelogs import MOST_LINES, PART_BYTES, NodeLogs
 from hangtop.sources.raycluster.places import Access, Place
@@ -20,9 +21,17 @@ from hangtop.sources.raycluster.poll import ApiView
 from hangtop.sources.rayworkers import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.sources.tail import Appended
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
 
 NOW = 1_768_125_000.0
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine is not taken for a late dashboard."""
+    monkeypatch.setattr(Dashboard.__init__, "__defaults__", (PATIENCE_S,))
+    monkeypatch.setattr(rayworkers, "DEADLINE_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def filled(tables: GcsTables, view: ApiView, python: RayPython) -> ApiView:
         looks.append(tables.fill(view, python, NOW))
         return bool(looks[-1].api.tables_at or looks[-1].api.tables_problem)
 
-    wait_for(told, 20)
+    wait_for(told, 90)
     return looks[-1]
 
 
@@ -106,13 +106,13 @@ def test_it_is_asked_seldom_and_never_while_the_dashboard_is_understood(tables, 
     tables.fill(of("refused"), one, NOW + EVERY_S - 1)
     assert len(started(one)) == 1
     tables.fill(of("refused"), one, NOW + EVERY_S)
-    wait_for(lambda: len(started(one)) == 2, 20)
+    wait_for(lambda: len(started(one)) == 2, 90)
 
 
 def test_one_that_does_not_end_is_ended_and_the_next_waits(tables, python):
     one = python("sleep 1000")
     tables.fill(of("none"), one, NOW)
-    wait_for(lambda: started(one), 20)
+    wait_for(lambda: started(one), 90)
     assert Path(f"/proc/{started(one)[0]}").exists()
     view = tables.fill(of("none"), one, NOW + CHILD_S + 1)
     assert view.api.tables_problem == f"the GCS did not answer within {CHILD_S:g} s"
