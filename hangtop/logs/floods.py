@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 
 from hangtop.logs.index import Index
-from hangtop.logs.lines import IN_PARENTHESES, NAMES, RANK_WORD, ROW_STAMPS, STAMPED, SURE, SURE_BYTES, Lines
+from hangtop.logs.lines import IN_PARENTHESES, RANK_WORD, STAMP, STAMPED, SURE, SURE_BYTES, Lines
 from hangtop.logs.scan import Hit
 
 FLOOD = 4_096
@@ -28,6 +28,7 @@ WINDOW = 256 << 10
 """Bytes that are cut into rows at once: they stay in the cache of the core."""
 
 _HEAD = itemgetter(slice(SURE_BYTES))
+_ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
 
 
 class Floods:
@@ -49,8 +50,9 @@ class Floods:
         left: dict[int, int] = {}
         walked: list[bytes] = []
         data = lines.block.data
-        for number in self.numbers:
-            literal = self._index.scanner.literals[number]
+        literals = self._index.scanner.literals
+        for number in sorted(self.numbers, key=lambda number: _place_in_row(literals[number], lines)):
+            literal = literals[number]
             places = set(islice(_places(data, literal), EDGE))
             if len(places) == EDGE:
                 if self._index.is_progress[number]:
@@ -88,6 +90,12 @@ def _stands_beside(literal: bytes, other: bytes, lines: Lines) -> bool:
     return all(data.find(other, data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)) >= 0 for place in ends)
 
 
+def _place_in_row(literal: bytes, lines: Lines) -> int:
+    """How far from the start of its line it stands. The words before the first one tell who writes, and little else."""
+    place = lines.block.data.rfind(literal)
+    return place - lines.block.data.rfind(b"\n", 0, max(0, place))
+
+
 def _newest_of_each_writer(lines: Lines, literal: bytes) -> Iterator[int]:
     """From the end on; as `pick` does it with a list of hits, and as there without an early end."""
     return _newest_pieces(lines, literal) if lines.has_bars else _newest_rows(lines, literal)
@@ -120,15 +128,14 @@ def _newest_rows(lines: Lines, literal: bytes) -> Iterator[int]:
             end -= 1
 
 
-def _heads(rows: bytes, literal: bytes) -> set[bytes]:
-    """What stands before the literal in these rows, without the time, and what names a rank: all that may tell a writer."""
-    if rows.startswith(STAMPED):
-        rows = ROW_STAMPS.sub(b"", rows)
-    pieces = (b"\n" + rows).split(literal)[:-1]
-    heads = {piece.rpartition(b"\n")[2] for piece in pieces if b"\n" in piece or NAMES.search(piece)}
+def _heads(text: bytes, literal: bytes) -> set[bytes]:
+    """Of the rows that hold the literal, what may tell a writer: the words before it, without the time, and what names a rank."""
+    pieces = (b"\n" + text).split(literal)[:-1]
+    heads = set(map(_LAST, map(_ROW_OF, pieces)))
+    heads = {STAMP.sub(b"", head, 1) if head.startswith(STAMPED) else head for head in heads}
     heads = {head.partition(b")")[0] if head.startswith(IN_PARENTHESES) else head for head in heads}
-    if b"ank" in rows or b"ANK" in rows:
-        heads.update(RANK_WORD.findall(b"\n".join([row for row in rows.split(b"\n") if literal in row])))
+    if b"ank" in text or b"ANK" in text:
+        heads.update(RANK_WORD.findall(b"\n".join([row for row in text.split(b"\n") if literal in row])))
     return heads
 
 

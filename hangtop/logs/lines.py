@@ -26,8 +26,7 @@ SURE, SURE_BYTES = (b"[rank", b"[default"), 11
 """A line that begins with one of these is told from those of other writers by so many bytes."""
 
 RANK_WORD = re.compile(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
-_TIME = rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+"
-_STAMP, ROW_STAMPS = re.compile(_TIME), re.compile(b"^" + _TIME, re.MULTILINE)
+STAMP = re.compile(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
 STAMPED = (b"[", b"0", b"1", b"2")
 """A time at the start of a line names nobody, and makes each line look new."""
 
@@ -37,7 +36,7 @@ _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
 _MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
-NAMES = re.compile(
+_NAMES = re.compile(
     rb" \d{1,5}: |m\d{1,5}: |"
     + RANK_WORD.pattern
     + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
@@ -181,7 +180,7 @@ class Lines:
         start = self._past_stamp(start, end)
         if end - start <= _SHORT:
             return _names_in(data[start:end])
-        names = NAMES.findall(data, start, end)
+        names = _NAMES.findall(data, start, end)
         if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
             names.append(first[0])
         return b" ".join(names)
@@ -209,7 +208,7 @@ class Lines:
         """Behind the time at the start of a line."""
         if self._data[start : start + 1] not in STAMPED:
             return start
-        stamp = _STAMP.match(self._data, start, end)
+        stamp = STAMP.match(self._data, start, end)
         return start if stamp is None else stamp.end()
 
     def key_of(self, span: Span) -> bytes:
@@ -285,7 +284,7 @@ class Lines:
 def _names_in(head: bytes) -> bytes:
     """`Lines.name` of what stands before a bar, or before the words that a step line begins with: the same few texts again and
     again, and the regexes take 4 microseconds."""
-    names = NAMES.findall(head)
+    names = _NAMES.findall(head)
     if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
         names.append(first[0])
     return b" ".join(names)

@@ -1,6 +1,6 @@
 """A realistic training log of any size, the same bytes for the same seed: NCCL, Ray, torchrun, bars, metrics, colours, errors.
 
-`python -m tests.fakes.genlog --size 200M --out train.log [--mix train|quiet|metrics|storm|bars] [--nasty]`
+`python -m tests.fakes.genlog --size 200M --out train.log [--mix train|quiet|metrics|lone|said|storm|bars] [--nasty]`
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class TrainingLog:
             "train": self._train,
             "quiet": self._quiet,
             "metrics": self._rank_steps,
+            "lone": self._lone_steps,
+            "said": self._said_steps,
             "storm": self._storm,
             "bars": self._bars,
         }
@@ -131,6 +133,18 @@ class TrainingLog:
             step = self._step if rank != 5 else self._step - self._step // 10
             yield f"[rank{rank}]:{self._stamp()} INFO train step {step}/50000 loss={self._loss:.4f} tok/s={9000 + rank}\n"
 
+    def _lone_steps(self) -> Iterator[str]:
+        """One process, no word of who it is."""
+        for _ in range(RANKS):
+            self._advance()
+            yield f"step {self._step}/50000 loss {self._loss:.4f} grad_norm {self._random.random():.3f} lr 1.0e-04 tok/s 9000\n"
+
+    def _said_steps(self) -> Iterator[str]:
+        """Every rank reports, and names itself among the values."""
+        self._advance()
+        for rank in range(RANKS):
+            yield f"{self._stamp()},{rank:03} INFO train: step {self._step}/50000 loss {self._loss:.4f} rank={rank}\n"
+
     def _advance(self) -> None:
         self._step += 1
         self._loss = max(1.2, self._loss * 0.9999 + self._random.gauss(0, 0.01))
@@ -198,7 +212,7 @@ def main() -> None:
     parser.add_argument("--size", default="100M")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--mix", default="train", choices=("train", "quiet", "metrics", "storm", "bars"))
+    parser.add_argument("--mix", default="train", choices=("train", "quiet", "metrics", "lone", "said", "storm", "bars"))
     parser.add_argument("--nasty", action="store_true")
     args = parser.parse_args()
     with args.out.open("wb") if args.out else sys.stdout.buffer as file:
