@@ -159,11 +159,10 @@ def straggler(case: Case) -> Verdict | None:
     kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
     culprits = () if undecided(odd) else tuple(culprit_of(case, one) for one in odd)
     apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
-    ended = tuple(Evidence("procs", f"{one.name}: its child {dead_workers(case, one)[0].pid} has died") for one in orphaned[:2])
     mount = blocked_on(case.procs, {one.pid for one in odd})
     disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
     together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
-    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *ended, silence(case))
+    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *_died(case, orphaned), silence(case))
     refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
     return hung(_never_came(case, odd, peers), kind, culprits, evidence, refute)
 
@@ -222,10 +221,25 @@ def standing_still(case: Case) -> Verdict | None:
     for one in members:
         alike.setdefault(f"{one.text}{still(one)}", []).append(one)
     evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(case))
+    refute = "its stack moves, or it uses CPU"
+    if orphaned := [one for one in members if dead_workers(case, one)]:
+        culprits = tuple(culprit_of(case, one) for one in orphaned)
+        headline = f"{names(orphaned)} wait{s(orphaned)} for what a child of {_its(orphaned)} gave, and that has died."
+        return hung(headline, "dataloader", culprits, (*_died(case, orphaned), *evidence), refute)
     culprits = tuple(culprit_of(case, one) for one in members) if len(members) == 1 else ()
-    return hung(
-        f"{names(members)}: {members[0].text}, and nothing moves.", kind, culprits, evidence, "its stack moves, or it uses CPU"
-    )
+    still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
+    headline = f"{names(members)}: {members[0].text}, and nothing moves." if len(members) == 1 else still_there
+    return hung(headline, kind, culprits, evidence, refute)
+
+
+def _its(members: list[Standing]) -> str:
+    return "its own" if len(members) == 1 else "their own"
+
+
+def _died(case: Case, parents: list[Standing]) -> tuple[Evidence, ...]:
+    """Whose child has died, and of what."""
+    found = ((one, dead_workers(case, one)[0]) for one in parents[:2])
+    return tuple(Evidence("procs", f"{one.name}: its child, pid {child.pid}, is a {child.doing}") for one, child in found)
 
 
 def _growing(case: Case) -> Evidence | None:

@@ -79,18 +79,19 @@ class ProcessSource:
 
     def read(self, now: float) -> Iterable[Value]:
         """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
-        seldom = self._looks % SELDOM == 0
+        seldom = self._looks % SELDOM == 0  # and when a writer ended: who goes on writing is seen at once
         self._looks += 1
         writing = self._writing.alive()
         self._table.refresh(writing | self._run.due())
-        if seldom or (not writing and self._looks < EAGER_LOOKS):
+        self._writing.check(now)
+        if seldom or writing != self._writing.alive() or (not writing and self._looks < EAGER_LOOKS):
             self._files.refresh(now, writing)
             self._held = self._files.by_pid()
             self._writing.look(Machine.of(self._table.stats, self._held), now)
+            self._writing.check(now)
             self._hidden = self._count_hidden()
             known = self._writing.writers or self._spec.pids
             self._taken = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
-        self._writing.check(now)
         files = self._held
         processes = self._run.look(self._writing.alive() or self._taken, files, now)
         if seldom:

@@ -14,7 +14,7 @@ import pytest
 
 from hangtop.records.process import Process, ProcessReading
 from hangtop.sources.proc.linux import read_stat
-from hangtop.sources.processes import ProcessSource
+from hangtop.sources.processes import SELDOM, ProcessSource
 from hangtop.spec import WatchSpec
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
 from tests.fakes.processes import eventually, python, running
@@ -104,6 +104,18 @@ def test_ranks_whose_launcher_died_stay_part_of_the_run(tmp_path: Path) -> None:
         )
         assert sorted(watch.ranks()) == [0, 1]
         assert [(one.pid, one.role) for one in reading.ended] == [(launcher.pid, "launcher")]
+
+
+def test_ranks_are_the_writers_as_soon_as_their_launcher_is_gone(tmp_path: Path) -> None:
+    with launched(tmp_path, SLEEP) as (watch, launcher):
+        while watch.source._looks % SELDOM == 0:  # else it is looked for writers anyway
+            watch.look()
+        launcher.kill()
+        launcher.wait()
+        writers = {writer.pid: writer.alive for writer in watch.look().writers}
+        assert writers.pop(launcher.pid) is False
+        assert set(writers) == {rank.pid for rank in watch.ranks().values()}
+        assert all(writers.values())
 
 
 def test_a_rank_left_over_from_a_dead_run_is_an_orphan(tmp_path: Path) -> None:

@@ -285,7 +285,7 @@ def test_a_growing_checkpoint_is_a_sign_of_life() -> None:
 
 def test_who_stands_at_one_place_is_told_in_one_piece_of_evidence() -> None:
     said = diagnose(run(dict.fromkeys(range(4), LOCK), tuple(process(rank) for rank in range(4))), SPEC, NOW)
-    assert said.headline.endswith("and nothing moves.")
+    assert said.headline == "Ranks 0-3 stand still; rank 0 waits for a lock in load_shard (train.py:61)."
     assert [fact.text.partition(":")[0] for fact in said.evidence if fact.source == "stacks"] == ["Ranks 0-3"]
 
 
@@ -301,6 +301,15 @@ def test_a_checkpoint_that_another_run_of_the_same_folder_writes_is_no_sign_of_l
     lately = Recent(10.0, 10, 0.0, passed_b_s=passed_b_s)
     table = tuple(replace(one, recent=lately) for one in state.procs.processes)
     assert diagnose(replace(state, procs=replace(state.procs, processes=table)), SPEC, NOW).word == word
+
+
+def test_of_ranks_that_all_wait_for_their_workers_the_one_whose_worker_died_is_to_blame() -> None:
+    processes = tuple(process(rank) for rank in range(4))
+    worker = Process(500, 1.0, 9, 102, "python", "", "Z", role="data worker", exit_code=-9)
+    state = run(dict.fromkeys(range(4), BATCH), processes, procs=ProcessReading(processes=(*processes, worker)))
+    verdict = diagnose(state, SPEC, NOW)
+    assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "dataloader", [2])
+    assert verdict.evidence[0].text == "rank 2: its child, pid 500, is a zombie, killed by SIGKILL"
 
 
 def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
