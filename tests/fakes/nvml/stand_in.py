@@ -100,6 +100,11 @@ class GpuProbe:
         beats = (r.value for r in reversed(self.readings) if isinstance(r.value, Heartbeat))
         return next((health for beat in beats for health in beat.sources if health.name == "gpu"), None)
 
+    def was(self, index: int, status: str) -> bool:
+        """Whether this GPU had this status in any reading: between two looks of ours a status may come and go."""
+        told = (reading.value for reading in list(self.readings) if isinstance(reading.value, GpuReading))
+        return any(gpu.index == index and gpu.status == status for value in told for gpu in value.gpus)
+
     def until(self, holds: Callable[[GpuProbe], object], what: str, within_s: float = PATIENCE_S) -> None:
         """Wait for it; how long is only a bound, for a hang."""
         end = time.monotonic() + within_s
