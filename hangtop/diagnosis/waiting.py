@@ -224,7 +224,7 @@ def standing_still(case: Case) -> Verdict | None:
     refute = "its stack moves, or it uses CPU"
     if orphaned := [one for one in members if dead_workers(case, one)]:
         culprits = tuple(culprit_of(case, one) for one in orphaned)
-        headline = f"{names(orphaned)} wait{s(orphaned)} for what a child of {_its(orphaned)} gave, and that has died."
+        headline = f"{names(orphaned)} wait{s(orphaned)} for a child of {_its(orphaned)} that has died."
         return hung(headline, "dataloader", culprits, (*_died(case, orphaned), *evidence), refute)
     culprits = tuple(culprit_of(case, one) for one in members) if len(members) == 1 else ()
     still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
