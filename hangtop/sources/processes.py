@@ -75,6 +75,7 @@ class ProcessSource:
         self._held: Files = {}
         self._hidden = 0
         self._told: ProcessReading | None = None
+        self._disks_seen: list[str] = []
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
@@ -116,8 +117,9 @@ class ProcessSource:
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading
             yield reading
-        if seldom:
-            yield self._host.look(processes[0].pid if processes else None, self._disks(), now)
+        if (disks := self._disks()) != self._disks_seen or seldom:
+            self._disks_seen = disks
+            yield self._host.look(processes[0].pid if processes else None, disks, now)
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """Nothing is asked of this source."""
