@@ -89,7 +89,7 @@ def page_rows(family: Sequence[Member], found: Sequence[Member], view: View, wid
     if descendants:
         look = Look(now=view.now, role=odd_role(view.verdict))
         nodes = tree(family, odd, Folds())
-        rows += [BLANK, section(f"Tree  {_processes(len(descendants))} below", width)]
+        rows += [BLANK, section(f"Tree  {text.some(len(descendants), 'process')} below", width)]
         rows += table_rows(nodes, look, width, full=True)
     return [*rows, *_stack_rows(member.process, view, width)]
 
@@ -175,7 +175,3 @@ def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
         return [*rows, ((stack.problem or "no Python thread", "warn"),), *(((stack.mend, "ink"),) for _ in [0] if stack.mend)]
     frames = [(frame.name, f"{frame.file.rpartition('/')[2]}:{frame.line}") for frame in stack.main.frames[:MOST_FRAMES]]
     return [*rows, *(cut((align(name, 34, "ink"), (place, "muted")), width) for name, place in frames)]
-
-
-def _processes(count: int) -> str:
-    return "1 process" if count == 1 else f"{count:,} processes"

@@ -26,8 +26,8 @@ from hangtop.spec import WatchSpec
 
 FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
-BUSY_S = 2.0
-"""Between two looks while something arrives."""
+BUSY_S, BUSY_TIMES = 2.0, 50
+"""Between two looks while something arrives, and so many times what one cost in CPU time: thousands of files may be there."""
 SOON_S = 1.0
 """Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
 STEP_MS = 500
@@ -67,6 +67,7 @@ class CheckpointSource:
         self._found_by = ""
         self._look_for_at = 0.0
         self._sights: deque[Sight] = deque()
+        self._cost_s = 0.0
         self._grown_at: float | None = None
         self._stirred = threading.Event()
         self._stop = threading.Event()
@@ -94,10 +95,13 @@ class CheckpointSource:
         if len(self._sights) == 1:
             return since >= SOON_S
         growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
-        return since >= FLOOR_S or (since >= BUSY_S and (growing or self._stirred.is_set()))
+        busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
+        return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
 
     def _look(self, directory: str, now: float) -> Sight:
+        began = time.thread_time()
         sight = look(directory, now)
+        self._cost_s = time.thread_time() - began
         if self._sights and sight.bytes > self._sights[-1].bytes:
             self._grown_at = now
         self._sights.append(sight)

@@ -135,3 +135,17 @@ def test_a_directory_of_steps_is_found_below_where_the_run_works(tmp_path: Path)
     (tmp_path / "outputs" / "run3" / "checkpoint-500").mkdir(parents=True)
     assert below(str(tmp_path)) == str(tmp_path / "outputs" / "run3")
     assert below(str(tmp_path / "outputs" / "run3" / "checkpoint-500")) is None
+
+
+def test_a_folder_that_costs_much_to_look_at_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that takes a second of CPU is not repeated each two seconds of a save."""
+    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    spent = iter(range(100))
+    monkeypatch.setattr("hangtop.sources.checkpoints.time.thread_time", lambda: float(next(spent)))
+    told(source, 100.0)
+    for at, size in ((100.0 + FLOOR_S, 1_000), (200.0, 2_000)):
+        (tmp_path / "model.pt").write_bytes(b"x" * size)
+        told(source, at)
+    assert told(source, 202.0) is None
+    assert told(source, 240.0) is None
+    assert told(source, 260.0) is not None

@@ -123,9 +123,11 @@ def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Host().look(None, [str(tmp_path / "none")], 0.0).disks == ()
-    monkeypatch.setattr("hangtop.sources.proc.guard.Guard.ask", lambda self, questions: {})
-    (disk,) = Host().look(None, ["/nfs"], 0.0).disks
-    assert disk.problem == "the file system does not answer"
+    answers = iter([{}, {"/nfs": Space(1, GIB, GIB)}, {}, {}, {}])
+    monkeypatch.setattr("hangtop.sources.proc.guard.Guard.ask", lambda self, questions: next(answers))
+    host = Host()
+    looks = [host.look(None, ["/nfs"], at).disks for at in (0.0, 5.0, 10.0, 15.0, 20.0)]
+    assert [[disk.problem for disk in disks] for disks in looks] == [[], [None], [], [], ["the file system does not answer"]]
 
 
 def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60
 """cgroup v1 says "no limit" by a number near 2^63."""
 GROWTH_OVER_S = 30.0
+SILENT_S = 10.0
+"""A busy file server takes its time; after this it is said to be silent."""
 
 CACHE = ("total_inactive_file", "total_active_file"), ("inactive_file", "active_file")
 """In memory.stat, of version 1 with the groups below, and of version 2: what the kernel drops before it kills anyone. Data that
@@ -39,6 +41,7 @@ class Host:
 
     def __init__(self) -> None:
         self._disks: Guard[str, Space] = Guard()
+        self._silent: dict[str, float] = {}
         self._free: dict[tuple[str, int, int], tuple[float, int]] = {}
         self._kills: dict[str | None, int] = {}
         self._oom_at: float | None = None
@@ -70,12 +73,13 @@ class Host:
         wanted = list(dict.fromkeys(paths))
         answers = self._disks.ask({path: partial(_space, pid, path) for path in wanted})
         known: set[int] = set()
+        self._silent = {path: since for path, since in self._silent.items() if path not in answers}
         for path in wanted:
             answer = answers.get(path)
             if isinstance(answer, Space) and answer.number not in known:
                 known |= {answer.number} - {0}
                 yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer, now))
-            elif answer is None:
+            elif answer is None and now - self._silent.setdefault(path, now) >= SILENT_S:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
     def _growth(self, path: str, space: Space, now: float) -> float | None:
