@@ -11,6 +11,7 @@ from operator import itemgetter
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.classify import shown_line
 from hangtop.logs.clean import clean_text
+from hangtop.logs.counters import ANY, Counters
 from hangtop.logs.facts import FileFacts
 from hangtop.logs.floods import Floods
 from hangtop.logs.fold import find_folded
@@ -31,7 +32,7 @@ from hangtop.logs.scan import Hit
 from hangtop.logs.signature import compiled
 from hangtop.logs.silence import longest_gap_s
 from hangtop.logs.split import Block, Blocks
-from hangtop.logs.stages import Marks
+from hangtop.logs.stages import TRAINING, Marks
 from hangtop.logs.stamps import LogClock
 from hangtop.logs.tables import Tables
 from hangtop.logs.writers import Writers
@@ -75,13 +76,21 @@ class Digest:
         self._notices = Notices()
         self._tables = Tables()
         self._reports = Reports()
+        self._counters = Counters()
         self._ranks = RankTable(rank)
         self._mesh = MeshTable()
         self._recent = Recent(self._clock)
         self._left_out: frozenset[int] = frozenset()
         self._detected: tuple[int, frozenset[int]] = (0, frozenset())
         self._floods = Floods(self._index)
-        self._swept = -1
+        self._swept = self._counted = -1
+        self._base = [
+            (each, stage)
+            for each in self._index.catalog.profiles.values()
+            if each.base
+            for stage in each.stage
+            if stage.id == TRAINING
+        ]
         self._heard: tuple[int, float] | None = None
         self._walks = 0
         self.bytes = 0
@@ -108,11 +117,13 @@ class Digest:
         self._flush()
         self._blocks = Blocks()
         self._recent, self._swept = Recent(self._clock), -1
+        self._counters, self._counted = Counters(), -1
 
     def facts(self) -> FileFacts:
         """All that is known now."""
         self._flush()
         self._sweep()
+        self._count()
         newest = self._writers.newest_steps()
         findings, survived = self._messages.findings(self._ranks, self._file, newest, self._asides.values())
         return FileFacts(
@@ -321,6 +332,14 @@ class Digest:
         gap_s = longest_gap_s(lines, (begin, before[1]), (span.start, line.stamp), self._clock.longest_silence_s or 0.0)
         if gap_s is not None:
             self._clock.silence(gap_s)
+
+    def _count(self) -> None:
+        """Where nothing else tells a step, the newest lines may by their shape."""
+        if not self._base or self._free.is_open or self._writers.counts_on(besides=ANY.id):
+            return
+        for line, sighting in self._counters.read(self._recent.rows(), self._base[0][0].name, self._counted):
+            self._sighted(sighting, self._base, line, complete=False)
+            self._counted = line.offset
 
     def _sweep(self) -> None:
         """Every writer of the last lines is heard, whether its line holds a known text or not."""

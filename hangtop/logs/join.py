@@ -132,7 +132,7 @@ def _best(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) 
     ]
     if len(steps) <= 1:
         return steps[0] if steps else None
-    best = max(steps, key=lambda each: (place[each.profile], not each.coarse, each.offset))
+    best = max(steps, key=lambda each: (place[each.profile], not each.coarse, each.offset, each.step or 0.0))
     newest = max(steps, key=lambda each: each.offset)
     return newest if newest.total is not None and newest.total == best.total else best
 

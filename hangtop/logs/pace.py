@@ -27,7 +27,7 @@ _MATTERS = 1.5
 class PaceMeter:
     """The pace of one kind of progress line. With many writers, the one that is furthest sets it.
 
-    `lines`: how many told a further step than all before, however many steps they leapt over.
+    `lines`: how many told a further step than all before, however many steps they leapt over. `coarse`: they are epochs.
     """
 
     def __init__(self) -> None:
@@ -38,6 +38,7 @@ class PaceMeter:
         self._since: Sighting | None = None  # from here the next gap counts: steps that came at once have none between them
         self._clock: dict[Writer, float] = {}
         self.steps = self.lines = 0
+        self.coarse = False
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
@@ -47,6 +48,7 @@ class PaceMeter:
         `late`: it was held back, and may tell of what was before the lines above it.
         """
         top, step = self._top, sighting.step
+        self.coarse = sighting.coarse
         if step is None:
             return self._remember(sighting)
         if top is None or top.step is None or step > top.step:

@@ -52,7 +52,7 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
         return None
     groups = found.groupdict()
     said = groups.get
-    metrics = _metrics(progress, groups, line.text)
+    metrics = metrics_in(progress, groups, line.text)
     total, step_s, step_ms = (metrics.pop(name, None) for name in _OWN)
     return Sighting(
         profile=profile.name,
@@ -102,7 +102,7 @@ def _step_s(groups: Groups) -> float | None:
     return rate if (groups.get("unit") or "it/s").startswith("s/") else 1.0 / rate
 
 
-def _metrics(progress: ProgressLine, groups: Groups, text: str) -> dict[str, float]:
+def metrics_in(progress: ProgressLine, groups: Groups, text: str) -> dict[str, float]:
     """Groups that are metrics keep their names; pairs count only when the profile gives them a plain name. Of a name that a whole
     line tells twice, the first counts: what it says of evaluation stands behind. A loss by another name counts where none is
     named as the profile does."""

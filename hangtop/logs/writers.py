@@ -53,6 +53,10 @@ class Writers:
         lines of workers come after the traceback that ended the run, those that stand for many last of all."""
         return max((meter.lines for meter in self._paces.values()), default=0)
 
+    def counts_on(self, besides: str) -> bool:
+        """Whether steps were told that grow, but for those of this kind."""
+        return any(meter.steps and not meter.coarse for (_, name), meter in self._paces.items() if name != besides)
+
     def newest_steps(self) -> dict[Writer, int]:
         """The offset of each writer's newest progress line; -1 where it has none."""
         return {

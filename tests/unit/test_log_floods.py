@@ -65,9 +65,9 @@ def test_words_that_flood_the_same_lines_are_looked_for_once_and_lines_of_their_
     walked: dict[int, set[bytes]] = {}
     walk = floods._newest_of_each_writer
 
-    def counted(lines: Lines, literal: bytes) -> Iterator[int]:
+    def counted(lines: Lines, literal: bytes, *more: int) -> Iterator[int]:
         walked.setdefault(lines.block.offset, set()).add(literal)
-        return walk(lines, literal)
+        return walk(lines, literal, *more)
 
     monkeypatch.setattr(floods, "_newest_of_each_writer", counted)
     flood = [b"[rank%d]: train step %d/9000 loss=0.5 90 tok/s\n" % (n % 4, n // 4) for n in range(8_000)]
