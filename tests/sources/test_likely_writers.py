@@ -17,6 +17,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.sources.proc.likely import Clue, choose
 from hangtop.sources.processes import ProcessSource
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import eventually
 
 LINES = "import sys, time\nwhile True:\n    with open(sys.argv[1], 'a') as log: log.write('step\\n')\n    time.sleep(0.2)"
 LOG = "/data/run7/train.log"
@@ -26,9 +27,7 @@ LOG = "/data/run7/train.log"
 def writing(log: Path) -> Iterator[int]:
     run = subprocess.Popen([sys.executable, "-c", LINES, log.name], cwd=log.parent, start_new_session=True)
     try:
-        ends = time.monotonic() + 20
-        while not log.exists() and time.monotonic() < ends:
-            time.sleep(0.05)
+        eventually(log.exists, "the first line")
         yield run.pid
     finally:
         os.killpg(run.pid, signal.SIGKILL)

@@ -16,7 +16,7 @@ import pytest
 from hangtop.records.process import BlockedOn, Process
 from hangtop.sources.proc.mounts import Blockages, file_of, mount_of
 from tests.fakes.frozen_disk import frozen_disk
-from tests.fakes.processes import eventually, python
+from tests.fakes.processes import PATIENCE_S, eventually, python
 
 needs_root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs root, for its own mounts")
 MNT_DETACH = 2
@@ -47,9 +47,9 @@ def blockage(pid: int, blockages: Blockages) -> BlockedOn | None:
     return next(iter(blockages.look([one], time.time())), None)
 
 
-def found(pid: int, answers: bool) -> BlockedOn:
-    """What is known of it as soon as it stands in the kernel, and it is told whether the mount answers."""
-    eventually(lambda: _wchan(pid).startswith(("percpu", "request", "fuse")) or None, "its wait")
+def found(pid: int, path: Path, answers: bool) -> BlockedOn:
+    """What is known of it as soon as it stands at this file, and it is told whether the mount answers."""
+    eventually(lambda: file_of(pid) == str(path), "its wait")
     blockages = Blockages()
 
     def told() -> BlockedOn | None:
@@ -70,25 +70,25 @@ def test_a_frozen_file_system_is_named_and_answers(tmp_path: Path) -> None:
     with frozen_disk(tmp_path) as disk:
         path = disk / "checkpoint.pt"
         with python(f"open({str(path)!r}, 'w')") as process:
-            one = found(process.pid, answers=True)
+            one = found(process.pid, path, answers=True)
             assert (one.file, one.mount, one.kind) == (str(path), str(disk), "ext4")
             assert one.device.startswith("/dev/loop")
             subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
-            process.wait(20)
+            process.wait(PATIENCE_S)
             subprocess.run(["fsfreeze", "-f", str(disk)], check=True)
 
 
 @needs_root
 def test_a_dead_file_system_is_named_and_does_not_answer(tmp_path: Path) -> None:
     with dead_mount(tmp_path) as mount, python(f"open({str(mount / 'shard.bin')!r})") as process:
-        one = found(process.pid, answers=False)
+        one = found(process.pid, mount / "shard.bin", answers=False)
         assert (one.mount, one.kind, one.device) == (str(mount), "fuse", "server:/export")
         assert one.file == str(mount / "shard.bin")
 
 
 def test_the_file_of_a_call_with_a_descriptor_and_of_one_that_has_none(tmp_path: Path) -> None:
-    with python("import os, time; time.sleep(60)") as process:
-        eventually(lambda: "nanosleep" in _wchan(process.pid) or None, "its sleep")
+    with python("import os, time; time.sleep(600)") as process:
+        eventually(lambda: _wchan(process.pid) in ("", "0") or "nanosleep" in _wchan(process.pid), "its sleep")
         assert file_of(process.pid) is None
 
 

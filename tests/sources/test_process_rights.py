@@ -35,8 +35,10 @@ def as_nobody(spec: WatchSpec, looks: int = 1) -> ProcessReading:
         "from hangtop.records.reading import Reading\n"
         "from hangtop.sources.processes import ProcessSource\n"
         "from hangtop.wire import decode_spec, encode\n"
+        "spec = decode_spec(sys.stdin.buffer.read())\n"
+        "list(ProcessSource(spec).read(time.time()))\n"  # loads all that it needs: this folder may be closed to others
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "source = ProcessSource(decode_spec(sys.stdin.buffer.read()))\n"
+        "source = ProcessSource(spec)\n"
         f"told = [value for _ in range({looks}) for value in source.read(time.time()) if isinstance(value, ProcessReading)]\n"
         "sys.stdout.buffer.write(encode(Reading('procs', 'h', 1.0, told[-1])))\n"
     )

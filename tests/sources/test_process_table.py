@@ -282,10 +282,11 @@ def test_while_nobody_comes_or_goes_no_pid_is_listed_and_what_follows_from_the_t
     table = LinuxTable()
     table.refresh(())
     before, own = table.stats, table.stats[os.getpid()]
-    spent = sum(range(3_000_000))  # some CPU time of our own
+    spent_s = time.process_time()
+    while time.process_time() - spent_s < 0.1:  # some CPU time of our own
+        continue
     for _ in range(5):
         table.refresh((os.getpid(),))
-    assert spent
     assert listings == ["/proc"]
     assert table.stats is before
     assert table.stats[os.getpid()].cpu_ticks > own.cpu_ticks

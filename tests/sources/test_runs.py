@@ -44,7 +44,7 @@ def test_a_training_script_with_its_output_in_a_file_is_a_run(tmp_path: Path) ->
         eventually(lambda: log.stat().st_size)
         run = one_run(tmp_path)
         assert (run.pid, run.log, run.framework, run.via, run.log_bytes) == (trainer.pid, str(log), "generic", None, 7)
-        assert abs(time.time() - (run.log_modified_at or 0)) < 60
+        assert abs(time.time() - (run.log_modified_at or 0)) < 600
         assert run.command.endswith("train.py")
 
 
