@@ -169,8 +169,11 @@ def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
         problem = problem or next((file.problem for file in case.log.files if file.problem), None)
         return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)
     if health.name == "gpu":
-        notes = dict.fromkeys(note for node in case.state.gpus.values() for note in node.reading.notes)
-        problem = problem or "; ".join(notes) or None
+        nodes = [node.reading for node in case.state.gpus.values()]
+        opening = next((node.stuck_in for node in nodes if node.stuck_in and not node.gpus), None)
+        ok = ok and opening is None
+        problem = problem or (f"no GPU is known yet: {opening} has not returned" if opening else None)
+        problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
     if health.name == "procs" and case.procs is not None:
         problem = problem or case.procs.note or case.procs.missing_right
     return SourceReport(ok, age_s, problem)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
+from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.mesh import Mesh
 from hangtop.records.process import ProcessReading
@@ -165,3 +166,10 @@ def test_a_source_that_may_not_see_all_says_so_in_the_report_though_it_is_well()
     )
     told = report(look(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["procs"]
     assert (told.ok, told.problem) == (True, "sudo hangtop")
+
+
+def test_a_driver_that_is_being_opened_is_not_well_yet() -> None:
+    gpus = {"n1": NodeGpus(GpuReading(stuck_in="nvmlInit"), NOW)}
+    state = replace(parallel(TP4_PP2, dict.fromkeys(range(8), RECV)), gpus=gpus, health={"gpu": SourceHealth("gpu", read_at=NOW)})
+    told = report(look(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["gpu"]
+    assert (told.ok, told.problem) == (False, "no GPU is known yet: nvmlInit has not returned")
