@@ -19,8 +19,8 @@ import psutil
 HERE = Path(__file__).parent
 STALL_S = 8.0
 """Silence that is too long, in the suite: short, so that it ends today."""
-START_S = 90.0
-CHECK_LIMIT_S = 30.0
+START_S = 180.0
+CHECK_LIMIT_S = 120.0
 CLEAN_UP_S = 20.0
 NO_ANSWER = "none"
 """Stands for the verdict where the run never started, or nobody could be asked in time."""
@@ -92,8 +92,9 @@ def scenarios() -> tuple[Scenario, ...]:
     return msgspec.toml.decode((HERE / "scenarios.toml").read_bytes(), type=_File).scenario
 
 
-def play(scenario: Scenario, folder: Path) -> Result:
-    """Start the run, wait until its log has been silent for the limit (or it trains, or has ended), ask hangtop, end the run."""
+def play(scenario: Scenario, folder: Path, after: bytes = b"") -> Result:
+    """Start the run, wait until its log has been silent for the limit (or it trains, or has ended), ask hangtop, end the run.
+    `after`: silence before this stands in the log is a slow machine's."""
     log = folder / scenario.log
     program = [sys.executable, str(HERE / "programs" / scenario.argv[0]), *scenario.argv[1:], "--folder", str(folder)]
     argv = ["bash", "-c", f"{shlex.join(program)} 2>&1 | tee {log}"] if scenario.tee else program
@@ -104,7 +105,7 @@ def play(scenario: Scenario, folder: Path) -> Result:
     try:
         if scenario.needs:
             _wait_for(folder / "imported")
-        _wait_for_silence(log, trains="running" in scenario.verdict)
+        _wait_for_silence(log, after, trains="running" in scenario.verdict)
         if scenario.aged_s is not None:
             then = time.time() - scenario.aged_s
             os.utime(log, (then, then))
@@ -166,13 +167,14 @@ def _wait_for(mark: Path) -> None:
         time.sleep(0.1)
 
 
-def _wait_for_silence(log: Path, *, trains: bool) -> None:
-    """Until the log is `STALL_S` old; or, of a run that goes on, until it trains."""
+def _wait_for_silence(log: Path, after: bytes, *, trains: bool) -> None:
+    """Until the log is `STALL_S` old and holds `after`; or, of a run that goes on, until it trains."""
     ends = time.monotonic() + START_S
     while time.monotonic() < ends:
         files = [one for one in log.rglob("*") if one.is_file()] if log.is_dir() else [log] if log.exists() else []
         written = [file.stat() for file in files]
-        if any(one.st_size for one in written) and time.time() - max(one.st_mtime for one in written) > STALL_S + 0.2:
+        silent = any(one.st_size for one in written) and time.time() - max(one.st_mtime for one in written) > STALL_S + 0.2
+        if silent and any(after in file.read_bytes() for file in files):
             return
         if trains and any(b"step 5/" in file.read_bytes() for file in files):
             return

@@ -14,7 +14,7 @@ QUICK = ("lock", "evaluate")
 
 @pytest.mark.parametrize("scenario", [one for one in scenarios() if one.name in QUICK], ids=lambda one: one.name)
 def test_a_real_run_is_judged_right(scenario: Scenario, tmp_path: Path) -> None:
-    result = play(scenario, tmp_path)
+    result = play(scenario, tmp_path, after=b"step 5/")
     assert result.verdict_right, result.answers
     assert result.kind_right is not False, result.answers
 
