@@ -12,6 +12,7 @@ import pickle
 import re
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +122,19 @@ def request(environ: Mapping[str, str]) -> bool:
 
 def find(paths: Iterable[str], since: float) -> tuple[Path, ...]:
     """Files that begin with one of `paths`, go on with a number, and were written after `since`."""
+    return tuple(sorted({path for beginning in paths for path in _numbered(beginning, since)}))
+
+
+def _numbered(beginning: str, since: float) -> list[Path]:
+    """None where the folder is not there, or not ours to read."""
+    folder, name = os.path.split(beginning)
     found = []
-    for beginning in paths:
-        place = Path(beginning).parent
-        name = beginning.rpartition("/")[2]
-        if not place.is_dir():
-            continue
-        with os.scandir(place) as entries:
-            numbered = [
-                one for one in entries if one.name.startswith(name) and one.name[len(name) :].isdecimal() and one.is_file()
-            ]
-        found += [Path(one.path) for one in numbered if one.stat().st_mtime >= since]
-    return tuple(sorted(set(found)))
+    with suppress(OSError), os.scandir(folder or ".") as entries:
+        for one in entries:
+            numbered = one.name.startswith(name) and one.name[len(name) :].isdecimal()
+            if numbered and one.is_file() and one.stat().st_mtime >= since:
+                found.append(Path(one.path))
+    return found
 
 
 def _group_of(entry: Mapping[str, Any]) -> str:

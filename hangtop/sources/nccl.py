@@ -87,29 +87,34 @@ class NcclSource:
         return tuple(found)
 
 
+Program = tuple[Identity, str]
+"""A process, and its name while it is this program."""
+
+
 class RankEnvironments:
-    """What the environments of ranks say: those processes that have a RANK. Each process is asked once in its life."""
+    """What the environments of ranks say: those processes that have a RANK. Each is asked once for each program that it becomes:
+    a shell may set its rank, and then become it."""
 
     def __init__(self) -> None:
         self._table = open_table()
-        self._guard: Guard[Identity, Mapping[str, str]] = Guard()
-        self._known: dict[Identity, Mapping[str, str]] = {}
+        self._guard: Guard[Program, Mapping[str, str]] = Guard()
+        self._known: dict[Program, Mapping[str, str]] = {}
 
     def look(self) -> tuple[tuple[Mapping[str, str], float], ...]:
         """The environments of all ranks that live, reduced to what matters here, with the start of each."""
         self._table.refresh(())
-        living = {stat.identity: stat for stat in self._table.stats.values() if not stat.kernel}
-        self._known = {identity: env for identity, env in self._known.items() if identity in living}
-        new = {identity: partial(self._table.environ, identity.pid) for identity in living if identity not in self._known}
-        for identity, answer in self._guard.ask(new).items():
-            self._known[identity] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
-        ranks = ((identity, env) for identity, env in self._known.items() if "RANK" in env)
+        living = {(stat.identity, stat.name) for stat in self._table.stats.values() if not stat.kernel}
+        self._known = {program: env for program, env in self._known.items() if program in living}
+        new = {program: partial(self._table.environ, program[0].pid) for program in living - self._known.keys()}
+        for program, answer in self._guard.ask(new).items():
+            self._known[program] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
+        ranks = ((identity, env) for (identity, _), env in self._known.items() if "RANK" in env)
         return tuple((env, self._table.started_at(identity.start_ticks)) for identity, env in ranks)
 
     def of(self, pids: Iterable[int]) -> tuple[Mapping[str, str], ...]:
         """The environments of these ranks, as of the last look."""
         wanted = frozenset(pids)
-        return tuple(env for identity, env in self._known.items() if identity.pid in wanted and "RANK" in env)
+        return tuple(env for (identity, _), env in self._known.items() if identity.pid in wanted and "RANK" in env)
 
 
 def _ask(address: tuple[str, int]) -> NcclReading | None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from hangtop.records.nccl import NcclReading
 from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.nccl import NcclSource, RankEnvironments
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, eventually, python
+from tests.fakes.processes import PATIENCE_S, eventually, python, running
 from tests.fakes.ras import NEW, OLD, nccl, ras_port
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -185,6 +185,32 @@ for step in range(6):
         time.sleep(600)
     dist.all_reduce(torch.ones(8))
 """
+
+
+def test_a_shell_that_becomes_the_rank_is_asked_again() -> None:
+    shell = "read -r go; export RANK=0 NCCL_RAS_ADDR=localhost:4711; exec sleep 600"
+    with running("sh", "-c", shell, stdin=subprocess.PIPE) as rank:
+        assert rank.stdin is not None
+        environments = RankEnvironments()
+        environments.look()
+        assert environments.of((rank.pid,)) == ()
+        rank.stdin.write(b"go\n")
+        rank.stdin.flush()
+
+        def seen() -> tuple[Mapping[str, str], ...]:
+            environments.look()
+            return environments.of((rank.pid,))
+
+        (environ,) = eventually(seen, "the rank")
+        assert environ["NCCL_RAS_ADDR"] == "localhost:4711"
+
+
+def test_dumps_in_a_folder_that_is_not_there_or_not_ours_are_none(tmp_path: Path) -> None:
+    (tmp_path / "dumps").mkdir()
+    for name in ("dumps/0", "dumps/12", "dumps/notes", "trace_3", "trace_x"):
+        (tmp_path / name).write_text("x")
+    assert flight.find((f"{tmp_path}/gone/trace_", f"{tmp_path}/trace_3/x"), 0.0) == ()
+    assert [path.name for path in flight.find((f"{tmp_path}/trace_", f"{tmp_path}/dumps/"), 0.0)] == ["0", "12", "trace_3"]
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
