@@ -21,11 +21,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hangtop.sources.proc.table import ProcessTable, Stat
+from tests.fakes.processes import PATIENCE_S
+from tests.fakes.runs import quiet_port
 
 MARK = "HANGTOP_TEST_RAY"
 PROGRAMS = Path(__file__).parent / "ray_programs"
 RAY = Path(sys.executable).with_name("ray")
-START_S = 90.0
+START_S = 300.0
 ZOO = {
     "idle": "idle",
     "locked": "running",
@@ -48,19 +50,13 @@ def missing() -> str | None:
     return None
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class RealRay:
     """One head and what runs on it. The folder is short: Ray's sockets live in it, and their paths may have 107 bytes."""
 
     def __init__(self, *, token: str | None = None, variables: Mapping[str, str] = {}) -> None:
         self.mark = uuid.uuid4().hex
         self.folder = Path(tempfile.mkdtemp(prefix="htray-", dir="/tmp"))
-        self.port, self.dashboard_port = free_port(), free_port()
+        self.port, self.dashboard_port = quiet_port(), quiet_port()
         self.token, self._variables = token, variables
         self.gcs_address = ""
         self._started: list[subprocess.Popen[bytes]] = []
@@ -78,7 +74,7 @@ class RealRay:
         """`ray start --head`; returns when the dashboard answers."""
         command = [
             str(RAY), "start", "--head", f"--port={self.port}", f"--dashboard-port={self.dashboard_port}",
-            f"--dashboard-agent-listen-port={free_port()}", f"--ray-client-server-port={free_port()}",
+            f"--dashboard-agent-listen-port={quiet_port()}", f"--ray-client-server-port={quiet_port()}",
             f"--temp-dir={self.folder / 'r'}", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats",
             "--node-ip-address=127.0.0.1", *options,
         ]  # fmt: skip
@@ -98,7 +94,7 @@ class RealRay:
         """More raylets on this machine, one after the other: each is a node of its own for Ray."""
         for _ in range(nodes):
             command = [str(RAY), "start", f"--address={self.gcs_address}", "--num-cpus=1", "--object-store-memory=100000000"]
-            command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={free_port()}"]
+            command += ["--disable-usage-stats", f"--dashboard-agent-listen-port={quiet_port()}"]
             self._carry_out(command)
 
     def _carry_out(self, command: list[str]) -> None:
@@ -116,7 +112,7 @@ class RealRay:
             )
         assert done.returncode == 0, (self.folder / "start.out").read_text(errors="replace")[-2000:]
 
-    def run(self, program: str, *arguments: str, until: str, timeout_s: float = 90.0) -> subprocess.Popen[bytes]:
+    def run(self, program: str, *arguments: str, until: str, timeout_s: float = START_S) -> subprocess.Popen[bytes]:
         """Start one of `ray_programs` and wait until it says `until`."""
         path = self.folder / f"{program}-{len(self._started)}.out"
         with path.open("wb") as out:
@@ -152,14 +148,14 @@ class RealRay:
 
     def close(self) -> None:
         """End all of it, again until nothing is left: a raylet may just be starting a worker."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while (left := self.pids()) and time.monotonic() < end:
             for pid in left:
                 with contextlib.suppress(OSError, AssertionError):
                     self.signal(pid, signal.SIGKILL)
             time.sleep(0.1)
         for process in self._started:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         shutil.rmtree(self.folder, ignore_errors=True)
         assert not left, f"these processes of the test cluster did not end: {left}"
 

@@ -78,10 +78,12 @@ def run_of(
         end_group(process)
 
 
+_ports = iter(range(20_000 + os.getpid() % 10_000, 32_000))
+
+
 def quiet_port() -> int:
-    """A port that is free, and that the system gives nobody who asks for any: it gives those from 32768 on (ip(7))."""
-    start = 20_000 + os.getpid() % 10_000
-    for port in range(start, start + 1_000):
+    """A free port that neither we have given before nor the system gives to who wants any: those begin at 32768."""
+    for port in _ports:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

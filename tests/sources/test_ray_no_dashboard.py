@@ -22,12 +22,13 @@ from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster import poll
 from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.spec import WatchSpec
+from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 
 pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=str(missing())),
     pytest.mark.xdist_group("ray"),  # one cluster at a time: each wants both cores of a small machine
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
 ]
 
 RANKS, STUCK = 4, 3
@@ -49,7 +50,9 @@ def bare() -> Iterator[RealRay]:
         yield ray
 
 
-def until(source: RaySource, ray: RealRay, holds: Callable[[RayCluster], object], timeout_s: float = 60.0) -> RayCluster:
+def until(
+    source: RaySource, ray: RealRay, holds: Callable[[RayCluster], object], timeout_s: float = 3 * PATIENCE_S
+) -> RayCluster:
     found: list[RayCluster] = []
 
     def seen() -> bool:
@@ -83,7 +86,7 @@ def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     assert sorted(node.head for node in found.nodes) == [False, True]
     assert jobs(bare) == before
     zoo.kill()
-    zoo.wait(10)
+    zoo.wait(PATIENCE_S)
 
 
 def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by_a_task(bare, ends):
@@ -107,14 +110,14 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
                 state = fold(state, Reading(name, "here", time.time(), value))
         return {number: rank.step for number, rank in state.ranks.items()} == {0: 9, 1: 9, 2: 9, STUCK: 2}
 
-    wait_for(told, 90)
+    wait_for(told, 3 * PATIENCE_S)
     ask = far_ask(state, 1, task=True)
     assert sorted(worker.rank for worker in ask.workers) == [1, 3], "those of the other node"
     for part in sources["rayworkers"].answer(ask, time.time()):
         state = fold(state, Reading("rayworkers", "here", time.time(), part))
     assert [stack.problem for stack in state.far_stacks.stacks] == [None, None]
     driver.kill()
-    driver.wait(10)
+    driver.wait(PATIENCE_S)
 
 
 def test_where_the_dashboard_has_lost_a_path_the_tables_tell_what_was_there(monkeypatch):

@@ -38,7 +38,7 @@ def test_sixteen_stubborn_ranks_go_and_everything_beside_them_stays(tmp_path: Pa
     monitor = tmp_path / "my_monitor.py"
     monitor.write_text("import time; print(flush=True); time.sleep(600)")
     port = quiet_port()
-    beside = run_of(tmp_path / "other.log", "willing", "willing", MASTER_PORT=str(port + 1))
+    beside = run_of(tmp_path / "other.log", "willing", "willing", MASTER_PORT=str(quiet_port()))
     with (
         run_of(tmp_path / "train.log", "listening", *["stubborn"] * 15, launcher="stubborn", MASTER_PORT=str(port)) as run,
         beside as other,
