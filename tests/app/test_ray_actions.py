@@ -97,7 +97,7 @@ async def test_how_ray_starts_is_edited_and_what_is_shown_then_is_the_plan(app: 
         await pilot.press("ctrl+e", *" --num-cpus=2 'x", "enter")
         await seen(pilot, app, "no closing quotation")
         await pilot.press("backspace", "backspace", "backspace", "enter")
-        assert "--port=6379 --num-cpus=2" in screen_text(app)
+        await seen(pilot, app, "--port=6379 --num-cpus=2")
         assert screen.plan is not None
         assert screen.plan.ray[0].argv == (*START.argv, "--num-cpus=2")
         await pilot.press("ctrl+e", "ctrl+w", "escape")
