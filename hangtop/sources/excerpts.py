@@ -42,17 +42,24 @@ def _places(stacks: Iterable[Stack]) -> Iterator[tuple[int, Frame]]:
                 yield stack.pid, thread.frames[place]
 
 
+def _as_seen_by(pid: int, file: str) -> str:
+    """A container has files of its own, maybe of the same name as others here. Raises `OSError`."""
+    inside = file if os.path.isabs(file) else os.path.join(os.readlink(f"/proc/{pid}/cwd"), file)
+    root = f"/proc/{pid}/root"
+    return root + inside if os.access(root, os.X_OK) else inside
+
+
 def read(frame: Frame, pid: int) -> Excerpt | None:
     """The lines around one frame; `None` when they cannot be read."""
     try:
-        path = frame.file if os.path.isabs(frame.file) else os.path.join(os.readlink(f"/proc/{pid}/cwd"), frame.file)
+        path = _as_seen_by(pid, frame.file)
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_FILE_BYTES or frame.line < 1:
             return None
         changed = about.st_mtime > psutil.Process(pid).create_time() + BOOT_TIME_ERROR_S
         first = max(1, frame.line - AROUND)
         source = Path(path).read_text(encoding="utf-8", errors="replace")
-    except (OSError, psutil.Error):  # no such file here (a container's path), or no right: the stack is shown without it
+    except (OSError, psutil.Error):  # no such file, or no right: the stack is shown without it
         return None
     lines = tuple(
         clean_text(line)[:LONGEST_LINE] for line in source.removesuffix("\n").split("\n")[first - 1 : frame.line + AROUND]

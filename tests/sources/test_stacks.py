@@ -22,12 +22,12 @@ from hangtop.demo import DemoRun, scenario
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.stacks import classes, number
 from hangtop.records.ask import StacksAsk
-from hangtop.records.stack import Stack, StacksReading, add_look
-from hangtop.sources import pyspy
+from hangtop.records.stack import Frame, Stack, StacksReading, add_look
+from hangtop.sources import excerpts, pyspy
 from hangtop.sources import stacks as source
 from hangtop.sources.stacks import StackSource
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, eventually
+from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 Start = Callable[[str], subprocess.Popen[str]]
@@ -236,6 +236,20 @@ def test_the_loop_around_a_line_is_told_from_its_source(start: Start) -> None:
     until_it_is_in(pid, "spin")
     said = {one.loop for one in look(pid).excerpts}
     assert said == {"endless", "none"}, "and around the call of the function that loops there is none"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root to give a process its own mounts")
+def test_the_source_of_a_container_is_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text("of this machine\n")
+    program = f"mount -t tmpfs tmpfs {tmp_path} && echo of the container > {file} && echo mounted && exec sleep 600"
+    with running("unshare", "--mount", "sh", "-c", program, stdout=subprocess.PIPE) as inside:
+        assert inside.stdout is not None
+        if inside.stdout.readline() != b"mounted\n":
+            pytest.skip("this machine does not let root mount a file system")
+        excerpt = excerpts.read(Frame("step", str(file), 1), inside.pid)
+    assert excerpt is not None
+    assert excerpt.lines == ("of the container",)
 
 
 def test_a_source_edited_after_the_start_is_marked(start: Start, tmp_path: Path) -> None:
