@@ -209,11 +209,12 @@ def test_a_rank_that_is_gone_while_others_wait_is_dead_and_memory_may_be_why() -
         ({}, 200, "finished"),
     ],
 )
+@pytest.mark.parametrize("seen_to_end", [True, False])
 def test_a_rank_that_said_it_finished_and_left_is_not_the_end_of_a_run_whose_others_go_on(
-    others: dict[str, Any], silence_s: float, word: str
+    others: dict[str, Any], silence_s: float, word: str, seen_to_end: bool
 ) -> None:
     left = tuple(process(rank) for rank in (0, 1, 2))
-    procs = ProcessReading(processes=left, ended=(process(3, state="X", exit_code=0),))
+    procs = ProcessReading(processes=left, ended=(process(3, state="X", exit_code=0),) if seen_to_end else ())
     state = run(dict.fromkeys((0, 1, 2), ALL_REDUCE), left, procs=procs, silence_s=silence_s)
     end = replace(state.log.stages[0], id="finish", title="finished", offset=90, at=NOW - silence_s)
     state = replace(state, log=replace(state.log, stages=(*state.log.stages, end)))
