@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop.crew import missing_here
 from hangtop.diagnosis.presence import nobody_writes
 from hangtop.model import RunState
 from hangtop.ranks import Rank
@@ -34,13 +33,11 @@ def current_stage(log: LogReading, ranks: Sequence[Rank]) -> StageEvent | None:
 
 
 def _others_go_on(ranks: Sequence[Rank]) -> bool:
-    """Who said that it finished is a rank that has left; others live, did not say it, and are before their last step."""
+    """Who said that it finished has left, or was never here; others live, did not say it, and are before their last step."""
     living = [rank for rank in ranks if rank.state is not None and not rank.ended]
-    world = max((rank.world or rank.rank + 1 for rank in ranks), default=None)
-    left = {rank.rank for rank in ranks if rank.ended} | {*missing_here([rank.rank for rank in living], world)}
-    said = {rank.rank for rank in ranks if rank.stage == FINISH}
+    said = any(rank.stage == FINISH for rank in ranks)
     before_end = (rank.step is not None and (rank.total is None or rank.step < rank.total) for rank in living)
-    return bool(said) and said <= left and any(before_end)
+    return said and all(rank.stage != FINISH for rank in living) and any(before_end)
 
 
 def stage_plan(log: LogReading, stage: StageEvent | None) -> StagePlan | None:

@@ -224,6 +224,15 @@ def test_a_rank_that_said_it_finished_and_left_is_not_the_end_of_a_run_whose_oth
     assert verdict.stage.id == ("finish" if word == "finished" else "train_loop")
 
 
+def test_of_two_ranks_one_that_said_it_finished_and_is_not_here_is_not_the_end_of_the_other() -> None:
+    left = (process(0, world=2),)
+    state = run({0: ALL_REDUCE}, left)
+    end = replace(state.log.stages[0], id="finish", title="finished", offset=90)
+    ranks = {0: RankLog(0, world=2, step=6, total=30), 1: RankLog(1, world=2, step=6, total=30, stage="finish")}
+    verdict = diagnose(replace(state, log=replace(state.log, stages=(*state.log.stages, end)), ranks=ranks), SPEC, NOW)
+    assert (verdict.word, verdict.stage.id) == ("hung", "train_loop")
+
+
 @pytest.mark.parametrize(("after_s", "word"), [(60.0, "slow"), (1.0, "hung")])
 def test_a_script_that_goes_from_command_to_command_is_at_work_and_one_child_that_never_ends_is_not(
     after_s: float, word: str
