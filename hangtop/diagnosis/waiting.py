@@ -222,7 +222,7 @@ def standing_still(case: Case) -> Verdict | None:
         alike.setdefault(f"{one.text}{still(one)}", []).append(one)
     evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(case))
     refute = "its stack moves, or it uses CPU"
-    if orphaned := [one for one in members if dead_workers(case, one)]:
+    if orphaned := [one for one in members if any(child.exit_code != 0 for child in dead_workers(case, one))]:
         culprits = tuple(culprit_of(case, one) for one in orphaned)
         headline = f"{names(orphaned)} wait{s(orphaned)} for a child of {_its(orphaned)} that has died."
         return hung(headline, "dataloader", culprits, (*_died(case, orphaned), *evidence), refute)

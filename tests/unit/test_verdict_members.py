@@ -320,6 +320,9 @@ def test_of_ranks_that_all_wait_for_their_workers_the_one_whose_worker_died_is_t
     verdict = diagnose(state, SPEC, NOW)
     assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == ("hung", "dataloader", [2])
     assert verdict.evidence[0].text == "rank 2: its child, pid 500, is a zombie, killed by SIGKILL"
+    done = replace(worker, exit_code=0)  # a helper that did its work, and that nobody asked for
+    state = run(dict.fromkeys(range(4), BATCH), processes, procs=ProcessReading(processes=(*processes, done)))
+    assert diagnose(state, SPEC, NOW).culprits == ()
 
 
 def test_two_signals_that_agree_are_likely_and_one_is_possible() -> None:
