@@ -52,7 +52,7 @@ def _worker_place(case: Case, workers: list[Process]) -> str:
 
 
 def dead_workers(case: Case, parent: Standing) -> list[Process]:
-    """Children of a member that waits for a batch, dead and not asked for: their exit was never noticed. Who failed comes first."""
+    """Children of a member that waits for a batch, dead and not asked for: nobody noticed their exit. Who failed comes first."""
     if parent.doing is None or parent.doing.kind not in ("queue", "dataloader", "pipe") or case.procs is None:
         return []
     dead = (one for one in case.procs.processes if one.ppid == parent.pid and one.state in "ZX")
