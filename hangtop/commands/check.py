@@ -27,15 +27,18 @@ AT_MOST_S = 5.0
 """A log that is still being read after this is judged by what is known, and the report says how much was read. This and what
 follows counts from the probe's first word: to start it alone may take long on a busy machine."""
 UNREAD_AT_MOST_S = 12.0
-"""A log of which nothing was read by then, or a probe that has not said a word: on a busy machine it comes later, on a dead file
-system never."""
+"""A log of which nothing was read by then: on a busy machine it comes later, on a dead file system never."""
+START_AT_MOST_S = 30.0
+"""A probe that has not said a word by then."""
+STARTS = 10.0
+"""A machine that is slow to start the probe is slow with all else: what is still missing is given so many times as long."""
 QUIET_AT_MOST_S = 15.0
 """Of a quiet run the sources and both looks at its stacks are waited for so long: on an overloaded machine they come late, and
 without them a live run would be called stalled, a hung one slow."""
 ALARMS = frozenset({"stalled", "hung"})
 UNREAD = Verdict(
     word="blind",
-    headline=f"The log was not read within {UNREAD_AT_MOST_S:.0f} s: this machine is very busy, or the file system hangs.",
+    headline="The log was not read in time: this machine is very busy, or the file system hangs.",
     refute="the same check, a minute later, reads it",
     confidence="possible",
 )
@@ -60,17 +63,18 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
         enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(case, verdict, enough=enough):
+        if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(case, verdict, watched_s - waited_s, enough=enough):
             break
     return case, UNREAD if _unread(case) and verdict.word in ("running", "stalled") else verdict
 
 
-def _patience_s(case: Case, verdict: Verdict, *, enough: bool) -> float:
-    """How long what is still missing is waited for."""
-    if not case.state.health or _unread(case):
-        return UNREAD_AT_MOST_S
+def _patience_s(case: Case, verdict: Verdict, started_s: float, *, enough: bool) -> float:
+    """How long what is still missing is waited for. `started_s`: how long the probe took to its first word."""
+    if not case.state.health:
+        return START_AT_MOST_S
     is_grave = case.is_quiet or verdict.word in ALARMS
-    return QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
+    usual_s = UNREAD_AT_MOST_S if _unread(case) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
+    return max(usual_s, STARTS * started_s)
 
 
 def proven(case: Case, verdict: Verdict) -> bool:

@@ -209,7 +209,7 @@ class SilentFeed:
 
 
 def test_a_log_of_which_nothing_was_read_in_time_is_not_called_running(monkeypatch, capsys):
-    monkeypatch.setattr(check, "UNREAD_AT_MOST_S", 0.3)
+    monkeypatch.setattr(check, "START_AT_MOST_S", 0.3)
     code = check.run(SilentFeed(), WatchSpec(logs=("train.log",)), wait_s=None, as_json=True, out=sys.stdout)
     said = json.loads(capsys.readouterr().out)
     assert (code, said["verdict"], said["last_line"]) == (4, "blind", None)
