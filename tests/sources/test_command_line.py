@@ -216,25 +216,30 @@ def test_a_log_of_which_nothing_was_read_in_time_is_not_called_running(monkeypat
 
 
 class LateFeed(SilentFeed):
-    """A probe that takes eight seconds to start, as it may on a busy machine, and one more for the first look at the log."""
+    """A probe that takes eight seconds to start, as it may on a busy machine, and so many more for the first look at the log."""
 
-    def __init__(self, clock: SimpleNamespace) -> None:
-        self._clock = clock
+    def __init__(self, clock: SimpleNamespace, look_s: float) -> None:
+        self._clock, self._look_s = clock, look_s
 
     async def readings(self) -> AsyncIterator[Reading]:
         self._clock.ahead_s += 8.0
         yield Reading("probe", "here", 1.0, Heartbeat((SourceHealth("log"),)))
+        await asyncio.sleep(0.5)
+        self._clock.ahead_s += self._look_s
+        await asyncio.sleep(0.5)
         yield Reading("log", "here", 1.0, LogReading((), caught_up=True, last_line=CRASHED.splitlines()[-1]))
         await asyncio.sleep(0.5)
-        self._clock.ahead_s += 1.0
         yield Reading("probe", "here", 2.0, Heartbeat((SourceHealth("log", read_at=2.0),)))
         await asyncio.Event().wait()
 
 
-def test_time_counts_from_the_first_word_of_a_probe_that_starts_slowly(monkeypatch, capsys):
+@pytest.mark.parametrize("look_s", [3.0, 40.0])
+def test_where_the_probe_starts_slowly_the_rest_has_time_too(monkeypatch, capsys, look_s):
     clock = SimpleNamespace(ahead_s=0.0, monotonic=lambda: time.monotonic() + clock.ahead_s)
     monkeypatch.setattr(check, "time", clock)
-    check.run(LateFeed(clock), WatchSpec(logs=("train.log",), sources=("log",)), wait_s=None, as_json=True, out=sys.stdout)
+    check.run(
+        LateFeed(clock, look_s), WatchSpec(logs=("train.log",), sources=("log",)), wait_s=None, as_json=True, out=sys.stdout
+    )
     log = json.loads(capsys.readouterr().out)["sources"]["log"]
     assert log["ok"]
     assert log["age_s"] is not None
