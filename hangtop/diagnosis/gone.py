@@ -11,7 +11,7 @@ from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.host import want_of_memory
 from hangtop.diagnosis.member_verdicts import count, names, rank_names, s, stack_evidence
 from hangtop.diagnosis.standing import Standing
-from hangtop.records.process import exit_words
+from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 from hangtop.text import clock, rank_ranges
 
@@ -39,8 +39,8 @@ def dead(case: Case) -> Verdict | None:
 def lost_one(case: Case) -> Verdict | None:
     """A rank died, or the launcher, and the others write on: nobody waits for it yet, and nobody starts it again."""
     gone = [one for one in case.standings if one.how == "gone" and one.process is not None and one.process.exit_code != 0]
-    launcher = next((one for one in (case.procs.ended if case.procs is not None else ()) if one.role == "launcher"), None)
     left = [one for one in case.standings if one.how != "gone"]
+    launcher = _lost_launcher(case, left)
     if not left or not (gone or launcher is not None):
         return None
     calm = log.running(case)
@@ -54,6 +54,16 @@ def lost_one(case: Case) -> Verdict | None:
     culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in gone)
     culprits += tuple(one for one in calm.culprits if one.rank not in {dead.rank for dead in culprits})
     return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
+
+
+def _lost_launcher(case: Case, left: list[Standing]) -> Process | None:
+    """The launcher that left these ranks alone: who started it may leave before it, and it goes on."""
+    if case.procs is None:
+        return None
+    pids = {one.pid for one in case.procs.processes}
+    if all(one.process is None or one.process.ppid in pids for one in left):
+        return None
+    return next((one for one in case.procs.ended if one.role == "launcher"), None)
 
 
 def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:

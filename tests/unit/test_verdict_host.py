@@ -73,6 +73,9 @@ def test_a_launcher_that_was_killed_is_told_while_its_ranks_go_on() -> None:
     verdict = diagnose(state, SPEC, NOW)
     assert (verdict.word, verdict.headline) == ("running", "The launcher is gone (killed by SIGKILL); 4 ranks run on without it.")
     assert verdict.evidence[0].text == "launcher, pid 99: killed by SIGKILL at 02:46:35"
+    under = (replace(launcher, pid=98, state="S", exit_code=None), *(replace(one, ppid=98) for one in left))
+    still = replace(state, procs=ProcessReading(processes=under, ended=(launcher,)))
+    assert diagnose(still, SPEC, NOW).headline == "Starting."  # only who started their launcher is gone
 
 
 @pytest.mark.parametrize("word", ["running", "stalled"])
