@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from types import FrameType
 
 LENGTH = 100_000
-LIMIT_S = 5.0
-"""CPU seconds for one search. A sound regex needs a tenth at most, a second where the CPU is slow; one that begins anew at each
-blank takes half a minute, and a catastrophic one would not end."""
+LIMIT_S = 1.0
+"""CPU seconds for one search. A sound regex needs a tenth at most; one that begins anew at each blank takes half a minute, and a
+catastrophic one would not end."""
 
 
 class _TooSlow(Exception):

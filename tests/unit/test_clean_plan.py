@@ -95,7 +95,7 @@ def families(draw: st.DrawFn) -> tuple[tuple[Process, ...], dict[int, str]]:
     return orphans, dict.fromkeys(draw(st.lists(st.sampled_from(pids), max_size=3)), "/x.log")
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1_000, deadline=None)
 @given(families())
 def test_no_family_makes_a_plan_that_ends_what_may_live(family: tuple[tuple[Process, ...], dict[int, str]]) -> None:
     orphans, writing = family

@@ -281,7 +281,7 @@ def sessions(draw: st.DrawFn) -> tuple[RaySession, Myself]:
     return replace(TOLD, processes=found), me
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1_200, deadline=None)
 @given(sessions())
 def test_no_session_makes_a_plan_that_leaves_it(found: tuple[RaySession, Myself]) -> None:
     told, me = found

@@ -110,7 +110,7 @@ def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], Myself, int | None]:
     return processes, me, draw(st.none() | st.integers(0, 3))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1_500, deadline=None)
 @given(forests())
 def test_no_forest_makes_a_plan_that_leaves_the_run(forest: tuple[tuple[Process, ...], Myself, int | None]) -> None:
     processes, me, rank = forest
