@@ -32,7 +32,7 @@ from hangtop.logs.scan import Hit
 from hangtop.logs.signature import compiled
 from hangtop.logs.silence import longest_gap_s
 from hangtop.logs.split import Block, Blocks
-from hangtop.logs.stages import TRAINING, Marks
+from hangtop.logs.stages import Marks
 from hangtop.logs.stamps import LogClock
 from hangtop.logs.tables import Tables
 from hangtop.logs.writers import Writers
@@ -84,13 +84,6 @@ class Digest:
         self._detected: tuple[int, frozenset[int]] = (0, frozenset())
         self._floods = Floods(self._index)
         self._swept = self._counted = -1
-        self._base = [
-            (each, stage)
-            for each in self._index.catalog.profiles.values()
-            if each.base
-            for stage in each.stage
-            if stage.id == TRAINING
-        ]
         self._heard: tuple[int, float] | None = None
         self._walks = 0
         self.bytes = 0
@@ -335,10 +328,11 @@ class Digest:
 
     def _count(self) -> None:
         """Where nothing else tells a step, the newest lines may by their shape."""
-        if not self._base or self._free.is_open or self._writers.counts_on(besides=ANY.id):
+        stages = self._index.training
+        if not stages or self._free.is_open or self._writers.counts_on(besides=ANY.id):
             return
-        for line, sighting in self._counters.read(self._recent.rows(), self._base[0][0].name, self._counted):
-            self._sighted(sighting, self._base, line, complete=False)
+        for line, sighting in self._counters.read(self._recent.rows(), stages[0][0].name, self._counted):
+            self._sighted(sighting, stages, line, complete=False)
             self._counted = line.offset
 
     def _sweep(self) -> None:

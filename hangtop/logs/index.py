@@ -12,6 +12,7 @@ from hangtop.logs.catalog import Catalog
 from hangtop.logs.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
 from hangtop.logs.scan import Hit, Scanner
 from hangtop.logs.signature import Signature, compiled
+from hangtop.logs.stages import TRAINING
 from hangtop.logs.tables import Columns
 from hangtop.records.log import Role
 
@@ -81,6 +82,8 @@ class Index:
             for literal in literals:
                 wanted.setdefault(literal, []).append(owner)
         self.kinds = tuple(each for each in catalog.signatures.values() if each.kind)
+        base = [profile for profile in catalog.profiles.values() if profile.base]
+        self.training = [(profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING]
         self.scanner = Scanner(wanted)
         self._wants: dict[frozenset[int], Wants] = {}
         self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {}

@@ -173,8 +173,8 @@ class Lines:
         if data.startswith(IN_PARENTHESES, start):
             return data[start : data.find(b")", start, start + HEAD)]
         end = min(hit, start + HEAD)
-        if 0 <= (rank := data.find(b"ank", end, start + HEAD)) < data.find(b"\n", end, start + HEAD + 1):
-            end = rank + _NAME_BYTES  # `step=4 loss=2.1 rank=3`, {"step": 4, "rank": 3}, `Step 4, Rank 3`
+        if (rank := self._rank_behind(start, end)) >= 0:
+            end = rank + _NAME_BYTES
         if self.has_bars and (bar := data.find(b"%|", start, end)) >= 0:
             return _names_in(data[start:bar])
         start = self._past_stamp(start, end)
@@ -195,14 +195,18 @@ class Lines:
         if data.startswith(IN_PARENTHESES, start):
             return b":" + data[start : data.find(b")", start, start + HEAD)]
         head = data[start : min(hit, start + HEAD)]
-        rank = data.find(b"ank", hit, start + HEAD)
-        if rank >= 0 and data.find(b"\n", hit, rank) < 0:
+        if (rank := self._rank_behind(start, hit)) >= 0:
             head += b" " + data[rank - 1 : rank + _NAME_BYTES]
         known = self._keys.get(head)
         if known is None:
             process = _PROCESS.match(head)
             known = self._keys[head] = process[0] if process else b":" + self.name(start, hit)
         return known
+
+    def _rank_behind(self, start: int, hit: int) -> int:
+        """Where the line names a rank behind the hit, as `step=4 loss=2.1 rank=3` and `Step 4, Rank 3` do; else -1."""
+        rank = self._data.find(b"ank", hit, start + HEAD)
+        return rank if rank >= 0 and self._data.find(b"\n", hit, rank) < 0 else -1
 
     def _past_stamp(self, start: int, end: int) -> int:
         """Behind the time at the start of a line."""
