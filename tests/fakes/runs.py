@@ -19,9 +19,11 @@ RANKS = {
     "vfork": "signal.signal(15, signal.SIG_IGN); up(); c = ctypes.CDLL(None); c.vfork(); c.usleep(600_000_000); os._exit(0)",
     "listening": "s = socket.socket(); s.bind(('127.0.0.1', int(os.environ['MASTER_PORT']))); s.listen(); up(); time.sleep(600)",
     "shared": "f = open(os.environ['SEGMENT'], 'w'); f.write('x' * 8192); f.flush(); up(); time.sleep(600)",
+    # A first thread that ends leaves the process to the others: the kernel shows state Z, and it goes on.
+    "headless": "threading.Thread(target=time.sleep, args=(600,)).start(); up(); ctypes.CDLL(None).pthread_exit(None)",
     "frozen": "up(); f = open(os.environ['FROZEN'], 'w'); f.write('x'); f.flush(); time.sleep(600)",
 }
-RANK = "import ctypes, os, signal, socket, sys, time\ndef up(): os.write(1, b'rank %s up\\n' % os.environb[b'RANK'])\n"
+RANK = "import ctypes, os, signal, socket, sys, threading, time\ndef up(): os.write(1, b'rank %s up\\n' % os.environb[b'RANK'])\n"
 """It is up once it takes signals in its way."""
 LAUNCHER = """
 import os, signal, subprocess, sys, time

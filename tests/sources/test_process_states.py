@@ -15,7 +15,7 @@ import pytest
 from hangtop.records.process import ProcessReading
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched, states
-from tests.fakes.processes import python
+from tests.fakes.processes import eventually, python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -112,3 +112,35 @@ def test_a_rank_blocked_on_a_frozen_disk_is_blocked_where_the_kernel_says_and_no
             subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
             watch.until(lambda r: states(watch).get(1) == "S", "the thaw")
             subprocess.run(["fsfreeze", "-f", str(disk)], check=True)
+
+
+HEADLESS = (
+    "import ctypes, threading, time\n"
+    "print('up', flush=True)\n"
+    "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+    "ctypes.CDLL(None).pthread_exit(None)"
+)
+
+
+def test_a_rank_whose_first_thread_has_ended_lives_with_its_command_files_and_memory(tmp_path: Path) -> None:
+    with launched(tmp_path, f"import os\nif os.environ['RANK'] == '0':\n    {SLEEP}\n{HEADLESS}") as (watch, _):
+        pid = watch.ranks()[1].pid
+        eventually(
+            lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z", "the end of its first thread"
+        )
+        watch.until(lambda r: watch.ranks()[1].threads == 2, "a look after it")
+        rank = watch.ranks()[1]
+        assert (rank.state, rank.doing, rank.exit_code) == ("S", "sleeping", None)
+        assert "pthread_exit" in rank.command
+        assert (rank.rss_bytes or 0) > 2**20
+        assert pid not in {process.pid for process in watch.last.zombies}
+
+
+def test_who_writes_the_log_without_its_first_thread_is_the_writer(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with log.open("wb") as out, python(HEADLESS, stdout=out) as trainer:
+        eventually(lambda: Path(f"/proc/{trainer.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z", "its first end")
+        watch = Watch(log)
+        reading = watch.until(lambda r: r.processes, "a run")
+        assert [writer.pid for writer in reading.writers if writer.alive] == [trainer.pid]
+        assert [process.pid for process in reading.processes] == [trainer.pid]

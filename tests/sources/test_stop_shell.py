@@ -13,8 +13,8 @@ import pytest
 
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
-from tests.fakes.processes import eventually, python
-from tests.fakes.runs import hangtop, quiet_port, run_of
+from tests.fakes.processes import PATIENCE_S, eventually, python
+from tests.fakes.runs import RANK, RANKS, hangtop, quiet_port, run_of
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -26,9 +26,14 @@ def _own_action_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+def state_of(pid: int) -> str:
+    """The letter of its first thread."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def alive(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return state_of(pid) not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -83,7 +88,7 @@ def test_a_rank_of_another_user_is_left_and_named(tmp_path: Path) -> None:
 
 def test_a_killable_wait_in_the_kernel_is_told_before_and_ends_by_kill(tmp_path: Path) -> None:
     with run_of(tmp_path / "train.log", "willing", "vfork") as run:
-        eventually(lambda: Path(f"/proc/{run.ranks[1]}/stat").read_text().rpartition(")")[2].split()[0] == "D", "state D")
+        eventually(lambda: state_of(run.ranks[1]) == "D", "state D")
         shown = hangtop("stop", "--log", str(run.log))
         assert f"pid {run.ranks[1]} is blocked in" in shown.stdout
         done = hangtop("stop", "--log", str(run.log), "--yes")
@@ -94,7 +99,7 @@ def test_a_killable_wait_in_the_kernel_is_told_before_and_ends_by_kill(tmp_path:
 def test_a_rank_in_true_d_state_is_told_before_and_named_after(tmp_path: Path) -> None:
     where = {"FROZEN": str(tmp_path / "disk" / "ckpt.pt")}
     with frozen_disk(tmp_path) as frozen, run_of(tmp_path / "train.log", "willing", "frozen", **where) as run:
-        eventually(lambda: Path(f"/proc/{run.ranks[1]}/stat").read_text().rpartition(")")[2].split()[0] == "D", "state D")
+        eventually(lambda: state_of(run.ranks[1]) == "D", "state D")
         shown = hangtop("stop", "--log", str(run.log))
         assert "no signal reaches it" in shown.stdout
         done = hangtop("stop", "--log", str(run.log), "--yes")
@@ -105,6 +110,28 @@ def test_a_rank_in_true_d_state_is_told_before_and_named_after(tmp_path: Path) -
         assert not alive(run.ranks[0])
         subprocess.run(["fsfreeze", "-u", str(frozen)], check=True)
         eventually(lambda: not alive(run.ranks[1]), "the end of what was killed meanwhile")
+
+
+def test_a_rank_whose_first_thread_has_ended_is_stopped_with_the_rest(tmp_path: Path) -> None:
+    with run_of(tmp_path / "train.log", "willing", "headless") as run:
+        eventually(lambda: state_of(run.ranks[1]) == "Z", "the end of its first thread")
+        shown = hangtop("stop", "--log", str(run.log))
+        assert "Stop the run: 3 processes" in shown.stdout
+        assert "dead already" not in shown.stdout
+        done = hangtop("stop", "--log", str(run.log), "--yes")
+        assert done.returncode == 0, done.stdout
+        assert not alive(run.ranks[1])
+
+
+def test_a_run_of_one_process_without_its_first_thread_is_known(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    program = RANK + RANKS["headless"]
+    with log.open("wb") as out, python(program, stdout=out, env={**os.environ, "RANK": "0"}) as trainer:
+        eventually(lambda: state_of(trainer.pid) == "Z", "the end of its first thread")
+        done = hangtop("stop", "--log", str(log), "--yes")
+        assert done.returncode == 0, done.stdout
+        assert "the process of the plan is gone" in done.stdout
+        assert trainer.wait(PATIENCE_S) < 0
 
 
 NEVER_REAPS = """
@@ -124,7 +151,7 @@ for words in (["--dry-run"], ["--yes"], ["--dry-run"]):
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare(1) for a pid namespace")
 def test_zombies_that_a_bad_pid_1_does_not_reap_are_told_and_hold_nothing(tmp_path: Path) -> None:
     """As in a container whose first process is `sleep infinity`: everything that ends stays in the table."""
-    from tests.fakes.runs import LAUNCHER, RANK, RANKS
+    from tests.fakes.runs import LAUNCHER
 
     environ = {
         **os.environ, "LAUNCHER_PROGRAM": LAUNCHER, "RANK_willing": RANK + RANKS["willing"], "WAYS": "willing willing",

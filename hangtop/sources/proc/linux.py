@@ -6,6 +6,8 @@ import os
 import time
 from collections.abc import Collection, Mapping
 
+from msgspec.structs import replace
+
 from hangtop.sources.proc.table import Details, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -32,6 +34,7 @@ def parse_stat(line: bytes) -> Stat:
         ppid=int(field[1]),
         group=int(field[2]),
         session=int(field[3]),
+        terminal=int(field[4]),
         kernel=bool(int(field[6]) & KERNEL_THREAD),
         cpu_ticks=int(field[11]) + int(field[12]),
         reaped_ticks=int(field[13]) + int(field[14]),
@@ -95,33 +98,39 @@ class LinuxTable:
         except OSError:
             return None
 
+    def _folder(self, pid: int) -> str:
+        """Where the kernel tells of its memory and files: a first thread that has ended has none any more."""
+        stat = self._stats.get(pid)
+        return f"/proc/{pid}" if stat is None or stat.thread is None else f"/proc/{pid}/task/{stat.thread}"
+
     def command(self, pid: int) -> tuple[str, ...]:
-        words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
+        words = _read(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
         return tuple(word.decode("utf-8", "replace") for word in words) if words != [b""] else ()
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        pairs = (entry.partition(b"=") for entry in _read(f"/proc/{pid}/environ").split(b"\0") if b"=" in entry)
+        pairs = (entry.partition(b"=") for entry in _read(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
         return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, _, value in pairs}
 
     def cwd(self, pid: int) -> str:
-        return os.readlink(f"/proc/{pid}/cwd")
+        return os.readlink(f"{self._folder(pid)}/cwd")
 
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
-        folder = f"/proc/{pid}/fd"
+        folder = f"{self._folder(pid)}/fd"
         files = (_open_file(folder, fd) for fd in os.listdir(folder)[:MAX_OPEN_FILES])
         return tuple(file for file in files if file is not None)
 
     def inode(self, pid: int, fd: int) -> int | None:
         """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
-        info = _status(read_optional(f"/proc/{pid}/fdinfo/{fd}") or b"")
+        info = _status(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
         return _number(info, "ino")
 
     def details(self, pid: int) -> Details:
-        status = _status(_read(f"/proc/{pid}/status"))
+        folder = self._folder(pid)
+        status = _status(_read(f"{folder}/status"))
         io = read_optional(f"/proc/{pid}/io")
         counters = _status(io or b"")
-        schedstat = (read_optional(f"/proc/{pid}/schedstat") or b"").split()
-        wchan = (read_optional(f"/proc/{pid}/wchan") or b"0").decode("utf-8", "replace")
+        schedstat = (read_optional(f"{folder}/schedstat") or b"").split()
+        wchan = (read_optional(f"{folder}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
             uid=int(status["Uid"].split()[1]),
             tracer_pid=int(status.get("TracerPid", "0")) or None,
@@ -155,7 +164,32 @@ def _place(stat: Stat) -> tuple[int, ...]:
 
 def _stat(pid: int) -> Stat | None:
     try:
-        return parse_stat(_read(f"/proc/{pid}/stat"))
+        stat = parse_stat(_read(f"/proc/{pid}/stat"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return stat if stat.state != "Z" or stat.threads < 2 else _without_its_first_thread(stat)
+
+
+def _without_its_first_thread(stat: Stat) -> Stat:
+    """The process as its living threads show it: the kernel gives it up when the last of them ends (wait(2), pthread_exit(3)),
+    and until then it computes, holds GPUs and takes signals. One that is blocked in the kernel keeps all of it alive."""
+    living = [each for tid in _threads(stat.pid) if (each := _thread(stat.pid, tid)) is not None and each.state not in "ZX"]
+    if not living:
+        return stat
+    shown = next((each for each in living if each.state == "D"), living[0])
+    return replace(stat, state=shown.state, thread=shown.pid, rss_bytes=shown.rss_bytes, exit_status=None)
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _thread(pid: int, tid: int) -> Stat | None:
+    try:
+        return parse_stat(_read(f"/proc/{pid}/task/{tid}/stat"))
     except (FileNotFoundError, ProcessLookupError):
         return None
 

@@ -19,7 +19,9 @@ class Stat(Struct, frozen=True):
     """One line of the table. Reading it never waits for the process, whatever state that is in.
 
     `cpu_ticks`: user and system time; `reaped_ticks`: that of children that ended and were waited for. `exit_status`: as `wait`
-    gives it (code << 8, or the signal); `None` when not known.
+    gives it (code << 8, or the signal); `None` when not known. `thread`: one that lives, where the first has ended: the state is
+    its state, for such a process is alive, and `/proc/PID/task/THREAD` has the files and the memory that `/proc/PID` has lost.
+    `terminal`: the device number of its controlling terminal, 0 without one.
     """
 
     pid: int
@@ -35,6 +37,8 @@ class Stat(Struct, frozen=True):
     kernel: bool = False
     exit_status: int | None = None
     reaped_ticks: int = 0
+    thread: int | None = None
+    terminal: int = 0
 
     @property
     def identity(self) -> Identity:
