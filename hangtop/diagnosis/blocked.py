@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from hangtop.records.process import BlockedOn, Process, ProcessReading
@@ -11,6 +12,9 @@ LOOKS = 2
 SECONDS = 1.5
 IO_BYTES_S = 1_000.0
 CPU_PERCENT = 1.0
+GPU_DRIVER = re.compile(r"(?:nv_|_nv\d|nvidia_|nvUvm|nvlink_|nvswitch_|nvkms_|uvm_|rm_|os_)")
+"""How the functions of NVIDIA's kernel modules begin (kernel-open/ of open-gpu-kernel-modules; `_nv012345rm` are those of the closed
+core). `nvme_`, `nvmet_`, `nvmem_`, `nvdimm_` are storage."""
 
 
 def is_blocked(process: Process) -> bool:
@@ -20,6 +24,11 @@ def is_blocked(process: Process) -> bool:
         return False
     idle = (recent.io_b_s or 0.0) <= IO_BYTES_S and (recent.cpu_percent or 0.0) < CPU_PERCENT
     return recent.blocked_part >= BLOCKED_PART and idle
+
+
+def in_gpu_driver(wchan: str | None) -> bool:
+    """Whether this wait channel is a function of NVIDIA's driver."""
+    return wchan is not None and GPU_DRIVER.match(wchan) is not None
 
 
 def blocked_on(procs: ProcessReading | None, pids: Collection[int | None]) -> BlockedOn | None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.crew import missing_here
 from hangtop.diagnosis import log
-from hangtop.diagnosis.blocked import blocked_on, mount_words
+from hangtop.diagnosis.blocked import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.host import want_of_memory
 from hangtop.diagnosis.member_verdicts import count, names, rank_names, s, stack_evidence
@@ -120,7 +120,7 @@ def blocked(case: Case) -> Verdict | None:
         return None
     process = stuck[0].process
     place = None if process is None else process.wchan or (process.recent.wchan if process.recent is not None else None)
-    driver = place is not None and place.startswith(("nv", "uvm", "rm_", "os_"))
+    driver = in_gpu_driver(place)
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"
     evidence = [_state(one, ", no byte moves") for one in stuck[:3]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hangtop.crew import missing_here
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import count, culprit_of, hung, names, rank_names, s, silence, stack_evidence
 from hangtop.diagnosis.standing import Standing
@@ -20,14 +21,16 @@ def rendezvous(case: Case) -> Verdict | None:
     astray = [one for one in case.standings if one.how in ("waits", "loops", "unknown", "dataloader")]
     if any(one.alive for one in case.standings):
         return None
-    missing = missing_ranks(case)
+    missing = _never_came(case)
     place = _meeting_place(case)
     apart = _unconnected(case, meeting)
     if astray:
         culprits = tuple(culprit_of(case, one) for one in astray)
         headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{s(meeting)}."
     elif missing:
-        culprits = tuple(Culprit(rank, None, None, "likely", ("no such process here, and it never joined",)) for rank in missing)
+        culprits = tuple(
+            Culprit(rank, None, None, "likely", ("no such process here, and no connection of its own",)) for rank in missing
+        )
         headline = f"{rank_names(missing)} never came; {count(meeting)} wait{s(meeting)} for the process group{place}."
     elif apart:
         why = f"holds no connection to the meeting point{place}"
@@ -35,16 +38,44 @@ def rendezvous(case: Case) -> Verdict | None:
         headline = f"{names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
     else:
         culprits = ()
-        headline = f"{count(meeting)} wait{s(meeting)} for the process group and no peer comes{place}{_nobody(case)}."
+        headline = f"{count(meeting)} wait{s(meeting)} for the process group and {_peers(case)}{place}{_nobody(case)}."
     evidence = (stack_evidence(meeting), *_meeting_evidence(case), silence(case))
     return hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
 
 def missing_ranks(case: Case) -> list[int]:
-    """Ranks of the world that no process here has."""
+    """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
     worlds = [one.process.world for one in case.standings if one.process is not None and one.process.world]
-    here = {one.rank for one in case.standings}
+    here = {one.rank for one in case.standings} | {rank.rank for rank in case.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
+
+
+def _never_came(case: Case) -> list[int]:
+    """Those of the missing ranks that are proven not to have come.
+
+    Where the run's listener is here its connections from other machines count those who came from there: none, and nobody did;
+    as many as are missing, and all did; less, and nothing says which. Else only what must have run on this machine is known.
+    """
+    unseen = missing_ranks(case)
+    came = _from_elsewhere(case)
+    if came == 0:
+        return unseen
+    here = {one.rank for one in case.standings if one.rank is not None}
+    gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
+    return gone if came is None or len(gone) + came <= len(unseen) else []
+
+
+def _from_elsewhere(case: Case) -> int | None:
+    where = None if case.procs is None else case.procs.rendezvous
+    return None if where is None else where.from_elsewhere
+
+
+def _peers(case: Case) -> str:
+    """What is known of those who are not here, where none of them is named."""
+    unseen, came = missing_ranks(case), _from_elsewhere(case)
+    if not unseen or came is None:
+        return "no peer comes"
+    return f"{some(came, 'connection')} came from other machines, where {rank_names(unseen).lower()} run"
 
 
 def _meeting_place(case: Case) -> str:
@@ -62,14 +93,18 @@ def _unconnected(case: Case, meeting: list[Standing]) -> list[Standing]:
 
 def _nobody(case: Case) -> str:
     where = None if case.procs is None else case.procs.rendezvous
-    return ", where nobody listens: rank 0 should" if where is not None and where.listening is False else ""
+    if where is None or where.listening is not False or 0 in missing_ranks(case):
+        return ""
+    return ", where another job listens in place of rank 0" if where.another_listens else ", where nobody listens: rank 0 should"
 
 
 def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
     where = None if case.procs is None else case.procs.rendezvous
     if where is None:
         return ()
-    listening = {True: "somebody listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]
+    listening = {True: "the run listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]
+    if where.another_listens:
+        listening = "a process that is not the run's listens"
     joined = "" if where.established is None else f", {some(where.established, 'connection')}"
     world = "" if where.world is None else f" of world size {where.world}"
     return (Evidence("procs", f"{where.address}:{where.port}: {listening}{joined}{world}"),)

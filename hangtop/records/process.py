@@ -115,10 +115,12 @@ STATE_WORDS = {"R": "running", "S": "sleeping", "I": "idle", "W": "waking", "P":
 
 
 class Rendezvous(Struct, frozen=True, omit_defaults=True):
-    """The meeting point of the ranks (MASTER_ADDR, MASTER_PORT) by the sockets of this machine.
+    """The meeting point of the ranks (MASTER_ADDR, MASTER_PORT) by the sockets that the run's processes on this machine hold.
 
-    `listening`: someone here listens on the port. `established`: connections that the listener here has, else those from here to
-    it. `joined`: ranks of this machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden.
+    `listening`: a process of the run listens on the port here. `established`: connections that this listener has, else those of
+    the run's processes to it. `from_elsewhere`: those of the listener's whose other end is not on this machine. `joined`: ranks of
+    this machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden. `another_listens`: the
+    port is taken here, by a process that is not the run's.
     """
 
     address: str
@@ -126,6 +128,8 @@ class Rendezvous(Struct, frozen=True, omit_defaults=True):
     world: int | None = None
     listening: bool | None = None
     established: int | None = None
+    from_elsewhere: int | None = None
+    another_listens: bool = False
     joined: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
 

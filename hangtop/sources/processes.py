@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from hangtop.records.ask import Ask
-from hangtop.records.process import Process, ProcessReading, Rendezvous
+from hangtop.records.process import Process, ProcessReading, ProcessRole, Rendezvous
 from hangtop.records.reading import Value
+from hangtop.sources.proc.connections import Connection, read_connections, socket_inodes
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.host import Host
@@ -17,7 +18,7 @@ from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
 from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
 from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
-from hangtop.sources.proc.rendezvous import Connection, meeting, read_connections
+from hangtop.sources.proc.rendezvous import meeting
 from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
@@ -33,6 +34,8 @@ SELDOM = 5
 EAGER_LOOKS = 60
 """So long is a writer looked for each time; a log that has none then is most likely an old one."""
 MAX_LEFTOVERS = 256
+MANY: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
+"""There may be hundreds of these, and they only hold the sockets of their rank once more."""
 
 Files = Mapping[int, tuple[OpenFile, ...]]
 
@@ -133,19 +136,42 @@ class ProcessSource:
         return f"nobody holds the log open; pid {pid} is taken for its writer: {why} (--pid {pid} says so for sure)"
 
     def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
-        """The sockets to MASTER_PORT, where the ranks' environment names one."""
-        ranks = [process for process in processes if process.role == "rank" and process.state not in "ZX"]
-        environs = {pid: facts.environ for pid, facts in self._run.book.known(process.pid for process in ranks).items()}
+        """The run's sockets to MASTER_PORT, where the ranks' environment names one."""
+        living = [process for process in processes if process.state not in "ZX" and process.role not in MANY]
+        ranks = {process.pid: process.rank for process in living if process.role == "rank" and process.rank is not None}
+        environs = {pid: facts.environ for pid, facts in self._run.book.known(ranks).items()}
         first = next((pid for pid, environ in environs.items() if environ.get("MASTER_PORT", "").isdecimal()), None)
         if first is None:
             return None
-        connections = self._nets.ask({first: partial(read_connections, first)}).get(first)
-        if not isinstance(connections, list):
+        networks = self._networks(ranks)
+        answers = self._nets.ask({net: partial(read_connections, pid) for net, pid in networks.items()})
+        told = [answer for answer in answers.values() if isinstance(answer, list)]
+        if len(told) < len(networks):
             return None
-        held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in ranks})
-        sockets = {process.rank: socket_inodes(held.get(process.pid)) for process in ranks if process.rank is not None}
-        environ = environs[first]
-        return meeting(clean(environ.get("MASTER_ADDR", "?")), int(environ["MASTER_PORT"]), ranks[0].world, connections, sockets)
+        connections = [connection for network in told for connection in network]
+        held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in living})
+        sockets = {process.pid: socket_inodes(held.get(process.pid)) for process in living}
+        environ, world = environs[first], next((process.world for process in living if process.pid == first), None)
+        return meeting(
+            clean(environ.get("MASTER_ADDR", "?")),
+            int(environ["MASTER_PORT"]),
+            world,
+            connections,
+            {rank: sockets[pid] for pid, rank in ranks.items()},
+            [inodes for pid, inodes in sockets.items() if pid not in ranks],
+        )
+
+    @staticmethod
+    def _networks(pids: Iterable[int]) -> dict[int, int]:
+        """A process of each network namespace that these live in: ranks in containers of one machine have tables of their own."""
+        found: dict[int, int] = {}
+        for pid in pids:
+            try:
+                net = os.stat(f"/proc/{pid}/ns/net").st_ino
+            except OSError:  # gone, or another user's: its table can be read all the same
+                net = 0
+            found.setdefault(net, pid)
+        return found
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
         """Those of the log's owner, or our own, each followed by what it started."""
@@ -180,10 +206,3 @@ class ProcessSource:
         logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
         own = [path for path in (self._watched.checkpoint_dir or self._spec.checkpoint_dir, *logs[:1]) if path]
         return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]
-
-
-def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int] | None:
-    """The inodes of the sockets among these files; `None` when the files may not be seen."""
-    if not isinstance(files, tuple):
-        return None
-    return frozenset(int(file.target[8:-1]) for file in files if file.target.startswith("socket:["))

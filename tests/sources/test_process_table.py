@@ -15,7 +15,8 @@ from hangtop.records.process import ProcessReading
 from hangtop.sources.proc import linux
 from hangtop.sources.proc.linux import LinuxTable, parse_stat, read_stat
 from hangtop.sources.proc.portable import PortableTable
-from hangtop.sources.proc.rendezvous import meeting, parse_connections
+from hangtop.sources.proc.connections import parse_connections
+from hangtop.sources.proc.rendezvous import meeting
 from hangtop.sources.proc.roles import role_by_name
 from hangtop.sources.proc.table import Details, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, left_behind, preorder, with_launchers
@@ -154,11 +155,24 @@ def test_sockets_of_both_ip_versions_are_read() -> None:
         "torn line\n"
     )
     port = 0x733C
-    met = meeting("n1", port, 4, parse_connections(text), {0: frozenset((333,)), 1: frozenset((444,)), 2: None})
-    assert (met.listening, met.established, met.joined, met.missing) == (True, 1, (0,), (1,))
-    away = [each for each in parse_connections(text) if each.inode == 333]
-    remote = meeting("n1", port, 4, away, {0: frozenset((333,))})
-    assert (remote.listening, remote.established, remote.joined) == (False, 1, (0,))
+    lines = parse_connections(text)
+    assert (lines[0].local_address, lines[2].remote_address, lines[2].remote_port) == ("127.0.0.1", "::1", port)
+    met = meeting("n1", port, 4, lines, {0: frozenset((333,)), 1: frozenset((444,))}, [frozenset((111, 222))])
+    assert (met.listening, met.established, met.from_elsewhere, met.joined, met.missing) == (True, 1, 1, (0,), (1,))
+    remote = meeting("n1", port, 4, lines[2:3], {0: frozenset((333,))})
+    assert (remote.listening, remote.established, remote.from_elsewhere, remote.joined) == (False, 1, None, (0,))
+
+
+def test_the_sockets_of_another_job_at_the_same_port_are_not_counted() -> None:
+    here, there = "0100007F:733C", "0200007F:733C"
+    tail = "00000000:00000000 00:00000000 00000000     0        0"
+    text = (
+        f"head\n0: {here} 00000000:0000 0A {tail} 111 1\n1: {here} {there} 01 {tail} 222 1\n2: {there} {here} 01 {tail} 333 1\n"
+    )
+    met = meeting("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: frozenset((6,))})
+    assert (met.listening, met.another_listens, met.established, met.joined, met.missing) == (False, True, 0, (), (0, 1))
+    unseen = meeting("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: None})
+    assert (unseen.listening, unseen.another_listens, unseen.established) == (None, False, None)
 
 
 @pytest.mark.parametrize(

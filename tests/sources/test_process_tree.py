@@ -189,6 +189,23 @@ def test_sockets_to_the_master_port_tell_who_has_joined(tmp_path: Path) -> None:
         assert (rendezvous.listening, rendezvous.established, rendezvous.missing) == (True, 2, (2,))
 
 
+def test_a_meeting_of_another_job_at_the_same_port_is_not_the_runs(tmp_path: Path) -> None:
+    port = quiet_port()
+    theirs = (
+        f"import socket, time; server = socket.create_server(('127.0.0.2', {port}))\n"
+        f"held = [socket.create_connection(('127.0.0.2', {port})) for _ in range(2)]; met = [server.accept() for _ in held]\n"
+        "print('met', flush=True); time.sleep(600)"
+    )
+    with python(theirs, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with launched(tmp_path, SLEEP, world=2, port=str(port)) as (watch, _):
+            met = watch.until(lambda reading: reading.rendezvous, "a look at the sockets").rendezvous
+            assert met is not None
+            assert (met.listening, met.another_listens, met.established) == (False, True, 0)
+            assert (met.joined, met.missing) == ((), (0, 1))
+
+
 def test_ray_workers_of_the_drivers_job_belong_to_the_run_and_those_of_other_jobs_do_not(tmp_path: Path) -> None:
     logs = tmp_path / "ray" / "session_2026-01-01_00-00-00_1" / "logs"
     logs.mkdir(parents=True)

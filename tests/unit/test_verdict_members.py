@@ -148,12 +148,13 @@ def wrong_port() -> RunState:
             [],
             id="in D, but gigabytes move",
         ),
-        pytest.param(
-            four(LOCK, process(2, replace(IDLE, blocked_part=1.0, wchan="nvidia_ioctl"), "D")),
-            "hung",
-            "driver_hung",
-            [2],
-            id="driver",
+        *(
+            pytest.param(four(LOCK, process(2, replace(IDLE, blocked_part=1.0, wchan=wchan), "D")), "hung", kind, [2], id=wchan)
+            for kind, names in {
+                "driver_hung": ("nvidia_ioctl", "nv_open_device", "_nv012345rm", "uvm_va_space_down_read", "os_acquire_mutex"),
+                "io_blocked": ("nvme_submit_user_cmd", "nvmet_execute_io", "nvmem_reg_read", "nvdimm_flush", "rmap_walk_anon"),
+            }.items()
+            for wchan in names
         ),
         pytest.param(four(LOCK, peers=MEETING, stage="dist_init"), "hung", "rendezvous", [2], id="it never joined the group"),
         pytest.param(four(LOCK, stage="weight_sync"), "hung", "weight_sync", [2], id="the stage names the kind"),
@@ -173,7 +174,28 @@ def test_a_rank_that_never_started_is_named() -> None:
     assert (verdict.word, verdict.kind) == ("hung", "rendezvous")
     assert [one.rank for one in verdict.culprits] == [2]
     assert "127.0.0.1:29500" in verdict.headline
-    assert any("somebody listens" in one.text for one in verdict.evidence)
+    assert any("the run listens" in one.text for one in verdict.evidence)
+
+
+@pytest.mark.parametrize(
+    ("from_elsewhere", "culprits", "says"),
+    [
+        pytest.param(0, [4, 5, 6, 7], "Ranks 4-7 never came", id="nobody of the other node"),
+        pytest.param(3, [], "3 connections came from other machines, where ranks 4-7 run", id="three of four, unnamed"),
+        pytest.param(4, [], "4 connections came", id="all of them"),
+        pytest.param(None, [], "no peer comes", id="the master is elsewhere"),
+    ],
+)
+def test_ranks_of_another_node_are_named_only_where_nobody_came_from_there(
+    from_elsewhere: int | None, culprits: list[int], says: str
+) -> None:
+    processes = tuple(process(rank, world=8) for rank in range(4))
+    listens = from_elsewhere is not None
+    meeting = Rendezvous("n1", 29500, 8, listening=listens, established=4 + (from_elsewhere or 0), from_elsewhere=from_elsewhere)
+    state = run(dict.fromkeys(range(4), MEETING), processes, procs=ProcessReading(processes=processes, rendezvous=meeting))
+    verdict = diagnose(state, SPEC, NOW)
+    assert [one.rank for one in verdict.culprits] == culprits
+    assert says in verdict.headline
 
 
 def test_who_waits_elsewhere_and_has_not_joined_its_peers_is_named_for_both() -> None:

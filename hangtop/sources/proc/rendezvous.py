@@ -1,61 +1,53 @@
-"""Who has come to the meeting point of the ranks: connections to MASTER_PORT, read from /proc/net/tcp (proc_net_tcp(5))."""
+"""Which ranks have come to their meeting point: the run's own sockets to MASTER_PORT. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
-
-from msgspec import Struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Rendezvous
+from hangtop.sources.proc.connections import ESTABLISHED, LISTEN, Connection, listeners
 
-ESTABLISHED, LISTEN = "01", "0A"
-
-
-class Connection(Struct, frozen=True):
-    """One line of the table: ports of both ends, state as hex, and the inode by which a process holds it."""
-
-    local_port: int
-    remote_port: int
-    state: str
-    inode: int
-
-
-def parse_connections(text: str) -> list[Connection]:
-    """The lines of `/proc/net/tcp` or `tcp6`, without their head."""
-    rows = (line.split() for line in text.splitlines()[1:])
-    return [Connection(_port(row[1]), _port(row[2]), row[3], int(row[9])) for row in rows if len(row) > 9]
-
-
-def read_connections(pid: int) -> list[Connection]:
-    """All TCP connections of this process's network namespace. Raises `OSError` when it is gone."""
-    found = parse_connections(Path(f"/proc/{pid}/net/tcp").read_text())
-    with suppress(FileNotFoundError):  # a kernel without IPv6
-        found += parse_connections(Path(f"/proc/{pid}/net/tcp6").read_text())
-    return found
+Held = frozenset[int] | None
+"""Inodes of the sockets that a process holds; `None` when they may not be seen."""
 
 
 def meeting(
-    address: str, port: int, world: int | None, connections: Iterable[Connection], sockets: Mapping[int, frozenset[int] | None]
+    address: str,
+    port: int,
+    world: int | None,
+    connections: Iterable[Connection],
+    ranks: Mapping[int, Held],
+    others: Collection[Held] = (),
 ) -> Rendezvous:
-    """What these connections tell. `sockets`: inodes that each rank holds, `None` when they may not be seen."""
+    """What these connections tell. `ranks`: the sockets of each rank; `others`: those of the run's other processes, for torchrun
+    itself may listen. Another job may use the same port number: only a socket that a process of the run holds is counted.
+    """
     connections = list(connections)
-    listening = any(each.state == LISTEN and each.local_port == port for each in connections)
-    here = [each for each in connections if each.state == ESTABLISHED and each.local_port == port]
-    away = [each for each in connections if each.state == ESTABLISHED and each.remote_port == port]
+    seen = {rank: held for rank, held in ranks.items() if held is not None}
+    own = frozenset[int]().union(*seen.values(), *(held for held in others if held is not None))
+    hidden = None in (*ranks.values(), *others)
+    at_port = [each for each in connections if each.state == LISTEN and each.local_port == port]
+    open_now = [each for each in connections if each.state == ESTABLISHED]
+    accepted = [each for each in open_now if each.local_port == port and (each.inode in own or _waits(each, at_port, own))]
+    away = [each for each in open_now if each.remote_port == port and each.inode in own]
+    listens = any(each.inode in own for each in at_port)
+    unknown = hidden and bool(at_port) and not listens
+    here = {(each.local_address, each.local_port) for each in open_now}
     ends = {each.inode for each in away}
-    seen = {rank: held for rank, held in sockets.items() if held is not None}
     return Rendezvous(
         address=address,
         port=port,
         world=world,
-        listening=listening,
-        established=len(here) if listening else len(away),
+        listening=None if unknown else listens,
+        established=None if unknown else len(accepted) if listens else len(away),
+        from_elsewhere=sum((each.remote_address, each.remote_port) not in here for each in accepted) if listens else None,
+        another_listens=bool(at_port) and not listens and not hidden,
         joined=tuple(sorted(rank for rank, held in seen.items() if not ends.isdisjoint(held))),
         missing=tuple(sorted(rank for rank, held in seen.items() if ends.isdisjoint(held))),
     )
 
 
-def _port(end: str) -> int:
-    return int(end.rpartition(":")[2], 16)
+def _waits(connection: Connection, at_port: Sequence[Connection], own: frozenset[int]) -> bool:
+    """Whether it waits to be accepted, at a listener of the run: until then nobody holds it."""
+    heard = listeners(at_port, (connection.local_address,), connection.local_port)
+    return connection.inode == 0 and bool(heard) and all(each.inode in own for each in heard)
