@@ -176,6 +176,8 @@ def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
         problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
     if health.name == "procs" and case.procs is not None:
         problem = problem or case.procs.note or case.procs.missing_right
+    if health.name == "nccl" and case.state.nccl:
+        problem = problem or case.state.nccl[-1].note
     return SourceReport(ok, age_s, problem)
 
 

@@ -14,8 +14,8 @@ from hangtop import text
 from hangtop.actions.steps import step
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.sources.inuse import Holds, files_of, look
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.connections import LISTEN, read_connections
+from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users

@@ -13,8 +13,8 @@ SECONDS = 1.5
 IO_BYTES_S = 1_000.0
 CPU_PERCENT = 1.0
 GPU_DRIVER = re.compile(r"(?:nv_|_nv\d|nvidia_|nvUvm|nvlink_|nvswitch_|nvkms_|uvm_|rm_|os_)")
-"""How the functions of NVIDIA's kernel modules begin (kernel-open/ of open-gpu-kernel-modules; `_nv012345rm` are those of the closed
-core). `nvme_`, `nvmet_`, `nvmem_`, `nvdimm_` are storage."""
+"""How the functions of NVIDIA's kernel modules begin (kernel-open/ of open-gpu-kernel-modules; `_nv012345rm` of the closed core).
+`nvme_`, `nvmet_`, `nvmem_`, `nvdimm_` are storage."""
 
 
 def is_blocked(process: Process) -> bool:

@@ -118,13 +118,14 @@ def _waits_in_flight(group: FlightGroup, lowest: int, completed: int) -> bool:
 def stragglers(case: Case) -> tuple[tuple[int, Behind], ...]:
     """Members of this run that are behind and stuck, each with its rank in the run.
 
-    NCCL's counts differ in any run in motion, so only what stood still over two looks counts; its port also tells of other jobs,
-    so only pids of this run count. A flight recorder dump counts when it was written after the last output.
+    NCCL's counts differ in any run in motion, so only what stood still over two looks counts. A pid that two ranks have, each on
+    its own machine, names neither. A flight recorder dump counts when it was written after the last output.
     """
     looks = case.state.nccl
     if not looks:
         return ()
-    rank_of = {rank.pid: rank.rank for rank in case.ranks if rank.pid is not None}
+    shared = Counter(rank.pid for rank in case.ranks)
+    rank_of = {rank.pid: rank.rank for rank in case.ranks if rank.pid is not None and shared[rank.pid] == 1}
     before = looks[-2].communicators if len(looks) > 1 else ()
     stuck = [(rank_of[one.pid], one) for one in behind(looks[-1].communicators, before) if one.frozen and one.pid in rank_of]
     since = case.log.last_output_at or 0.0

@@ -16,7 +16,7 @@ Counts = dict[tuple[int, str], list[int]]
 def collective_rows(looks: tuple[NcclReading, ...], rank_of: Mapping[int, int], width: int) -> list[Row]:
     """A block for each communicator of this run that NCCL tells of, and for each group in the flight recorder's dumps.
 
-    `rank_of`: rank by pid, for NCCL's port tells of other jobs too. Only the last look: whether it moves, the verdict says.
+    `rank_of`: rank by pid, as NCCL counts inside the communicator. Only the last look: whether it moves, the verdict says.
     """
     if not looks:
         return []

@@ -54,7 +54,8 @@ class FlightDump(Struct, frozen=True, omit_defaults=True):
 
 
 class NcclReading(Struct, frozen=True, omit_defaults=True, tag="nccl"):
-    """One look: the communicators NCCL's RAS threads know of (also of other jobs here: match by pid), and the dumps found."""
+    """One look: the communicators that NCCL's RAS threads of the run know of, and the dumps of its ranks. `note`: what lies or
+    listens in their place and is another job's, or cannot be read."""
 
     at: float = 0.0
     communicators: tuple[Communicator, ...] = ()

@@ -118,8 +118,8 @@ class Rendezvous(Struct, frozen=True, omit_defaults=True):
     """The meeting point of the ranks (MASTER_ADDR, MASTER_PORT) by the sockets that the run's processes on this machine hold.
 
     `listening`: a process of the run listens on the port here. `established`: connections that this listener has, else those of
-    the run's processes to it. `from_elsewhere`: those of the listener's whose other end is not on this machine. `joined`: ranks of
-    this machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden. `another_listens`: the
+    the run's processes to it. `from_elsewhere`: of these, those whose other end is not on this machine. `joined`: ranks of this
+    machine that hold such a connection; `missing`: those of this machine that do not. `None`: hidden. `another_listens`: the
     port is taken here, by a process that is not the run's.
     """
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import re
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.logs.clean import clean_text
 from hangtop.records.nccl import FlightDump, FlightGroup
@@ -79,62 +80,60 @@ def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, A
     )
 
 
-def read(path: Path) -> FlightDump | None:
-    """The dump in a file; `None` for a file whose name ends in no rank, or that is still empty."""
-    number = re.search(r"(\d+)$", path.name)
+class Recorded(Struct, frozen=True):
+    """A dump with what tells whose it is: the owner of its file, and the threads that launched its collectives (pthread_t, an
+    address in the memory of the process that wrote it; since torch 2.5)."""
+
+    dump: FlightDump
+    uid: int
+    threads: frozenset[int] = frozenset()
+
+
+def read(path: Path, rank: int) -> Recorded | None:
+    """The dump in a file of this rank; `None` for one that is still empty. Raises `OSError`."""
     about = path.stat()
-    if number is None or about.st_size == 0:
+    if about.st_size == 0:
         return None
+    dump = FlightDump(rank, clean_text(str(path)), about.st_mtime)
+    if not stat.S_ISREG(about.st_mode):
+        return Recorded(replace(dump, problem="no regular file"), about.st_uid)
     if about.st_size > MAX_BYTES:
-        return FlightDump(int(number[1]), str(path), about.st_mtime, problem=f"larger than {MAX_BYTES // 1_000_000} MB")
+        return Recorded(replace(dump, problem=f"larger than {MAX_BYTES // 1_000_000} MB"), about.st_uid)
     try:
-        return FlightDump(int(number[1]), str(path), about.st_mtime, groups(load(path.read_bytes())))
+        loaded = load(path.read_bytes())
     except NotADump as error:
-        return FlightDump(int(number[1]), str(path), about.st_mtime, problem=str(error))
+        return Recorded(replace(dump, problem=str(error)), about.st_uid)
+    return Recorded(replace(dump, groups=groups(loaded)), about.st_uid, _threads(loaded))
 
 
-def beginnings(environments: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Where dumps may lie: as the ranks' environments say, and torch's own places."""
-    found = {env[name]: None for env in environments for name in NAMES if env.get(name)}
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return (*found, "/tmp/nccl_trace_rank_", f"{cache}/torch/comm_lib_trace_rank_")
+def _threads(dump: Mapping[str, Any]) -> frozenset[int]:
+    said = (str(entry.get("thread_id", "")) for entry in dump.get("entries") or () if isinstance(entry, Mapping))
+    return frozenset(int(number) for number in said if number.isdecimal() and int(number) > 0)
 
 
-def request(environ: Mapping[str, str]) -> bool:
+def beginnings(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Where the dumps of a rank may lie, its number left out: as its environment says, and torch's own places in its home."""
+    found = {environ[name]: None for name in NAMES if environ.get(name)}
+    home = environ.get("HOME", "")
+    cache = environ.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
+    return (*found, "/tmp/nccl_trace_rank_", *([f"{cache}/torch/comm_lib_trace_rank_"] if cache else []))
+
+
+def request(fifo: str) -> bool:
     """Ask one rank for its dump: any byte into its FIFO does (torch 2.13). Whether somebody there reads it.
 
     Waits for nobody, and writes into nothing but a FIFO that is there already.
     """
-    beginning = next((environ[name] for name in PIPES if environ.get(name)), None)
-    if beginning is None or not environ.get("RANK", "").isdecimal():
-        return False
     try:
-        fifo = os.open(f"{beginning}{environ['RANK']}.pipe", os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        opened = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:  # no FIFO, nobody who reads it, or no right
         return False
     try:
-        return stat.S_ISFIFO(os.fstat(fifo).st_mode) and os.write(fifo, b"1") == 1
+        return stat.S_ISFIFO(os.fstat(opened).st_mode) and os.write(opened, b"1") == 1
     except OSError:  # full: it was asked already
         return False
     finally:
-        os.close(fifo)
-
-
-def find(paths: Iterable[str], since: float) -> tuple[Path, ...]:
-    """Files that begin with one of `paths`, go on with a number, and were written after `since`."""
-    return tuple(sorted({path for beginning in paths for path in _numbered(beginning, since)}))
-
-
-def _numbered(beginning: str, since: float) -> list[Path]:
-    """None where the folder is not there, or not ours to read."""
-    folder, name = os.path.split(beginning)
-    found = []
-    with suppress(OSError), os.scandir(folder or ".") as entries:
-        for one in entries:
-            numbered = one.name.startswith(name) and one.name[len(name) :].isdecimal()
-            if numbered and one.is_file() and one.stat().st_mtime >= since:
-                found.append(Path(one.path))
-    return found
+        os.close(opened)
 
 
 def _group_of(entry: Mapping[str, Any]) -> str:

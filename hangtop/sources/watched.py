@@ -14,7 +14,7 @@ from msgspec import Struct
 from hangtop.logs.index import Index
 from hangtop.logs.lines import Writer
 from hangtop.records.log import BESIDE, LogReading, RankLog
-from hangtop.records.process import ProcessReading
+from hangtop.records.process import Process, ProcessReading
 from hangtop.sources.raycluster.files import WorkerLog
 from hangtop.sources.raycluster.places import Access
 from hangtop.sources.rows import Readable
@@ -49,6 +49,14 @@ class Watched:
         self.checkpoint_dir: str | None = None
         self.workers: tuple[WorkerLog, ...] = ()
         self.access: Mapping[str, Access] = {}
+
+    @property
+    def members(self) -> tuple[Process, ...] | None:
+        """The processes that are the run's own by proof: they write its log, or belong to who does. `None` before the first look
+        at them. A process that is only taken for a writer proves nothing."""
+        if self.procs is None:
+            return None
+        return () if self.procs.taken else tuple(process for process in self.procs.processes if process.state not in "ZX")
 
     def file(self, number: int) -> WatchedFile | None:
         """The file of this number; `None` when there is none."""

@@ -13,9 +13,9 @@ import pytest
 
 from hangtop.records.process import ProcessReading
 from hangtop.sources.proc import linux
+from hangtop.sources.proc.connections import parse_connections
 from hangtop.sources.proc.linux import LinuxTable, parse_stat, read_stat
 from hangtop.sources.proc.portable import PortableTable
-from hangtop.sources.proc.connections import parse_connections
 from hangtop.sources.proc.rendezvous import meeting
 from hangtop.sources.proc.roles import role_by_name
 from hangtop.sources.proc.table import Details, OpenFile, ProcessTable, Stat
@@ -169,7 +169,7 @@ def test_the_sockets_of_another_job_at_the_same_port_are_not_counted() -> None:
     text = (
         f"head\n0: {here} 00000000:0000 0A {tail} 111 1\n1: {here} {there} 01 {tail} 222 1\n2: {there} {here} 01 {tail} 333 1\n"
     )
-    met = meeting("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: frozenset((6,))})
+    met = meeting("127.0.0.1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: frozenset((6,))})
     assert (met.listening, met.another_listens, met.established, met.joined, met.missing) == (False, True, 0, (), (0, 1))
     unseen = meeting("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: None})
     assert (unseen.listening, unseen.another_listens, unseen.established) == (None, False, None)

@@ -47,7 +47,7 @@ def read_connections(pid: int | str) -> list[Connection]:
 
 
 def listeners(connections: Iterable[Connection], addresses: Collection[str], port: int) -> list[Connection]:
-    """The sockets that take a connection to one of these addresses; one that is bound to an address of its own hides the others."""
+    """The sockets that take a connection to one of these addresses; one bound to the very address hides those bound to all."""
     there = [each for each in connections if each.state == LISTEN and each.local_port == port]
     exact = [each for each in there if each.local_address in addresses]
     return exact or [each for each in there if each.local_address in ANYWHERE]

@@ -41,7 +41,7 @@ def meeting(
         listening=None if unknown else listens,
         established=None if unknown else len(accepted) if listens else len(away),
         from_elsewhere=sum((each.remote_address, each.remote_port) not in here for each in accepted) if listens else None,
-        another_listens=bool(at_port) and not listens and not hidden,
+        another_listens=bool(listeners(at_port, (address,), port)) and not listens and not hidden,
         joined=tuple(sorted(rank for rank, held in seen.items() if not ends.isdisjoint(held))),
         missing=tuple(sorted(rank for rank, held in seen.items() if ends.isdisjoint(held))),
     )

@@ -1,0 +1,62 @@
+"""Whose is a port of this machine? The socket that listens has an inode, and a process that holds it (proc_net_tcp(5))."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import partial
+from typing import Literal
+
+from msgspec import Struct
+
+from hangtop.sources.proc.connections import listeners, read_connections, resolve, socket_inodes
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable
+
+Owner = Literal["the run", "another", "nobody", "hidden"]
+
+
+class Listener(Struct, frozen=True):
+    """Who listens. `pid` and `uid` of another's, as far as they can be seen. `hidden`: some process of the run may not be looked
+    into, so that it may be that one."""
+
+    owner: Owner
+    pid: int | None = None
+    uid: int | None = None
+
+
+class PortOwners:
+    """Tells whose a port is. Asks the run's processes first; who else holds a socket is looked for once for each socket."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[int, tuple[OpenFile, ...]] = Guard()
+        self._others: dict[int, int | None] = {}
+
+    def of(self, address: tuple[str, int], members: Collection[Identity]) -> Listener:
+        """Who takes a connection from here to this address. `members`: the run's processes. The table must be fresh."""
+        try:
+            found = listeners(read_connections("self"), resolve(*address), address[1])
+        except OSError:  # no /proc/net on this system, or no such name
+            return Listener("hidden")
+        if not found:
+            return Listener("nobody")
+        inodes = {each.inode for each in found}
+        alive = [who.pid for who in members if who.pid in self._table.stats and self._table.stats[who.pid].identity == who]
+        held = self._ask(alive)
+        if any(not inodes.isdisjoint(sockets) for sockets in held.values() if sockets is not None):
+            return Listener("the run")
+        if any(held.get(pid) is None for pid in alive):
+            return Listener("hidden", uid=found[0].uid)
+        return Listener("another", self._holder(found[0].inode, found[0].uid), found[0].uid)
+
+    def _holder(self, inode: int, uid: int) -> int | None:
+        """The pid of another user's or job's process that holds this socket; `None` where that may not be seen."""
+        if inode not in self._others:
+            suspects = [stat.pid for stat in self._table.stats.values() if not stat.kernel and self._table.owner(stat.pid) == uid]
+            held = self._ask(suspects)
+            self._others = {inode: next((pid for pid, sockets in held.items() if sockets and inode in sockets), None)}
+        return self._others[inode]
+
+    def _ask(self, pids: Iterable[int]) -> dict[int, frozenset[int] | None]:
+        answers = self._guard.ask({pid: partial(self._table.open_files, pid) for pid in pids})
+        return {pid: socket_inodes(files) for pid, files in answers.items()}
