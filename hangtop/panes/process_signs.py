@@ -33,6 +33,8 @@ def _met(reading: ProcessReading) -> Iterable[Row]:
     if met.joined and met.missing:
         ranks = text.numbered("rank", met.missing)
         yield ((f"{ranks} not connected to {place}", "warn"), (f" ({len(met.joined)}{world} here are)", "muted"))
+    elif met.another_listens:
+        yield ((f"a process that is not the run's listens at {place}", "warn"),)
     elif met.listening is False and met.established == 0:
         yield ((f"nobody listens at {place}, 0{world} connected", "warn"),)
 

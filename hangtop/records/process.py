@@ -128,10 +128,10 @@ class Rendezvous(Struct, frozen=True, omit_defaults=True):
     world: int | None = None
     listening: bool | None = None
     established: int | None = None
-    from_elsewhere: int | None = None
-    another_listens: bool = False
     joined: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
+    from_elsewhere: int | None = None
+    another_listens: bool = False
 
 
 class BlockedOn(Struct, frozen=True, omit_defaults=True):
