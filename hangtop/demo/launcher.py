@@ -12,19 +12,20 @@ import subprocess
 import sys
 import time
 from datetime import datetime
+from pathlib import Path
 from types import FrameType
 
 from hangtop.demo import lifeline
 from hangtop.demo.collective import Hub
-from hangtop.demo.scenario import Scenario, scenario
+from hangtop.demo.scenario import ATTEMPT, Scenario, scenario
 
 POLL_S = 0.1  # torchrun looks after its children as often
 
 
 def main() -> None:
     plan, folder = scenario(sys.argv[1]), sys.argv[2]
-    lifeline_fd = lifeline.inherited()
-    lifeline.hold(lifeline_fd, leader=True)
+    lifeline.hold(leader=True)
+    attempt = _attempt(Path(folder))
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
     omp = (
@@ -34,7 +35,7 @@ def main() -> None:
     hub = Hub(plan.world)
     ranks: list[subprocess.Popen[bytes]] = []
     try:
-        ranks.extend(_start(plan, folder, rank, hub.port, lifeline_fd) for rank in range(plan.world))
+        ranks.extend(_start(plan, folder, rank, hub.port, attempt) for rank in range(plan.world))
         failed = _watch(ranks, hub)
     finally:
         _end(ranks)
@@ -43,12 +44,20 @@ def main() -> None:
         sys.exit(1)
 
 
-def _start(plan: Scenario, folder: str, rank: int, port: int, lifeline_fd: int) -> subprocess.Popen[bytes]:
-    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": plan.world, "LOCAL_WORLD_SIZE": plan.world}
+def _attempt(folder: Path) -> int:
+    """The number of this start, counted from 1 in the run's own folder."""
+    with (folder / "starts").open("a+") as starts:
+        starts.write(f"{os.getpid()}\n")
+        starts.seek(0)
+        return len(starts.readlines())
+
+
+def _start(plan: Scenario, folder: str, rank: int, port: int, attempt: int) -> subprocess.Popen[bytes]:
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": plan.world, "LOCAL_WORLD_SIZE": plan.world, ATTEMPT: attempt}
     env = {**os.environ, **{name: str(value) for name, value in place.items()}}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
     argv = [sys.executable, "-P", "-m", "hangtop.demo.rank", plan.name, folder]
-    return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, pass_fds=(lifeline_fd,))
+    return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL)
 
 
 def _watch(ranks: list[subprocess.Popen[bytes]], hub: Hub) -> int | None:

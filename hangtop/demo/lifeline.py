@@ -1,9 +1,11 @@
 """No demo process outlives the hangtop that started it, however that one ends.
 
-hangtop holds the write end of a pipe, the processes of the demo the read end. When the write end is gone, even by SIGKILL of
+hangtop holds the write end of a FIFO, the processes of the demo the read end. When the write end is gone, even by SIGKILL of
 hangtop, the kernel itself sends SIGKILL to the demo's whole process group (`fcntl(2)`, F_SETOWN and F_SETSIG): no thread is
 needed that would show up in stacks, and a stopped process dies too. Where F_SETSIG does not exist (macOS), each process has a
-thread that reads the pipe.
+thread that reads the FIFO.
+
+A FIFO and no inherited pipe, because the run can be started again: its environment names the path, whoever starts it.
 """
 
 from __future__ import annotations
@@ -14,34 +16,81 @@ import select
 import signal
 import sys
 import threading
+import time
+from pathlib import Path
+from typing import Final
 
 MAX_LIFE_S = 600
 """No demo process lives longer, whatever happens: SIGALRM ends it."""
-
-
+LOOK_EVERY_S = 0.01
 ENV = "HANGTOP_DEMO_LIFELINE"
 
 
-def inherited() -> int:
-    """The read end that this process was started with. Without one it ends here: nothing would ever end it."""
-    try:
-        fd = int(os.environ[ENV])
-        os.fstat(fd)
-    except (KeyError, ValueError, OSError):
-        sys.exit("this is a part of `hangtop demo`, which starts it and ends it: run that instead")
-    return fd
+class Lifeline:
+    """The end that hangtop holds. `path`: what the processes of the demo are told in `ENV`. Raises `OSError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path: Final = path
+        path.unlink(missing_ok=True)
+        os.mkfifo(path, 0o600)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            self._fd: int | None = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        finally:
+            os.close(reader)
+        fcntl.flock(self._fd, fcntl.LOCK_EX)  # the kernel lets go of it when hangtop dies: then nobody may begin any more
+
+    def cut(self, within_s: float) -> None:
+        """End every process that holds on to it, and wait until they are gone, at most so long. Again: does nothing."""
+        if self._fd is None:
+            return
+        _members(self.path).touch()
+        members = os.open(_members(self.path), os.O_RDWR)
+        self.path.unlink(missing_ok=True)
+        os.close(self._fd)
+        self._fd = None
+        ends_at = time.monotonic() + within_s
+        while not _locked(members, fcntl.LOCK_EX) and time.monotonic() < ends_at:
+            time.sleep(LOOK_EVERY_S)
+        os.close(members)
 
 
-def hold(fd: int, *, leader: bool) -> None:
-    """Tie this process to the pipe behind `fd`. `leader`: it leads the process group, so it binds the group's fate too."""
+def hold(*, leader: bool) -> None:
+    """Tie this process to the lifeline of its environment. `leader`: it leads the process group, and binds the group's fate too.
+
+    Ends the process where there is no lifeline, or nobody at its other end: nothing would ever end it.
+    """
     signal.alarm(MAX_LIFE_S)
+    try:
+        path = Path(os.environ[ENV])
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        members = os.open(_members(path), os.O_RDWR | os.O_CREAT, 0o600)
+    except (KeyError, OSError):
+        sys.exit("this is a part of `hangtop demo`, which starts it and ends it: run that instead")
+    if not _locked(members, fcntl.LOCK_SH) or _locked(fd, fcntl.LOCK_SH):
+        sys.exit("the `hangtop demo` that this run is a part of has ended: start another")
     if not hasattr(fcntl, "F_SETSIG"):
+        os.set_blocking(fd, True)
         threading.Thread(target=_end_at_eof, args=(fd,), name="lifeline", daemon=True).start()
     elif leader:
         fcntl.fcntl(fd, fcntl.F_SETOWN, -os.getpgrp())
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
         _end_if_closed_already(fd)
+
+
+def _members(path: Path) -> Path:
+    """A file that each process of the demo keeps locked as long as it lives."""
+    return path.with_name(f"{path.name}.members")
+
+
+def _locked(fd: int, kind: int) -> bool:
+    """Whether the lock could be had (flock(2))."""
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _end_if_closed_already(fd: int) -> None:

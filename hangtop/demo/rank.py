@@ -19,17 +19,17 @@ from types import TracebackType
 
 from hangtop.demo import lifeline
 from hangtop.demo.collective import Group
-from hangtop.demo.scenario import Scenario, scenario
+from hangtop.demo.scenario import ATTEMPT, Scenario, scenario
 from hangtop.demo.shards import SHARDS, Shards
 
 
 class Rank:
     """One process of the run, from its config to its last step."""
 
-    def __init__(self, plan: Scenario, folder: Path, rank: int, world: int, port: int) -> None:
+    def __init__(self, plan: Scenario, folder: Path, rank: int, world: int, port: int, attempt: int) -> None:
         self.plan, self.folder, self.rank, self.world, self.port = plan, folder, rank, world, port
         self.log = logging.getLogger("train")
-        self.at_fault = plan.fault is not None and plan.rank == rank
+        self.at_fault = plan.fault is not None and plan.rank == rank and attempt == 1
 
     def run(self) -> None:
         """All stages, in order."""
@@ -92,7 +92,7 @@ class Rank:
         """Rank `plan.rank` packs and writes for `fault_s` seconds and says nothing meanwhile; its peers wait."""
         if self.at_fault:
             path = self.folder / f"checkpoint-{step}" / "model.bin"
-            path.parent.mkdir()
+            path.parent.mkdir(exist_ok=True)
             self.log.info("saving checkpoint to %s", path.parent)
             self.write_checkpoint(path, self.plan.fault_s)
             self.log.info("checkpoint saved to %s", path.parent)
@@ -109,8 +109,8 @@ class Rank:
 
 
 def main() -> None:
-    lifeline.hold(lifeline.inherited(), leader=False)
-    rank, world, port = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
+    lifeline.hold(leader=False)
+    rank, world, port, attempt = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", ATTEMPT))
     form = f"[rank{rank}]: %(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=form)
 
@@ -121,7 +121,7 @@ def main() -> None:
 
     sys.excepthook = say
     random.seed(rank)
-    Rank(scenario(sys.argv[1]), Path(sys.argv[2]), rank, world, port).run()
+    Rank(scenario(sys.argv[1]), Path(sys.argv[2]), rank, world, port, attempt).run()
 
 
 if __name__ == "__main__":

@@ -8,9 +8,13 @@ from typing import Literal
 
 import msgspec
 
+ATTEMPT = "HANGTOP_DEMO_ATTEMPT"
+"""The variable that tells the ranks how often the run has been started, this time counted."""
+
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run. `rank`: the one to blame.
+    """One run. `rank`: the one to blame. Its fault strikes in the first attempt only, as a race or a broken node does: when the
+    run is started again it passes the place.
 
     `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
     `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
