@@ -26,7 +26,7 @@ def folder() -> Path:
 
 def keep_environ(environ: Mapping[str, str]) -> str:
     """The path of a new file that holds this environment. Raises `OSError`."""
-    return str(_write(folder() / f"{os.urandom(8).hex()}.environ", msgspec.json.encode(dict(environ))))
+    return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", msgspec.json.encode(dict(environ))))
 
 
 def environ_of(path: str) -> dict[str, str]:
@@ -36,7 +36,7 @@ def environ_of(path: str) -> dict[str, str]:
 
 def keep(launch: Launch) -> None:
     """Take down a start, or what became of it. Raises `OSError`."""
-    _write(folder() / f"{launch.pid}-{launch.start_ticks}.launch", msgspec.json.encode(launch))
+    write_whole(folder() / f"{launch.pid}-{launch.start_ticks}.launch", msgspec.json.encode(launch))
     _forget_old()
 
 
@@ -73,8 +73,8 @@ def _forget_old() -> None:
             path.unlink(missing_ok=True)
 
 
-def _write(path: Path, data: bytes) -> Path:
-    """Whole or not at all."""
+def write_whole(path: Path, data: bytes) -> Path:
+    """Whole or not at all, readable by its owner alone. Raises `OSError`."""
     draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:

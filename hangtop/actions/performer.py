@@ -13,13 +13,13 @@ from collections.abc import Iterator
 import msgspec
 
 from hangtop.actions import errands, raystart, watching
-from hangtop.actions.ending import end
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.launching import started
 from hangtop.actions.released import released
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
+from hangtop.actions.stopping import stopped
 from hangtop.records.plan import Plan, Start, Step
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
@@ -38,7 +38,7 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
 def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     """One after the other; the next only when the one before did what it should."""
     yield from errands.run_all(plan.errands, halt)
-    ended = not plan.targets or (yield from end(plan, table, halt))
+    ended = not plan.targets or (yield from stopped(plan, table, halt))
     freed = yield from released(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, for something of the old run is left")

@@ -60,6 +60,7 @@ def plan(
         frees=frees(targets),
         ports=tuple(dict.fromkeys((*run.ports, *(below.ports if below is not None else ())))),
         older_s=0.0,
+        stops=run.stops,
     )
     return stop.doubted(made, verdict if run.targets else None)
 

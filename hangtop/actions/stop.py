@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from hangtop import text
 from hangtop.diagnosis.gpu_join import memory_of
+from hangtop.diagnosis.limits import current_stage
 from hangtop.model import RunState
+from hangtop.ranks import join
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Refusal, Spared, Target
 from hangtop.records.process import Process, ProcessReading
+from hangtop.records.stopped import Place
 from hangtop.records.verdict import Verdict
 
 STAYS = frozenset({"ray daemon"})
@@ -65,7 +68,17 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         warnings=(*_warnings(stopped, procs), *_gpu_warnings(targets, gpus)),
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
+        stops=_place(state) if whole else None,
     )
+
+
+def _place(state: RunState) -> Place | None:
+    """Where the run stands, to know it again by its logs."""
+    logs = tuple(file.path for file in state.log.files if file.path != "-") if state.log is not None else ()
+    if state.log is None or not logs:
+        return None
+    stage = current_stage(state.log, join(state))
+    return Place(logs, stage.title if stage is not None else "", state.log.progress.step)
 
 
 def only_taken(procs: ProcessReading) -> Refusal | None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 
 from hangtop import clock, text
+from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import judge
@@ -42,58 +43,49 @@ class Mark:
 
 def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]:
     """Each stage as it is entered, then whether the place is passed."""
-    where = f"stage {watch.title}" if watch.stage else "its first stage"
-    yield step("doing", f"watching it pass {where}, for at most {text.duration(watch.deadline_s)}")
+    yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
-    feed = ProbeFeed(spec)
+    passage = Passage(watch, clock.now())
     until, told, bad = clock.now() + watch.deadline_s, 0, 0
-    steps: set[int] = set()
-    for state in _each(states(feed, LOOK_EVERY_S)):
-        if halt():
-            yield step("skipped", "not watched any further")
-            return False
-        log = state.log
+    for state in _each(states(ProbeFeed(spec), LOOK_EVERY_S)):
+        now = clock.now()
+        log = state.log if state.log is not None and mark.grown(state.log) else None
         fresh = [event for event in log.stages if mark.fresh(log, event)] if log is not None else []
         for event in fresh[told:]:
             yield step("done", f"stage {event.title}")
         told = max(told, len(fresh))
-        if log is not None and fresh and log.progress.step is not None:
-            steps.add(log.progress.step)
-        if log is not None and passed(watch, [event.id for event in fresh], len(steps)):
-            yield step("proof", f"it has passed {where}{_at_step(watch, log)}")
+        at = log.progress.step if log is not None else None
+        if log is not None:
+            passage.look(now, [event.id for event in fresh], at, log.last_output_at)
+        verdict = judge(look(state, spec, now)) if log is not None else None
+        if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
+            yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
             return True
-        verdict = judge(look(state, spec, clock.now())) if log is not None and mark.grown(log) else None
         bad = bad + 1 if verdict is not None and verdict.word in BAD else 0
         if verdict is not None and bad >= BAD_LOOKS:
             yield step("survived", _again(verdict))
             return False
-        if clock.now() > until:
-            yield step("survived", f"it has not passed {where} within {text.duration(watch.deadline_s)}; it goes on")
+        if halt():
+            yield step("skipped", f"not watched any further; it has not passed {_place(watch)} yet{_at_step(at)}")
+            return False
+        if now > until + passage.settle_s:
+            limit = text.duration(watch.deadline_s)
+            yield step("survived", f"not yet: within {limit} it has not passed {_place(watch)}{_at_step(at)}; it goes on")
             return False
     return False
 
 
-def passed(watch: Watch, entered: Sequence[str], steps: int) -> bool:
-    """Whether the new run is beyond the stage: in a later one, in another one after it, or there with a step done. Pure.
-
-    `entered`: ids of the stages that it entered, in their order. `steps`: how many different step numbers it has shown.
-    """
-    if not entered or not watch.stage:
-        return bool(entered)
-    place = {id_: number for number, id_ in enumerate(watch.order)}
-    limit = place.get(watch.stage, len(place))
-    if any(place.get(id_, -1) > limit for id_ in entered):
-        return True
-    if watch.stage not in entered:
-        return False
-    return steps > 1 or any(id_ != watch.stage for id_ in entered[entered.index(watch.stage) + 1 :])
+def _place(watch: Watch) -> str:
+    """`stage training, step 13, where it hung`."""
+    if not watch.stage and watch.step is None:
+        return "its first stage"
+    stage = f"stage {watch.title}" if watch.stage else ""
+    at = f"step {watch.step:,}" if watch.step is not None else ""
+    return f"{', '.join(part for part in (stage, at) if part)}, where the old run hung"
 
 
-def _at_step(watch: Watch, log: LogReading) -> str:
-    if log.progress.step is None:
-        return ""
-    old = f"; it hung at step {watch.step}" if watch.step is not None else ""
-    return f", step {log.progress.step}{old}"
+def _at_step(at: int | None) -> str:
+    return "" if at is None else f": it is at step {at:,}"
 
 
 def _again(verdict: Verdict) -> str:

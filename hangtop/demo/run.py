@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -49,6 +50,8 @@ class DemoRun:
             if held is not None:
                 held.cut(0.0)
             raise DemoError(f"the demo cannot start in {folder}: {error}") from error
+        # It is reaped at once: whoever stops it asks whether it is gone, and a zombie is not.
+        threading.Thread(target=process.wait, name="demo", daemon=True).start()
         return cls(scenario, log, process, held)
 
     def exit_code(self) -> int | None:

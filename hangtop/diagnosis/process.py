@@ -20,6 +20,8 @@ def writer_gone(case: Case) -> Verdict | None:
     writers = () if case.procs is None else tuple(filter(_is_run, case.procs.writers))
     if not writers or any(writer.alive for writer in writers):
         return None
+    if _written_since(case, max(writer.gone_at or 0.0 for writer in writers)):
+        return None
     last = max(writers, key=lambda writer: (bool(writer.exit_code), writer.gone_at or 0.0))
     if last.exit_code == 0:
         return Verdict(
@@ -40,6 +42,11 @@ def writer_gone(case: Case) -> Verdict | None:
             Evidence("log", case.last_output if (error := last_words(case)) is None else f"it said: {short(error.text)}"),
         ),
     )
+
+
+def _written_since(case: Case, gone_at: float) -> bool:
+    """Whether the log grew when all of them were seen to be gone: another process writes it, one that was not met yet."""
+    return case.log.last_output_at is not None and case.log.last_output_at > gone_at
 
 
 def _is_run(writer: Writer) -> bool:

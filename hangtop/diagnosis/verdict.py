@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, waiting
+from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, stopped, waiting
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.host import host_evidence
@@ -20,6 +20,7 @@ Rule = Callable[[Case], Verdict | None]
 
 RULES: tuple[Rule, ...] = (
     feed.blind,
+    stopped.by_you,
     log.crashed,
     log.finished,
     process.writer_gone,
@@ -67,6 +68,7 @@ def judge(case: Case) -> Verdict:
     evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
     if verdict.word in UNEXPLAINED:
         evidence = (*evidence, *unseen(case))
+    evidence = (*stopped.passed(case), *evidence)
     return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.records.mesh import Mesh
+from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
 FileStatus = Literal["ok", "closed", "binary", "waiting", "gone", "denied", "directory", "failed"]
@@ -180,6 +181,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `last_output_at` is the unix time of the last byte of any file, network slack not included.
     `problem`: a profile of the person's that cannot be used; what is said here holds without it.
     `beside`: files beside the log, numbered from `BESIDE` on. They speak in `ranks` and `findings`, and nowhere else.
+    `stopped`: the last time that hangtop stopped the run with these logs.
     """
 
     files: tuple[LogFile, ...]
@@ -208,6 +210,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     fresh: bool = False
     problem: str | None = None
     beside: tuple[LogFile, ...] = ()
+    stopped: StoppedRun | None = None
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

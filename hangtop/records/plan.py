@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.records.stopped import Place
+
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
 
 
@@ -129,7 +131,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     begins, then `watch` looks at it; what a step needs and does not get ends the plan there.
     `beyond`: processes of the run that are another user's: never signalled, but named where they live on.
     `word`: what a person must type to run it, if anything. `warnings`: what it will not achieve, and what would. `frees`: what
-    is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed.
+    is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed. `stops`: the run that it ends as a
+    whole, and where that stood.
     """
 
     action: str
@@ -148,6 +151,7 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     frees: str = ""
     ports: tuple[int, ...] = ()
     older_s: float = 600.0
+    stops: Place | None = None
 
 
 class Refusal(Struct, frozen=True):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.join import join
 from hangtop.records.log import LogLine, LogReading, RankLog
+from hangtop.records.stopped import StoppedRun
 from hangtop.sources.beside import BesideLogs
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog
@@ -19,6 +20,7 @@ from hangtop.sources.logset import LogSet
 from hangtop.sources.profile_files import ProfileFiles
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
+from hangtop.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5
 CALM = 20
@@ -35,6 +37,7 @@ MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
 OPEN_FILES = 10_240
+STOPS_EVERY_S = 0.5
 
 
 class RunLogs:
@@ -51,6 +54,9 @@ class RunLogs:
         self._profile_changes = Changes()
         self._watched = watched(spec)
         self._sent = Sent()
+        self._stops = StopStore()
+        self._stopped: StoppedRun | None = None
+        self._stops_at = 0.0
         self._news = False
         self._working = False
         self._next_at = 0.0
@@ -107,6 +113,11 @@ class RunLogs:
             self._set.settle()
             self._beside.settle()
             self._watched.files, self._watched.beside = self._set.files, self._beside.files
+        if now >= self._stops_at:
+            self._stops_at = now + STOPS_EVERY_S
+            stopped = self._stops.latest([log.followed.path for log in self._set.logs])
+            self._news |= stopped != self._stopped
+            self._stopped = stopped
 
     def _work(self) -> bool:
         """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
@@ -126,7 +137,7 @@ class RunLogs:
         self._news = False
         self._spoke_at = time.monotonic()
         began = time.thread_time()
-        reading = self._sent.reading(self._set, self._beside, self._profiles)
+        reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
         self._watched.log, self._watched.ranks = reading, self._sent.ranks
         cost_s = time.thread_time() - began
         self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)

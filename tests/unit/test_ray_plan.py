@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from hangtop.actions import ray, recover
 from hangtop.actions.ray import restarted, session_of, stopped
 from hangtop.actions.stop import Myself
-from hangtop.actions.watching import passed
 from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, RayStart, Refusal, Removal, Watch
+from hangtop.records.plan import Plan, RayStart, Refusal, Removal
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.raysession import RayMatch, RayProcess, RaySession
@@ -235,31 +234,6 @@ def test_a_run_without_ray_is_recovered_too() -> None:
     assert {target.pid for target in plan.targets} == {106, 103}
     assert not plan.ray
     assert plan.start is not None
-
-
-WATCH = Watch(("/run/train.log",), stage="rollout", title="rollout", order=("config", "dataset", "rollout", "train_loop"), step=9)
-
-
-@pytest.mark.parametrize(
-    ("entered", "steps", "is_past"),
-    [
-        ((), 0, False),
-        (("config", "dataset"), 5, False),
-        (("config", "rollout"), 0, False),
-        (("config", "rollout"), 1, False),
-        (("config", "rollout"), 2, True),
-        (("config", "rollout", "dataset"), 0, True),
-        (("config", "train_loop"), 0, True),
-        (("config", "unheard_of"), 0, False),
-    ],
-)
-def test_what_counts_as_having_passed_the_place(entered: tuple[str, ...], steps: int, is_past: bool) -> None:
-    assert passed(WATCH, entered, steps) is is_past
-
-
-def test_a_run_that_hung_before_any_stage_has_passed_with_its_first() -> None:
-    assert not passed(Watch(("x",)), (), 0)
-    assert passed(Watch(("x",)), ("config",), 0)
 
 
 @st.composite

@@ -1,0 +1,53 @@
+"""Take down that a person stops this run: from before the first signal to the proof that it is gone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Sequence
+
+from msgspec.structs import replace
+
+from hangtop import clock, stop_store
+from hangtop.actions.ending import end
+from hangtop.actions.steps import Halt
+from hangtop.records.plan import Plan, Step
+from hangtop.records.stopped import StoppedRun
+from hangtop.sources.proc.table import ProcessTable
+
+LOOKS, LOOK_EVERY_S = 10, 0.1
+
+
+def stopped(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
+    """End the targets of the plan; gives whether all are gone. Raises `OSError` when it cannot be taken down: then nothing is
+    done."""
+    if plan.stops is None or not plan.stops.logs:
+        return (yield from end(plan, table, halt))
+    table.refresh((os.getpid(),))
+    ours = table.stats.get(os.getpid())
+    known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ours.start_ticks if ours is not None else 0)
+    stop_store.keep(known)
+    gone = False
+    try:
+        gone = yield from end(plan, table, halt)
+    finally:
+        if gone:
+            stop_store.keep(replace(known, ended_at=clock.now(), sizes=_settled_sizes(plan.stops.logs)))
+        else:
+            stop_store.forget(known)
+    return gone
+
+
+def _settled_sizes(logs: Sequence[str]) -> dict[str, int]:
+    """Bytes of each log once nothing is added any more: the runner of a run that hangtop started still copies its last words."""
+    sizes = _sizes(logs)
+    for _ in range(LOOKS):
+        time.sleep(LOOK_EVERY_S)
+        if (now := _sizes(logs)) == sizes:
+            break
+        sizes = now
+    return sizes
+
+
+def _sizes(logs: Sequence[str]) -> dict[str, int]:
+    return {os.path.realpath(log): os.path.getsize(log) for log in logs if os.path.isfile(log)}

@@ -1,0 +1,55 @@
+"""Rules over a run that a person stopped with hangtop: no error ended it, whatever its processes said at their end."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case
+from hangtop.records.stopped import StoppedRun
+from hangtop.records.verdict import Evidence, Verdict
+from hangtop.text import clock
+
+
+def by_you(case: Case) -> Verdict | None:
+    """hangtop stops the run, or stopped it, and nothing was written since. A log that has grown is that of another attempt."""
+    stop = case.log.stopped
+    if stop is None or _goes_on(case, stop):
+        return None
+    where = f" in {stop.place.stage}" if stop.place.stage else ""
+    step = f" at step {stop.place.step:,}" if stop.place.step is not None else ""
+    if stop.ended_at is None:
+        return Verdict(
+            word="waiting",
+            headline=f"You are stopping this run since {clock(stop.began_at)}; it stood{where}{step}.",
+            refute="its processes go on",
+            confidence="certain",
+            evidence=(Evidence("procs", f"pid {stop.performer_pid} of hangtop carries it out"),),
+        )
+    return Verdict(
+        word="finished",
+        headline=f"Stopped by you at {clock(stop.began_at)}{where}{step}.",
+        refute="new output after the last line",
+        confidence="certain",
+        evidence=(
+            Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}"),
+            Evidence("log", case.last_output),
+        ),
+        next=(("r", "start it again"),),
+    )
+
+
+def passed(case: Case) -> tuple[Evidence, ...]:
+    """That the run, started again, is beyond the step at which a person stopped it."""
+    stop, step = case.log.stopped, case.log.progress.step
+    if stop is None or stop.ended_at is None or stop.place.step is None or step is None or not _goes_on(case, stop):
+        return ()
+    if step <= stop.place.step:
+        return (Evidence("log", f"started again; you stopped it at step {stop.place.step:,} at {clock(stop.began_at)}"),)
+    return (
+        Evidence("log", f"started again, it has passed step {stop.place.step:,}, where you stopped it at {clock(stop.began_at)}"),
+    )
+
+
+def _goes_on(case: Case, stop: StoppedRun) -> bool:
+    """Whether somebody has written since the stop."""
+    if stop.ended_at is None:
+        return False
+    return any(file.size_bytes != stop.sizes.get(file.path, 0) for file in case.log.files)

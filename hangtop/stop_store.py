@@ -1,0 +1,84 @@
+"""The runs that hangtop stopped, kept on this machine by their logs: who looks later learns that no error ended them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+from platformdirs import user_state_path
+
+from hangtop.launches import folder, write_whole
+from hangtop.records.stopped import StoppedRun
+from hangtop.sources.proc.linux import read_stat
+
+KEPT = 200
+"""So many logs are remembered, the latest."""
+MOST_LOGS = 64
+"""Of a run with more logs the first ones stand for all."""
+
+_stopped = msgspec.json.Decoder(StoppedRun)
+
+
+def keep(stop: StoppedRun) -> None:
+    """Take down a stop, or its end. Raises `OSError`."""
+    place = folder()
+    for log in stop.place.logs[:MOST_LOGS]:
+        write_whole(place / _name(log), msgspec.json.encode(stop))
+    records = sorted(place.glob("*.stopped"), key=lambda path: path.stat().st_mtime)
+    for path in records[:-KEPT]:
+        path.unlink(missing_ok=True)
+
+
+def forget(stop: StoppedRun) -> None:
+    """It did not end the run. Raises `OSError`."""
+    for log in stop.place.logs[:MOST_LOGS]:
+        (folder() / _name(log)).unlink(missing_ok=True)
+
+
+class StopStore:
+    """Reads what is kept of a run's logs; a record is read again only when it was written anew."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, tuple[str, Path]] = {}
+        self._read: dict[str, tuple[int, StoppedRun]] = {}
+
+    def latest(self, logs: Sequence[str]) -> StoppedRun | None:
+        """The last stop of the run with these logs, `sizes` by their names as they are given here.
+
+        One that broke off in the middle has not stopped it.
+        """
+        known = [stop for log in logs[:MOST_LOGS] if (stop := self._of(log)) is not None]
+        last = max(known, key=lambda stop: stop.began_at, default=None)
+        if last is None or (last.ended_at is None and not _is_under_way(last)):
+            return None
+        real = {log: self._place(log)[0] for log in logs}
+        return replace(last, sizes={log: last.sizes[path] for log, path in real.items() if path in last.sizes})
+
+    def _place(self, log: str) -> tuple[str, Path]:
+        """(its real path, where its record lies)."""
+        if log not in self._logs:
+            self._logs[log] = os.path.realpath(log), user_state_path("hangtop") / "runs" / _name(log)
+        return self._logs[log]
+
+    def _of(self, log: str) -> StoppedRun | None:
+        path = self._place(log)[1]
+        try:
+            written_ns = path.stat().st_mtime_ns
+            if log not in self._read or self._read[log][0] != written_ns:
+                self._read[log] = written_ns, _stopped.decode(path.read_bytes())
+        except (OSError, msgspec.DecodeError):  # none is there, or it is not ours to read, or of another version
+            self._read.pop(log, None)
+        return self._read[log][1] if log in self._read else None
+
+
+def _is_under_way(stop: StoppedRun) -> bool:
+    stat = read_stat(stop.performer_pid)
+    return stat is not None and stat.start_ticks == stop.performer_start_ticks and stat.state not in "ZX"
+
+
+def _name(log: str) -> str:
+    return f"{hashlib.sha256(os.fsencode(os.path.realpath(log))).hexdigest()[:24]}.stopped"
