@@ -46,14 +46,16 @@ def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]
     yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
     passage = Passage(watch, clock.now())
-    until, told, bad = clock.now() + watch.deadline_s, 0, 0
+    until, bad = clock.now() + watch.deadline_s, 0
+    told: set[str] = set()
     for state in _each(states(ProbeFeed(spec), LOOK_EVERY_S)):
         now = clock.now()
         log = state.log if state.log is not None and mark.grown(state.log) else None
         fresh = [event for event in log.stages if mark.fresh(log, event)] if log is not None else []
-        for event in fresh[told:]:
-            yield step("done", f"stage {event.title}")
-        told = max(told, len(fresh))
+        for title in dict.fromkeys(event.title for event in fresh):
+            if title not in told:
+                told.add(title)
+                yield step("done", f"stage {title}")
         at = log.progress.step if log is not None else None
         if log is not None:
             passage.look(now, [event.id for event in fresh], at, log.last_output_at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.diagnosis.case import Case
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.verdict import Evidence, Verdict
@@ -36,16 +38,17 @@ def by_you(case: Case) -> Verdict | None:
     )
 
 
-def passed(case: Case) -> tuple[Evidence, ...]:
-    """That the run, started again, is beyond the step at which a person stopped it."""
+def with_passage(case: Case, verdict: Verdict) -> Verdict:
+    """Of a run that was started again after a person had stopped it: whether it is beyond the step at which it stood then."""
     stop, step = case.log.stopped, case.log.progress.step
     if stop is None or stop.ended_at is None or stop.place.step is None or step is None or not _goes_on(case, stop):
-        return ()
+        return verdict
+    at = f"step {stop.place.step:,}, where you stopped it at {clock(stop.began_at)}"
     if step <= stop.place.step:
-        return (Evidence("log", f"started again; you stopped it at step {stop.place.step:,} at {clock(stop.began_at)}"),)
-    return (
-        Evidence("log", f"started again, it has passed step {stop.place.step:,}, where you stopped it at {clock(stop.began_at)}"),
-    )
+        return replace(verdict, evidence=(Evidence("log", f"started again, not yet past {at}"), *verdict.evidence))
+    if verdict.word == "finished":
+        return replace(verdict, headline=f"{verdict.headline} It passed {at}.")
+    return replace(verdict, evidence=(Evidence("log", f"started again, it has passed {at}"), *verdict.evidence))
 
 
 def _goes_on(case: Case, stop: StoppedRun) -> bool:

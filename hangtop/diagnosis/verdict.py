@@ -68,8 +68,8 @@ def judge(case: Case) -> Verdict:
     evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
     if verdict.word in UNEXPLAINED:
         evidence = (*evidence, *unseen(case))
-    evidence = (*stopped.passed(case), *evidence)
-    return replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+    verdict = replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+    return stopped.with_passage(case, verdict)
 
 
 def _with_gpus(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:

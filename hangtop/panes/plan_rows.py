@@ -149,7 +149,7 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
 
 
 def _start_rows(start: Start, width: int) -> Iterator[Row]:
-    yield (("Started", "ink bold"), (f": attempt {start.attempt}, it goes on when hangtop ends", "muted"))
+    yield (("Started", "ink bold"), (f": attempt {start.attempt}, in a session of its own", "muted"))
     for name, value in sorted(start.set_env.items()):
         yield (("  ", ""), (f"{name}={shlex.quote(value)}", "accent"))
     yield from _labelled("changed", start.changed, width, "accent")

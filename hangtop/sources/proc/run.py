@@ -223,12 +223,25 @@ class RunTree:
         for identity, process in self._ended.items():
             if process.exit_code is None:
                 self._ended[identity] = replace(process, exit_code=self._exits.code(identity))
-        self._ended = dict(list(self._ended.items())[-MAX_ENDED:])
+        self._ended = dict(list(_of_this_attempt(self._ended, processes).items())[-MAX_ENDED:])
         self._last = present
         if self._looks % FORGET_EVERY == 0:
             self.book.forget_gone()
         self._histories = {identity: self._histories[identity] for identity in present}
         self._placing.forget_but(present)
+
+
+def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Process]) -> dict[Identity, Process]:
+    """Without ranks that were started again: how the process of an earlier attempt ended says nothing of this one."""
+    begun: dict[int | None, float] = {}
+    for process in processes:
+        if process.role == "rank" and process.state not in "ZX":
+            begun[process.rank] = max(process.started_at, begun.get(process.rank, 0.0))
+    return {
+        identity: process
+        for identity, process in ended.items()
+        if process.role != "rank" or process.started_at >= begun.get(process.rank, 0.0)
+    }
 
 
 def _numbered(process: Process, log_rank: int | None) -> Process:

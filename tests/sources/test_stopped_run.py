@@ -1,0 +1,150 @@
+"""A demo run that really hangs is stopped, or started again, by hangtop itself; another hangtop that looks later knows of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from hangtop import stop_store
+from hangtop.actions import restart, stop
+from hangtop.actions.performer import perform
+from hangtop.actions.stop import Myself
+from hangtop.commands.check import look_once
+from hangtop.demo import DemoRun, scenario
+from hangtop.feeds import ProbeFeed
+from hangtop.model import RunState
+from hangtop.records.launch import LaunchReading
+from hangtop.records.plan import Plan, Step, Watch
+from hangtop.records.stopped import Place, StoppedRun
+from hangtop.session import processes_of
+from hangtop.sources.launch import LaunchSource
+from hangtop.sources.proc.linux import read_stat
+from hangtop.sources.processes import open_table
+from hangtop.spec import WatchSpec
+from hangtop.stop_store import StopStore
+from tests.fakes.processes import PATIENCE_S, eventually
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Iterator[DemoRun]:
+    """The default demo, once it hangs."""
+    with DemoRun.start(scenario("hang"), tmp_path) as run:
+        last = f"step {run.scenario.step - 1}/"
+        eventually(lambda: run.log.read_text().count(last) == run.scenario.world, "the hang")
+        yield run
+
+
+def spec_of(run: DemoRun) -> WatchSpec:
+    return WatchSpec(logs=(str(run.log),), stall_s=run.scenario.stall_s)
+
+
+def state_of(run: DemoRun) -> RunState:
+    """What hangtop knows when all ranks and the log are known."""
+    return eventually(
+        lambda: (
+            state
+            if (state := asyncio.run(processes_of(ProbeFeed(spec_of(run))))).log is not None
+            and state.log.progress.step is not None
+            and state.procs is not None
+            and len(state.procs.processes) == run.scenario.world + 1
+            else None
+        ),
+        "the whole run",
+    )
+
+
+def plan_of(run: DemoRun, *, again: bool) -> Plan:
+    state = state_of(run)
+    me = Myself(os.getpid(), frozenset(), os.geteuid())
+    if not again:
+        plan = stop.plan(state, me)
+    else:
+        (told,) = LaunchSource(spec_of(run)).answer(restart.launch_ask(state, 1), time.time())
+        assert isinstance(told, LaunchReading)
+        plan = restart.answered(state, told, me, None, (str(run.log),))
+    assert isinstance(plan, Plan), plan
+    return plan
+
+
+def said_of(run: DemoRun) -> tuple[str, str]:
+    _, verdict = asyncio.run(look_once(ProbeFeed(spec_of(run)), spec_of(run), None))
+    return verdict.word, verdict.headline
+
+
+def told(steps: list[Step]) -> str:
+    return "\n".join(f"{step.kind}: {step.text}" for step in steps)
+
+
+def test_a_run_that_was_stopped_is_no_crash_for_whoever_looks_later(hung: DemoRun) -> None:
+    steps = list(perform(plan_of(hung, again=False), open_table()))
+    assert not {step.kind for step in steps} & {"survived", "failed"}, told(steps)
+    word, headline = said_of(hung)
+    assert word == "finished"
+    assert headline.startswith("Stopped by you at ")
+    assert "step 13" in headline
+
+
+def test_the_demo_that_is_started_again_passes_the_place_and_finishes(hung: DemoRun) -> None:
+    place = Watch((str(hung.log),), "train_loop", "training", step=hung.scenario.step - 1, stall_s=60.0, deadline_s=PATIENCE_S)
+    steps = list(perform(replace(plan_of(hung, again=True), watch=place), open_table()))
+    assert steps[-1].kind == "proof", told(steps)
+    assert "it has passed stage training, step 13" in steps[-1].text
+    eventually(lambda: hung.log.read_text().count("training finished") == hung.scenario.world, "the finish")
+    word, headline = eventually(lambda: said if (said := said_of(hung))[0] == "finished" else None, "the word")
+    assert word == "finished"
+    assert "It passed step 13, where you stopped it" in headline
+
+
+def test_a_demo_that_was_started_again_ends_with_the_hangtop_that_began_it(hung: DemoRun) -> None:
+    steps = perform(plan_of(hung, again=True), open_table())
+    pid = next(step for step in steps if step.text.endswith("runs") and step.kind == "proof").text.split()[1]
+    hung.stop()
+    eventually(lambda: (stat := read_stat(int(pid))) is None or stat.state in "ZX", "the end of the second attempt")
+
+
+def test_a_stop_whose_performer_died_in_the_middle_has_stopped_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    ended = os.fork()
+    if ended == 0:
+        os._exit(0)
+    os.waitpid(ended, 0)
+    stop_store.keep(StoppedRun("stop", Place((str(log),)), time.time(), ended, 12345))
+    assert StopStore().latest([str(log)]) is None
+
+
+def test_a_stop_is_known_by_the_log_whatever_name_it_is_called_by(tmp_path: Path) -> None:
+    log, link = tmp_path / "train.log", tmp_path / "latest.log"
+    log.write_text("step 1\n")
+    link.symlink_to(log)
+    known = StoppedRun("stop", Place((str(log),)), 1.0, os.getpid(), 0, 2.0, {str(log): 7})
+    stop_store.keep(known)
+    assert StopStore().latest([str(link)]) == replace(known, sizes={str(link): 7})
+    stop_store.forget(known)
+    assert StopStore().latest([str(link)]) is None
+
+
+def test_a_record_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    stop_store.keep(StoppedRun("stop", Place((str(log),)), 1.0, os.getpid(), 0, 2.0))
+    store = StopStore()
+    assert store.latest([str(log)]) is not None
+    (record,) = (tmp_path / "state" / "hangtop" / "runs").glob("*.stopped")
+    record.write_text("no JSON")
+    os.utime(record, (9, 9))
+    assert store.latest([str(log)]) is None
