@@ -138,7 +138,7 @@ class RaySource:
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
             cluster.close()
-            cluster.poll = Poll(Dashboard(address, lambda: self._token(session)))
+            cluster.poll = Poll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
@@ -156,6 +156,7 @@ class RaySource:
                 dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
                 lambda cluster=cluster: cluster.view,  # type: ignore[misc]
                 cluster.python,
+                dashboard.owner if dashboard else None,
             )
         return ways
 

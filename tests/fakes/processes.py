@@ -7,14 +7,37 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
+
+from hangtop.sources.proc.table import Stat
+from hangtop.sources.proc.writers import ancestors
+from hangtop.sources.processes import open_table
 
 Seen = TypeVar("Seen")
 
 PATIENCE_S = 90.0
 """Bound of a wait: longer than that is a hang, never a slow machine. It costs nothing where what is waited for comes."""
+
+
+class Family:
+    """The table of this machine, of this test's own family only: what other programs hold here is none of its business.
+
+    A live Python program elsewhere keeps every `psm_` and `sem.` made in its time, for it may know their names.
+    """
+
+    def __init__(self) -> None:
+        self._real = open_table()
+
+    @property
+    def stats(self) -> Mapping[int, Stat]:
+        everybody = self._real.stats
+        above = ancestors(everybody, os.getpid())
+        return {pid: stat for pid, stat in everybody.items() if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
 
 
 @contextmanager

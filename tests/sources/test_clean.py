@@ -8,9 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -23,11 +21,8 @@ from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
 from hangtop.sources.leftovers import LeftoverSource, Places, candidates
-from hangtop.sources.proc.table import Stat
-from hangtop.sources.proc.writers import ancestors
-from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, python
+from tests.fakes.processes import PATIENCE_S, Family, python
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
@@ -67,25 +62,6 @@ def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Pat
     for one in (folder / "logs", *folder.glob("ray_*"), folder):
         os.utime(one, (time.time() - age_s,) * 2)
     return folder
-
-
-class Family:
-    """The table of this machine, of this test's own family only: what other programs hold here is none of its business.
-
-    A live Python program elsewhere keeps every `psm_` and `sem.` made in its time, for it may know their names.
-    """
-
-    def __init__(self) -> None:
-        self._real = open_table()
-
-    @property
-    def stats(self) -> Mapping[int, Stat]:
-        everybody = self._real.stats
-        above = ancestors(everybody, os.getpid())
-        return {pid: stat for pid, stat in everybody.items() if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
 
 
 def look(places: Places, *, later_s: float = OLD_S, older_s: float = 600.0, pids: tuple[int, ...] = ()) -> LeftoversReading:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -18,7 +20,7 @@ from hangtop.sources.raycluster.dashboard import Dashboard
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.token import Token
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S
+from tests.fakes.processes import PATIENCE_S, python
 from tests.fakes.ray_dashboard import DRIVER, SESSION, SOCKET, FakeDashboard, node_id, wrapped
 
 
@@ -317,3 +319,49 @@ def test_a_body_that_comes_in_drops_is_cut_off_at_the_deadline(fake):
     thread.join()
     listener.close()
     assert answer.late, "whole it would be after 50 s"
+
+
+ENDLESS = """
+import itertools, socket, sys, threading
+HEAD = b"HTTP/1.1 200 OK\\r\\nContent-Type: application/json\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n"
+KINDS = {
+    "body": lambda: itertools.chain([HEAD], itertools.repeat(b"100000\\r\\n" + b"x" * 0x100000 + b"\\r\\n")),
+    "interim": lambda: itertools.repeat(b"HTTP/1.1 100 Continue\\r\\nA: " + b"x" * 30_000 + b"\\r\\n\\r\\n"),
+    "headers": lambda: itertools.chain([b"HTTP/1.1 200 OK\\r\\n"], itertools.repeat(b"A: " + b"x" * 60_000 + b"\\r\\n")),
+}
+
+def serve(peer):
+    try:
+        for part in KINDS[sys.argv[1]]():
+            peer.sendall(part)
+    except OSError:
+        pass
+
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+CLIENT = """
+import resource, sys
+from hangtop.sources.raycluster import shapes
+from hangtop.sources.raycluster.dashboard import Dashboard, CONNECTIONS
+import hangtop.sources.raycluster.connection
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+client = Dashboard("127.0.0.1:" + sys.argv[1], lambda: None, 90.0)
+for look in range(3):
+    print(*{answer.in_words for answer in client.get_all([f"/{look}/{number}" for number in range(12)])}, sep="; ")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("kind", ["body", "interim", "headers"])
+def test_a_dashboard_that_answers_without_end_is_cut_off_and_costs_little_memory(kind):
+    """In a process of its own, whose memory is measured: twelve questions on four connections, three times."""
+    with python(ENDLESS, kind, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().decode().strip()
+        done = subprocess.run([sys.executable, "-c", CLIENT, port], capture_output=True, text=True, timeout=300, check=True)
+    *said, grown_kb = done.stdout.splitlines()
+    assert all("MiB" in line or "100 headers" in line for line in said), said
+    assert int(grown_kb) < 100_000

@@ -71,7 +71,7 @@ def _by_dashboard(ask: FarStacksAsk, access: Access, at: Callable[[], float]) ->
     if access.dashboard is None:
         yield _refused(ask.workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
         return
-    dashboard = Dashboard(access.dashboard, access.find_token, TRACEBACK_S)
+    dashboard = Dashboard(access.dashboard, access.find_token, TRACEBACK_S, owner=access.owner)
     until = time.monotonic() + WHOLE_S
     try:
         if _forbids(dashboard.get("/api/profiling_enabled")):

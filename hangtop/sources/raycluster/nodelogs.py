@@ -46,7 +46,7 @@ class NodeLogs:
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._dashboard = Dashboard(access.dashboard, access.find_token) if access.dashboard else None
+        self._dashboard = Dashboard(access.dashboard, access.find_token, owner=access.owner) if access.dashboard else None
         self._agents: dict[str, Dashboard] = {}
         self._shut: dict[str, float] = {}
 
@@ -62,7 +62,7 @@ class NodeLogs:
         """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
         address = place.agent
         if address is not None and time.monotonic() >= self._shut.get(address, 0.0):
-            agent = self._agents.setdefault(address, Dashboard(address, self._access.find_token))
+            agent = self._agents.setdefault(address, Dashboard(address, self._access.find_token, owner=self._access.owner))
             wanted = f"bytes=-{PART_BYTES}" if after is None else f"bytes={after}-{after + PART_BYTES - 1}"
             answer = agent.get(f"/logs/{quote(name)}", headers={"Range": wanted}, most_bytes=PART_BYTES)
             if answer.status in (200, 206, 416):

@@ -14,13 +14,14 @@ from hangtop.sources.raycluster.token import Token
 
 class Access(Struct, frozen=True):
     """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
-    last."""
+    last. `owner`: user id whose processes must listen where it is asked on this machine."""
 
     session: str
     dashboard: str | None
     find_token: Callable[[], Token | None]
     view: Callable[[], ApiView]
     python: RayPython | None = None
+    owner: int | None = None
 
 
 class Place(Struct, frozen=True):

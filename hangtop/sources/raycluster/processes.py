@@ -18,12 +18,16 @@ from hangtop.records.ray import DaemonKind
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat, cwd_of
 from hangtop.sources.raycluster.daemons import Daemon, daemon_of
+from hangtop.sources.raycluster.owners import Owners, user_of
 from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file
 
+UNKNOWN = -1
+"""Nobody's user id."""
 YOUNG_S = 5.0
 """A process may still be about to become another program: its command line is read again while it is younger."""
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 _WORKER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/(?P<file>worker-[^/]+)")
+_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 
 
 class Worker(Struct, frozen=True):
@@ -73,6 +77,7 @@ class RayTable:
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
         self._workers: dict[Identity, Worker] = {}
+        self._owners = Owners()
 
     def look(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
@@ -84,7 +89,16 @@ class RayTable:
         commands = self._read_commands(stats, now)
         self._meet_daemons(stats, commands, now)
         self._meet_workers(stats, commands)
-        return RayProcesses(tuple(self._daemons.values()), tuple(self._workers.values()), frozenset(self._table.stats))
+        return self._theirs()
+
+    def _theirs(self) -> RayProcesses:
+        """All of it, without what names the session of another user."""
+        owners = self._owners.of(self._daemons.values())
+        return RayProcesses(
+            tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
+            tuple(w for w in self._workers.values() if w.folder is None or w.uid == owners.get(w.folder, w.uid)),
+            frozenset(self._table.stats),
+        )
 
     def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
         """Command lines of those that may be of Ray: titles each time, those of daemons once."""
@@ -112,7 +126,7 @@ class RayTable:
                 daemon,
                 identity=identity,
                 started_at=self._table.started_at(identity.start_ticks),
-                uid=self._table.owner(identity.pid),
+                uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
             ).with_environ({} if isinstance(environ, OSError) else environ)
         for identity, words in commands.items():
@@ -129,21 +143,32 @@ class RayTable:
 
     def _part(self, identity: Identity, kind: DaemonKind, title: str) -> Daemon:
         name = title.split("(")[0].strip().removeprefix("ray-dashboard-").partition("-")[0] if kind == "dashboard_part" else ""
-        return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name)
+        uid = user_of(self._table, identity.pid)
+        return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name, uid=uid)
 
     def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
         """Daemons whose command line does not name a session or a node have those of the daemon above them; else the session of
         the same GCS."""
         by_pid = {d.pid: d for d in self._daemons.values()}
-        by_gcs = {d.gcs_address: d for d in self._daemons.values() if d.gcs_address and d.folder}
+        by_gcs = {(d.gcs_address, d.uid): d for d in self._daemons.values() if d.gcs_address and d.folder}
         for identity, daemon in self._daemons.items():
             if daemon.folder is not None and daemon.node is not None:
                 continue
             above = next((by_pid[pid] for pid in self._above(identity.pid) if pid in by_pid and by_pid[pid].folder), None)
             if daemon.folder is None:
-                above = above or by_gcs.get(daemon.gcs_address or "")
+                above = above or by_gcs.get((daemon.gcs_address or "", daemon.uid))
             if above and (daemon.folder is None or daemon.session == above.session):
-                self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node, uid=above.uid)
+                self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node)
+        self._name_by_logs()
+
+    def _name_by_logs(self) -> None:
+        """One that was met when those above it were gone is known by the log that it holds open."""
+        unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
+        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid, outputs=False)) for i in unnamed})  # type: ignore[misc]
+        for identity, targets in files.items():
+            found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
+            if found is not None:
+                self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
 
     def _above(self, pid: int) -> Iterator[int]:
         for _ in range(8):
@@ -193,8 +218,9 @@ class RayTable:
                 environ={} if isinstance(environ, OSError) else _of_rank(environ),
             )
 
-    def _targets(self, pid: int) -> tuple[str, ...]:
-        return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2))
+    def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
+        """What it holds open; with `outputs` only where its output goes."""
+        return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
 
 
 def _part_of(title: str) -> DaemonKind | None:

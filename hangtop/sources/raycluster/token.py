@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat as modes
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
     file in a home, which any later `ray.init()` may have written (Ray 2.59 and later).
 
     `owner`: user id of the cluster's processes here, `None` for a cluster that the person named by its address. Our own token
-    goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it.
+    goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it. For root: a file that the
+    cluster's environment names counts only when it is its owner's, else anybody could have root read any file for them.
     """
     text = next(_candidates(owner, environ_of_raylet), None)
     return None if text is None else Token(text)
@@ -40,26 +42,33 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
 def _candidates(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, str]]) -> Iterator[str]:
     homes = []
     if owner is not None and os.geteuid() in (0, owner):
-        raylet = environ_of_raylet()
-        yield from _of_variables(raylet)
-        homes.append(Path(raylet["HOME"]) if "HOME" in raylet else _home_of(owner))
+        raylet, theirs = environ_of_raylet(), owner if owner != os.geteuid() else None
+        yield from _of_variables(raylet, theirs)
+        homes.append((Path(raylet["HOME"]) if "HOME" in raylet else _home_of(owner), theirs))
     if owner in (None, os.geteuid()):
-        yield from _of_variables(os.environ)
-        homes.append(Path.home())
-    yield from filter(None, (_read(home / DEFAULT_PATH) for home in homes))
+        yield from _of_variables(os.environ, None)
+        homes.append((Path.home(), None))
+    yield from filter(None, (_read(home / DEFAULT_PATH, theirs) for home, theirs in homes))
 
 
-def _of_variables(environ: Mapping[str, str]) -> Iterator[str]:
+def _of_variables(environ: Mapping[str, str], theirs: int | None) -> Iterator[str]:
     if text := environ.get(VARIABLE, "").strip():
         yield text
-    if (path := environ.get(PATH_VARIABLE)) and (text := _read(Path(path))):
+    if (path := environ.get(PATH_VARIABLE)) and (text := _read(Path(path), theirs)):
         yield text
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, theirs: int | None) -> str:
+    """The token in this file. `theirs`: whose file it must be, where we may read more than they."""
     try:
-        with path.open(encoding="ascii") as file:
-            text = file.read(LONGEST).strip()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            found = os.fstat(fd)
+            if not modes.S_ISREG(found.st_mode) or theirs not in (None, found.st_uid):
+                return ""
+            text = os.read(fd, LONGEST).decode("ascii").strip()
+        finally:
+            os.close(fd)
     except (OSError, ValueError):  # no file, no right, no text: then there is no token to be found here
         return ""
     return text if text.isprintable() else ""
