@@ -83,7 +83,7 @@ class Place:
 
     @contextmanager
     def impostor(self, port: int = 0) -> Iterator[int]:
-        """A server that became the stranger's, whose command line says that it is the dashboard of root's session. Gives its port."""
+        """A server that became the stranger's; its command line says that it is the dashboard of root's session. Its port."""
         port = port or free_port()
         argv = (sys.executable, str(self.script), f"--port={port}", "--host=127.0.0.1", f"--session-dir={self.session}")
         with self.said.open("wb") as said, running(*argv, stdout=said) as process:
@@ -184,6 +184,5 @@ def test_root_reads_no_file_for_the_environment_of_another_user(tmp_path):
 def test_a_program_that_acts_for_another_user_does_not_speak_for_them(place, ends):
     """A set-user-id program bears whatever command line its caller liked."""
     os.chmod(place.root / "raylet", 0o4755)
-    with place.raylet("127.0.0.1:1", user=STRANGER):
-        with pytest.raises(Absent):
-            seen(ends, 1)
+    with place.raylet("127.0.0.1:1", user=STRANGER), pytest.raises(Absent):
+        seen(ends, 1)

@@ -1,5 +1,6 @@
-"""One HTTP connection to an end that is trusted with nothing: every byte is counted, no wait outlasts its limit, and where it leads
-to is known before anything is said. Imported with the first request: `http.client` costs 5 MB, and most machines have no Ray."""
+"""One HTTP connection to an end that is trusted with nothing: every byte is counted, no wait outlasts its limit, and where it
+leads to is known before anything is said. Imported with the first request: `http.client` costs 5 MB, and most machines have no
+Ray."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class Answer(Struct, frozen=True):
 class Dashboard:
     """One dashboard, by `host:port`. Counts what it asked, so that its cost can be told. For one calling thread.
 
-    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all. Without it
-    whoever listens there is asked, but gets no token unless it is ours or root's.
+    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all. Without
+    it whoever listens there is asked, but gets no token unless it is ours or root's.
     """
 
     def __init__(

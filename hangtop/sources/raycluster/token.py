@@ -32,8 +32,8 @@ def find_token(owner: int | None, environ_of_raylet: Callable[[], Mapping[str, s
     file in a home, which any later `ray.init()` may have written (Ray 2.59 and later).
 
     `owner`: user id of the cluster's processes here, `None` for a cluster that the person named by its address. Our own token
-    goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it. For root: a file that the
-    cluster's environment names counts only when it is its owner's, else anybody could have root read any file for them.
+    goes only to a cluster of our own, or one that was named: another user's dashboard must not learn it. For root: a file that
+    the cluster's environment names counts only when it is its owner's, else anybody could have root read any file for them.
     """
     text = next(_candidates(owner, environ_of_raylet), None)
     return None if text is None else Token(text)
