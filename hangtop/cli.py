@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 from msgspec.structs import replace
 
-from hangtop import __version__
+from hangtop import __version__, stdin
 from hangtop.cli_actions import clean, recover, restart, stop
 from hangtop.cli_profiles import profiles
 from hangtop.cli_ray import ray
@@ -110,10 +110,9 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     cannot be read.
     """
     from hangtop.commands import check as command
-    from hangtop.commands.watch import keep_stdin
     from hangtop.feeds import ProbeFeed
 
-    spec, _ = keep_stdin(spec_of_run(given, read_config(given["config"])))
+    spec = spec_of_run(given, read_config(given["config"]))
     context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
 
 
@@ -278,17 +277,16 @@ def probe() -> None:
 
 def main() -> None:
     """Entry point. An interrupt is a normal end."""
-    from hangtop.commands.watch import StdinError
-
     code: int | str | None = 0
     _fill_closed_outputs()
+    stdin.keep(sys.argv[1:])
     try:
         hangtop.main(prog_name="hangtop")
     except SystemExit as end:
         code = end.code
     except KeyboardInterrupt:
         code = 130
-    except StdinError as error:
+    except stdin.StdinError as error:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
     except OSError as error:
@@ -308,6 +306,9 @@ def _leave(code: int | str | None) -> NoReturn:
     """At once: taking the interpreter apart costs 0.1 s and more on a busy machine, and the prompt is due within 0.3 s."""
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
+    if (said := stdin.farewell()) is not None:
+        with suppress(OSError, ValueError):  # a terminal that has closed
+            sys.stderr.write(f"{said}\n")
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):

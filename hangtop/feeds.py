@@ -109,7 +109,8 @@ class ProbeFeed:
         return self._closed
 
     def _start(self) -> Started:
-        passed = () if self._spec.stdin_fd is None else (self._spec.stdin_fd,)
+        stdin = self._spec.stdin
+        passed = () if stdin is None else (stdin.memory,)
         with _debug_file() as stderr:
             self._process = subprocess.Popen(
                 self._command,

@@ -13,7 +13,8 @@ import click
 
 from hangtop.config import Config, ConfigError, config_dir
 from hangtop.config import load as load_config
-from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
+from hangtop.stdin import STDIN, as_log
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -103,8 +104,10 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
     profile = given["profile"] or config.profile
     if profile:
         check_profile(profile)
+    logs, stdin = _with_stdin(given["logs"])
     return WatchSpec(
-        logs=given["logs"],
+        logs=logs,
+        stdin=stdin,
         pids=given["pids"],
         profile=profile,
         stall_s=given["stall"] or config.stall or DEFAULT_STALL_S,
@@ -114,6 +117,14 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         config_dir=str(config_dir()),
         lang=config.lang or system_language(),
     )
+
+
+def _with_stdin(logs: tuple[str, ...]) -> tuple[tuple[str, ...], KeptPipe | None]:
+    """The logs, stdin among them as it can be read."""
+    if STDIN not in logs:
+        return logs, None
+    path, kept = as_log()
+    return tuple(path if log == STDIN else log for log in logs), kept
 
 
 def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:

@@ -13,6 +13,14 @@ ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
 """Sources that only answer questions: always there, never named."""
 
 
+class KeptPipe(Struct, frozen=True, omit_defaults=True):
+    """Stdin, which a drain reads (`hangtop.sources.drain`). `memory`: the open file in which it keeps the last bytes. `name`:
+    what the pipe is called in /proc (`pipe:[4711]`)."""
+
+    memory: int
+    name: str = ""
+
+
 class WatchSpec(Struct, frozen=True, omit_defaults=True):
     """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`).
 
@@ -27,7 +35,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     checkpoint_dir: str | None = None
     config_dir: str | None = None
     lang: str = "en"
-    stdin_fd: int | None = None
+    stdin: KeptPipe | None = None
 
 
 def plain_file(logs: Sequence[str]) -> str | None:

@@ -8,19 +8,15 @@ import sys
 from collections.abc import Callable
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop import clock
 from hangtop.feeds import Feed, ProbeFeed
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import WatchSpec
+from hangtop.stdin import take_keys
 
 Wrap = Callable[[Feed], Feed]
 """What is put around a feed, such as a recorder."""
-
-
-class StdinError(Exception):
-    """There is no stdin to read. The message is one line."""
 
 
 class Look(Struct, frozen=True):
@@ -40,8 +36,7 @@ class Look(Struct, frozen=True):
 
 def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
-    spec, has_keys = keep_stdin(spec)
-    on_screen = has_keys and not look.as_lines and can_draw()
+    on_screen = take_keys() and not look.as_lines and can_draw()
     feed = ProbeFeed(spec)
     if on_screen:
         feed.begin()
@@ -100,30 +95,3 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
 def can_draw() -> bool:
     """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes raw."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def keep_stdin(spec: WatchSpec) -> tuple[WatchSpec, bool]:
-    """With `--log -` the pipe goes to the probe under another number, and keys come from the terminal itself, if there is one.
-
-    Raises `StdinError` when stdin is closed.
-    """
-    if "-" in spec.logs:
-        try:
-            spec = replace(spec, stdin_fd=os.dup(0))
-        except OSError as error:
-            raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
-    return spec, ("-" not in spec.logs and os.isatty(0)) or _keys_from_terminal()
-
-
-def _keys_from_terminal() -> bool:
-    """Where stdin is a pipe, null or closed, the terminal itself takes its place, if there is one."""
-    try:
-        keys = os.open("/dev/tty", os.O_RDONLY)
-    except OSError:
-        return False
-    if keys != 0:
-        os.dup2(keys, 0)
-        os.close(keys)
-    if sys.__stdin__ is None:  # it was closed; the screen asks for it by this name
-        sys.stdin = sys.__stdin__ = os.fdopen(0)  # type: ignore[misc]
-    return True

@@ -105,10 +105,11 @@ class Digest:
         for block in self._blocks.feed(data):
             self._digest(block)
 
-    def reopened(self) -> None:
-        """The file begins anew (rotated or truncated) but the run goes on: what is known stays."""
+    def reopened(self, offset: int = 0) -> None:
+        """The file begins anew (rotated or truncated), or what stood before this line start is lost, but the run goes on: what is
+        known stays."""
         self._flush()
-        self._blocks = Blocks()
+        self._blocks = Blocks(offset)
         self._recent, self._swept = Recent(self._clock), -1
         self._counters, self._counted = Counters(), -1
 

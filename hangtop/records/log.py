@@ -23,7 +23,8 @@ BESIDE = 1 << 20
 
 
 class LogFile(Struct, frozen=True, omit_defaults=True):
-    """One watched file. `scanned_bytes` is how much of it has been read from its start on."""
+    """One watched file. `scanned_bytes` is how much of it has been read from its start on. `not_kept`: what of a pipe was not
+    read, and why, for whoever writes it never waits for us."""
 
     path: str
     status: FileStatus = "ok"
@@ -35,6 +36,7 @@ class LogFile(Struct, frozen=True, omit_defaults=True):
     problem: str | None = None
     network: str | None = None
     slack_s: float = 0.0
+    not_kept: str | None = None
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):

@@ -16,7 +16,7 @@ from hangtop.sources.faults import binary, shown
 from hangtop.sources.filesystem import FileSystem
 from hangtop.sources.raycluster.farlog import FollowedFar
 from hangtop.sources.spool import FollowedPipe
-from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Why
+from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
 
 Followable = Followed | FollowedPipe | FollowedFar
 
@@ -38,6 +38,10 @@ class LineCount:
         if offset == self.to:
             self.lines += len(data) - len(data.replace(b"\n", b""))  # `bytes.count` takes three times as long
             self.to += len(data)
+
+    def skip(self, offset: int) -> None:
+        """What stood before this byte is lost, and not counted."""
+        self.to = max(self.to, offset)
 
 
 class DigestedLog:
@@ -96,6 +100,8 @@ class DigestedLog:
                     self._start_over(why, start)
                 case Appended():
                     self._take(event, now)
+                case Skipped(start=start):
+                    self._skip(start, now)
         return news
 
     @property
@@ -126,6 +132,9 @@ class DigestedLog:
         """Reads on one chunk of the past; false when there is none left, or it cannot be read just now."""
         if self._past is None:
             return False
+        if self._past_to < self.followed.start < self.followed.offset:
+            self._past.reopened(self.followed.start)
+            self._past_to = self.followed.start
         end, at = self._next_arrival()
         data = self._read(self._past_to, end)
         if data:
@@ -138,6 +147,7 @@ class DigestedLog:
 
     def count_on(self) -> bool:
         """Counts the lines of one chunk of the past; false when there is none left, or it cannot be read just now."""
+        self._count.skip(self.followed.start)
         data = self._read(self._count.to, self.followed.offset)
         self._count.add(self._count.to, data)
         return bool(data)
@@ -168,6 +178,7 @@ class DigestedLog:
             problem=followed.problem or self._odd,
             network=self.where.network,
             slack_s=self.where.slack_s,
+            not_kept=followed.not_kept,
         )
 
     def _says_nothing(self) -> bool:
@@ -216,6 +227,13 @@ class DigestedLog:
             self.settle(self.own_shift_s)
         self._digest.feed(event.data, now)
         self._arrivals.append((event.offset, now))
+        self.last_output_at = now
+
+    def _skip(self, start: int, now: float) -> None:
+        """The run spoke, and what it said is lost: what is known stays."""
+        self._facts = None
+        self._digest.reopened(start)
+        self._count.skip(start)
         self.last_output_at = now
 
     def _fed(self, tail: list[bytes]) -> Digest:

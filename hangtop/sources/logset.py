@@ -110,11 +110,11 @@ class LogSet:
     def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
         if path in self._pipes:
             return self._pipes[path]
-        if path == STDIN and self._spec.stdin_fd is not None:
-            self._pipes[path] = FollowedPipe(path, Spool(self._spec.stdin_fd))
+        if path == STDIN and (stdin := self._spec.stdin) is not None:
+            self._pipes[path] = FollowedPipe(path, Spool(stdin.memory))
             return self._pipes[path]
         if _is_fifo(path):
-            self._pipes[path] = FollowedPipe(path, Spool(os.open(path, os.O_RDONLY | os.O_NONBLOCK), forever=True))
+            self._pipes[path] = FollowedPipe(path, Spool.of_named_pipe(path))
             return self._pipes[path]
         return Followed(path, network=where.network is not None, tail_bytes=tail_bytes)
 

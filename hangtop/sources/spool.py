@@ -1,45 +1,68 @@
-"""A pipe kept: what comes through it is read at once, so that its writer never waits for us, and its end stays readable."""
+"""A pipe followed like a file: what its drain keeps of it (`hangtop.sources.drain`), the last bytes that came."""
 
 from __future__ import annotations
 
 import os
 import select
-import tempfile
-import threading
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from hangtop import clock
 from hangtop.records.log import FileStatus
+from hangtop.sources import Trouble
+from hangtop.sources.drain import BOARD_BYTES, KEPT_BYTES
 from hangtop.sources.faults import Fault, in_words
-from hangtop.sources.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened
+from hangtop.sources.start_drain import Drain, read_board
+from hangtop.sources.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened, Skipped
+from hangtop.text import size
 
-KEPT_BYTES = 64 << 20
-LEAD_BYTES = 48 << 20
+CATCH_UP_BYTES = 8 << 20
+"""So far before the end it is read on after a gap: the oldest bytes would be overwritten again before they are read."""
+
+
+class Board(NamedTuple):
+    """What a drain tells, word by word (`hangtop.sources.drain.BOARD`)."""
+
+    end: int
+    unkept: int
+    closed: int
+    arrived_us: int
+    reader: int
 
 
 class Spool:
-    """The last `KEPT_BYTES` of a pipe in an unlinked temporary file, used as a ring. A thread of its own fills it.
+    """The last bytes of a pipe. They are numbered from the first that was kept; any of them may be overwritten at any time."""
 
-    Bytes are numbered from the first that came. Only a reader that lags by `LEAD_BYTES` makes the pipe wait: nothing is lost.
-    `forever`: a named pipe, which outlives its writers.
-    """
+    def __init__(self, memory: int, drain: Drain | None = None) -> None:
+        """`memory`: the open file that the drain fills. `drain`: to be left alone at the end, where we started it."""
+        self._memory = memory
+        self._drain = drain
+        self._board = Board(0, 0, 0, 0, 0)
 
-    def __init__(self, fd: int, *, forever: bool = False) -> None:
-        self.end = 0
-        self.closed = False
-        self.fault: Fault | None = None
-        self.arrived_at: float | None = None
-        self._fd = fd
-        self._forever = forever
-        self._read_to = 0
-        self._stop = threading.Event()
-        self._ring = tempfile.TemporaryFile(prefix="hangtop-", buffering=0)  # noqa: SIM115 - it lives as long as the spool
-        self._thread = threading.Thread(target=self._fill, name="log pipe", daemon=True)
-        self._thread.start()
+    @classmethod
+    def of_named_pipe(cls, path: str) -> Spool:
+        """The drain is started. Raises `Trouble`."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            with os.fdopen(fd, "rb", buffering=0):
+                drain = Drain(fd, named=True)
+        except OSError as error:
+            raise Trouble(in_words(path, error).problem) from error
+        return cls(drain.memory, drain)
+
+    @property
+    def board(self) -> Board:
+        """As it stands now; the last one known when the memory was given back."""
+        words = read_board(self._memory)
+        self._board = self._board if words is None else Board(*words)
+        return self._board
+
+    @property
+    def end(self) -> int:
+        return self.board.end
 
     @property
     def start(self) -> int:
-        """The oldest byte that is still kept. A chunk is spared that may be overwritten while somebody reads it."""
+        """The oldest byte that is still kept. The chunk is not counted that is being overwritten."""
         return max(0, self.end - KEPT_BYTES + CHUNK_BYTES)
 
     def pread(self, count: int, offset: int) -> bytes:
@@ -48,44 +71,14 @@ class Spool:
         if count <= 0 or offset < self.start:
             return b""
         at = offset % KEPT_BYTES
-        data = os.pread(self._ring.fileno(), min(count, KEPT_BYTES - at), at)
-        return data + os.pread(self._ring.fileno(), count - len(data), 0) if len(data) < count else data
-
-    def read_to(self, offset: int) -> None:
-        """The reader is done with everything before `offset`."""
-        self._read_to = offset
+        data = os.pread(self._memory, min(count, KEPT_BYTES - at), BOARD_BYTES + at)
+        if len(data) < count:
+            data += os.pread(self._memory, count - len(data), BOARD_BYTES)
+        return data if offset >= self.start else b""  # the drain does not wait: it may have come round meanwhile
 
     def close(self) -> None:
-        self._stop.set()
-        self._thread.join(timeout=1.0)
-        self._ring.close()
-
-    def _fill(self) -> None:
-        ready = select.poll()
-        ready.register(self._fd, select.POLLIN)
-        try:
-            while not self._stop.is_set():
-                if self.end - self._read_to > LEAD_BYTES:
-                    self._stop.wait(0.01)
-                elif ready.poll(200) and not self._take():
-                    if not self._forever:
-                        break
-                    self._stop.wait(0.1)
-        except OSError as error:
-            self.fault = in_words(tempfile.gettempdir(), error)
-        self.closed = True
-
-    def _take(self) -> bool:
-        data = os.read(self._fd, CHUNK_BYTES)
-        at = self.end % KEPT_BYTES
-        before_wrap = data[: KEPT_BYTES - at]
-        os.pwrite(self._ring.fileno(), before_wrap, at)
-        if len(before_wrap) < len(data):
-            os.pwrite(self._ring.fileno(), data[len(before_wrap) :], 0)
-        if data:
-            self.arrived_at = clock.now()
-            self.end += len(data)
-        return bool(data)
+        if self._drain is not None:
+            self._drain.close()
 
 
 class FollowedPipe:
@@ -97,30 +90,52 @@ class FollowedPipe:
         self.status: FileStatus = "ok"
         self.problem: str | None = None
         self.offset = 0
+        self.skipped_bytes = 0
         self._opened = False
+        self._unkept = 0
+        self._reader = Reader()
 
     @property
     def size_bytes(self) -> int:
         return self.spool.end
 
     @property
+    def start(self) -> int:
+        """The oldest byte that can still be read."""
+        return self.spool.start
+
+    @property
     def modified_at(self) -> float | None:
-        return self.spool.arrived_at
+        return self.spool.board.arrived_us / 1e6 or None
+
+    @property
+    def not_kept(self) -> str | None:
+        """What of the pipe was not read, and why."""
+        board = self.spool.board
+        if board.unkept:
+            return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
+        return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
 
     def poll(self, now: float) -> Iterator[Event]:
         if not self._opened:
             self._opened = True
             yield Opened("first", 0)
+        board = self.spool.board
+        if board.unkept > self._unkept:
+            self._unkept = board.unkept
+            yield Skipped(self.offset)
         for _ in range(CHUNKS_A_POLL):
             data = self.spool.pread(CHUNK_BYTES, self.offset)
-            if not data:
+            if data:
+                at = self.offset
+                self.offset += len(data)
+                yield Appended(at, data, live=True)
+            elif self.offset < self.spool.start:
+                yield self._skip()
+            else:
                 break
-            at = self.offset
-            self.offset += len(data)
-            self.spool.read_to(self.offset)
-            yield Appended(at, data, live=True)
-        if self.spool.closed and self.offset == self.spool.end and self.problem is None:
-            fault = self.spool.fault or Fault("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.spool.end and self.problem is None:
+            fault = self._closed() if board.closed else self._unread()
             self.status, self.problem = fault.status, fault.problem
             yield fault
 
@@ -129,3 +144,50 @@ class FollowedPipe:
 
     def close(self) -> None:
         self.spool.close()
+
+    def _skip(self) -> Skipped:
+        """Give up what was overwritten; go on at the start of a line."""
+        goes_on = max(self.spool.start, self.spool.end - CATCH_UP_BYTES)
+        goes_on += self.spool.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
+        self.skipped_bytes += goes_on - self.offset
+        self.offset = goes_on
+        return Skipped(goes_on)
+
+    def _closed(self) -> Fault:
+        return Fault("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+
+    def _unread(self) -> Fault:
+        return Fault("failed", f"{self.path}: hangtop's readers of the pipe were killed: what the run writes comes no more")
+
+
+class Reader:
+    """Whether anybody reads the pipe still. A reader that is killed is replaced within milliseconds."""
+
+    REPLACED_S = 3.0
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._fd: int | None = None
+        self._ended = select.poll()
+        self._was_gone = False
+        self._gone_at: float | None = None
+
+    def is_gone(self, board: Board, now: float) -> bool:
+        """The reader that the board names has ended, and nobody took its place."""
+        if board.reader != self._pid:
+            self._meet(board.reader)
+        gone = self._was_gone or bool(self._ended.poll(0))
+        self._gone_at = (now if self._gone_at is None else self._gone_at) if gone else None
+        return self._gone_at is not None and now - self._gone_at > self.REPLACED_S
+
+    def _meet(self, pid: int) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._pid, self._fd, self._ended, self._was_gone = pid, None, select.poll(), False
+        try:
+            self._fd = os.pidfd_open(pid)
+            self._ended.register(self._fd, select.POLLIN)
+        except ProcessLookupError:
+            self._was_gone = True
+        except (OSError, AttributeError):  # an old kernel or no Linux: then it is believed to live
+            return

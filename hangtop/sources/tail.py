@@ -54,11 +54,22 @@ class Appended(Struct, frozen=True):
     live: bool
 
 
-Event = Opened | Appended | Fault
+class Skipped(Struct, frozen=True):
+    """What stood before `start` is lost; it goes on there, at the start of a line."""
+
+    start: int
+
+
+Event = Opened | Appended | Skipped | Fault
 
 
 class Followed:
     """One file. All calls from one thread. `offset` is the byte after the last one read."""
+
+    start = 0
+    """The oldest byte that can still be read."""
+    not_kept: str | None = None
+    """What was lost of it, and why: of a file nothing."""
 
     def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
         """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""

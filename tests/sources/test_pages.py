@@ -18,6 +18,7 @@ from hangtop.records.log import LogLine, PageReading
 from hangtop.sources.log import LogSource
 from hangtop.sources.pages import PageSource
 from hangtop.spec import WatchSpec
+from tests.fakes.piped import kept
 from tests.fakes.processes import eventually
 
 
@@ -319,10 +320,11 @@ def test_the_rank_of_the_file_stands_in_its_lines(tmp_path, reader):
 def test_what_came_through_a_pipe_can_be_paged(reader):
     ours, theirs = os.pipe()
     os.write(theirs, b"".join(b"line %d\n" % n for n in range(100)))
-    watching = reader(Path("-"), stdin_fd=ours)
-    page = eventually(lambda: page if (page := watching.ask(10**9, "back", count=2)).lines else None, "the lines of the pipe")
-    assert numbers(page) == [98, 99]
-    assert numbers(watching.ask(0, count=1)) == [0]
+    with kept(ours) as stdin:
+        watching = reader(Path("-"), stdin=stdin)
+        page = eventually(lambda: page if (page := watching.ask(10**9, "back", count=2)).lines else None, "the lines of the pipe")
+        assert numbers(page) == [98, 99]
+        assert numbers(watching.ask(0, count=1)) == [0]
     os.close(theirs)
     os.close(ours)
 

@@ -22,7 +22,7 @@ from hangtop.sources.proc.table import Details, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, left_behind, preorder, with_launchers
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.processes import ProcessSource
-from hangtop.spec import WatchSpec
+from hangtop.spec import KeptPipe, WatchSpec
 from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -255,7 +255,7 @@ def test_files_are_wanted_as_they_were_typed(here: Path, typed: str, name: str, 
 def test_what_is_piped_in_is_wanted(here: Path) -> None:
     read, write = os.pipe()
     try:
-        watched = Wanted(("-",), stdin_fd=read)
+        watched = Wanted(("-",), os.readlink(f"/proc/self/fd/{read}"))
         watched.resolve()
         assert watched.matches(os.readlink(f"/proc/self/fd/{write}"))
         assert not watched.matches(str(here / "-"))
@@ -268,7 +268,8 @@ def test_what_is_piped_in_is_wanted(here: Path) -> None:
 def test_the_program_behind_a_pipe_into_hangtop_is_the_writer(tmp_path: Path) -> None:
     with python("import time; print(1, flush=True); time.sleep(600)", stdout=subprocess.PIPE) as trainer:
         assert trainer.stdout is not None
-        source = ProcessSource(WatchSpec(logs=("-",), stdin_fd=trainer.stdout.fileno()))
+        pipe = KeptPipe(-1, os.readlink(f"/proc/self/fd/{trainer.stdout.fileno()}"))
+        source = ProcessSource(WatchSpec(logs=("-",), stdin=pipe))
         readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
         assert [writer.pid for writer in readings[0].writers] == [trainer.pid]
 

@@ -1,77 +1,126 @@
-"""A pipe is kept: everything that came is handed on once, and the end of it stays readable."""
+"""What a drain keeps of a pipe, read by another process: all of it is handed on once, and its end stays readable."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 
-from hangtop.sources.spool import KEPT_BYTES, LEAD_BYTES, FollowedPipe, Spool
-from hangtop.sources.tail import Appended
+from hangtop.sources import drain
+from hangtop.sources.drain import KEPT_BYTES
+from hangtop.sources.spool import FollowedPipe, Spool
+from hangtop.sources.start_drain import Drain
+from hangtop.sources.tail import Appended, Skipped
+from tests.fakes.processes import eventually
 
 LINE = b"%012d\n"
 
 
-@pytest.fixture
-def pipe():
+@contextmanager
+def drained() -> Iterator[tuple[Drain, int]]:
+    """A drain, and the end of the pipe that is written into."""
     ours, theirs = os.pipe()
-    yield ours, theirs
-    for fd in (ours, theirs):
-        try:
-            os.close(fd)
-        except OSError:
-            continue  # the test closed it
+    started = Drain(ours)
+    os.close(ours)
+    try:
+        assert started.reads()
+        yield started, theirs
+    finally:
+        started.close()
+        with suppress(OSError):  # the test closed it
+            os.close(theirs)
 
 
-def test_more_than_is_kept_goes_through_and_its_end_stays(pipe):
-    ours, theirs = pipe
+def test_more_than_is_kept_goes_through_and_its_end_stays():
     block = b"".join(LINE % n for n in range(100_000))
-    turns = 80
+    turns = 40
+    with drained() as (started, theirs):
+        spool = Spool(started.memory)
+        followed = FollowedPipe("-", spool)
+        room = threading.Semaphore(8)
 
-    def write() -> None:
-        with os.fdopen(theirs, "wb", buffering=0, closefd=False) as file:
-            for _ in range(turns):
-                file.write(block)
+        def write() -> None:
+            with os.fdopen(theirs, "wb", buffering=0) as file:
+                for _ in range(turns):
+                    room.acquire()  # no faster than it is read
+                    for at in range(0, len(block), 1 << 16):
+                        file.write(block[at : at + (1 << 16)])
+
+        threading.Thread(target=write, daemon=True).start()
+        size = 0
+        while followed.status == "ok":
+            for event in followed.poll(0.0):
+                assert not isinstance(event, Skipped)
+                if isinstance(event, Appended):
+                    assert event.offset == size
+                    begin = size % len(block)
+                    assert event.data[: len(block) - begin] == block[begin : begin + len(event.data)]
+                    before, size = size, size + len(event.data)
+                    for _ in range(size // len(block) - before // len(block)):
+                        room.release()
+        assert size == turns * len(block) > KEPT_BYTES
+        at = spool.start + 5_000_000 - (spool.start + 5_000_000) % len(block)
+        assert spool.pread(len(block), at) == block
+        assert spool.pread(10, spool.start - 1) == b""
+        assert spool.pread(10, size - 3) == block[-3:]
+        assert followed.not_kept is None
+
+
+def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
+    with drained() as (started, theirs):
+        followed = FollowedPipe("-", Spool(started.memory))
+        count = 2 * KEPT_BYTES // len(LINE % 0) // 10_000
+        for turn in range(count):
+            block = b"".join(LINE % (turn * 10_000 + n) for n in range(10_000))
+            while block:
+                block = block[os.write(theirs, block) :]
         os.close(theirs)
-
-    spool = Spool(ours)
-    followed = FollowedPipe("-", spool)
-    threading.Thread(target=write, daemon=True).start()
-    size, at = 0, 0
-    while followed.status == "ok":
-        for event in followed.poll(0.0):
-            if isinstance(event, Appended):
-                assert event.offset == size
-                begin = size % len(block)
-                assert event.data[: len(block) - begin] == block[begin : begin + len(event.data)]
-                size += len(event.data)
-    assert size == turns * len(block) > KEPT_BYTES
-    at = spool.start + 5_000_000 - (spool.start + 5_000_000) % len(block)
-    assert spool.pread(len(block), at) == block
-    assert spool.pread(10, spool.start - 1) == b""
-    assert spool.pread(10, size - 3) == block[-3:]
-    spool.close()
+        eventually(lambda: followed.spool.board.closed, "the end of the pipe")
+        events = []
+        while followed.status == "ok":
+            events += followed.poll(0.0)
+        (skipped,) = [event for event in events if isinstance(event, Skipped)]
+        data = b"".join(event.data for event in events if isinstance(event, Appended))
+        first = int(data.split(b"\n", 1)[0])
+        assert skipped.start == followed.skipped_bytes == first * len(LINE % 0)
+        assert data == b"".join(LINE % n for n in range(first, count * 10_000))
 
 
-def test_a_reader_that_lags_makes_the_writer_wait_and_nothing_is_lost(pipe):
-    ours, theirs = pipe
-    os.set_blocking(theirs, False)
-    spool = Spool(ours)
-    followed = FollowedPipe("-", spool)
-    block, written = b"x" * (1 << 16), 0
-    stuck_since = time.monotonic()
-    while spool.end < LEAD_BYTES or time.monotonic() - stuck_since < 1.0:  # before, the reader was only late
-        assert spool.end <= LEAD_BYTES + (2 << 20)
-        try:
-            written += os.write(theirs, block)
-            stuck_since = time.monotonic()
-        except BlockingIOError:
-            time.sleep(0.001)
-    assert LEAD_BYTES <= spool.end <= LEAD_BYTES + (2 << 20)
-    got = 0
-    while got < written:
-        got += sum(len(event.data) for event in followed.poll(0.0) if isinstance(event, Appended))
-    assert got == written
-    spool.close()
+def test_memory_that_cannot_be_had_costs_what_comes_and_no_more():
+    with drained() as (started, theirs):
+        followed = FollowedPipe("-", Spool(started.memory))
+        os.ftruncate(started.memory, drain.BOARD_BYTES)  # the ring is gone: the kernel cannot put anything there
+        os.write(theirs, b"x" * 1000)
+        eventually(lambda: followed.spool.board.unkept == 1000, "the count of what was not kept")
+        assert followed.not_kept == "1000 B not kept: no memory for it"
+        assert [event for event in followed.poll(0.0) if isinstance(event, Skipped)]
+        assert followed.modified_at is not None
+        os.ftruncate(started.memory, drain.BOARD_BYTES + KEPT_BYTES)
+        os.write(theirs, b"step 1\n")
+        eventually(lambda: followed.spool.end == 7, "what came later")
+        assert [event.data for event in followed.poll(0.0) if isinstance(event, Appended)] == [b"step 1\n"]
+
+
+def test_when_both_processes_of_the_drain_are_killed_at_once_it_is_said():
+    with drained() as (started, theirs):
+        followed = FollowedPipe("-", Spool(started.memory))
+        os.write(theirs, b"step 1\n")
+        eventually(lambda: followed.spool.end, "the first line")
+        list(followed.poll(0.0))
+        reader = psutil.Process(followed.spool.board.reader)
+        guard = reader.parent()
+        assert guard is not None
+        guard.suspend()
+        reader.kill()
+        list(followed.poll(0.0))
+        assert followed.status == "ok"  # another reader may come
+        guard.kill()
+        eventually(lambda: [*followed.poll(0.0), *followed.poll(1000.0)], "the fault")
+        assert followed.status == "failed"
+        assert "readers of the pipe were killed" in (followed.problem or "")
+        with pytest.raises(BrokenPipeError):
+            os.write(theirs, b"step 2\n")

@@ -12,11 +12,13 @@ GLOB_SIGNS = re.compile(r"[*?\[]")
 
 
 class Wanted:
-    """The watched logs as the process table names them: real paths. New files in a directory need no listing of it."""
+    """The watched logs as the process table names them: real paths. New files in a directory need no listing of it.
 
-    def __init__(self, logs: Iterable[str], stdin_fd: int | None = None) -> None:
+    `pipe`: what stdin is called there (`pipe:[4711]`)."""
+
+    def __init__(self, logs: Iterable[str], pipe: str = "") -> None:
         self._logs = tuple(logs)
-        self._stdin_fd = stdin_fd
+        self._pipe = pipe
         self._exact: frozenset[str] = frozenset()
         self._below: tuple[str, ...] = ()
         self._patterns: tuple[re.Pattern[str], ...] = ()
@@ -34,7 +36,7 @@ class Wanted:
         patterns: list[re.Pattern[str]] = []
         for log in self._logs:
             if log == "-":
-                exact.update(_pipe(self._stdin_fd))
+                exact.update({self._pipe} - {""})
             elif GLOB_SIGNS.search(log):
                 patterns.append(re.compile(fnmatch.translate(_real_glob(log))))
             else:
@@ -67,13 +69,6 @@ def _real_glob(pattern: str) -> str:
     fixed = os.path.dirname(pattern[: sign.start()]) if sign else pattern
     rest = pattern[len(fixed) :].lstrip("/")
     return os.path.join(os.path.realpath(fixed or "."), rest)
-
-
-def _pipe(fd: int | None) -> tuple[str, ...]:
-    try:
-        return () if fd is None else (os.readlink(f"/proc/self/fd/{fd}"),)
-    except OSError:  # not Linux, or closed meanwhile: then nobody can be found behind it
-        return ()
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -31,7 +31,7 @@ class Writing:
         self._spec = spec
         self._table = table
         self._exits = exits
-        self._wanted = Wanted(spec.logs, spec.stdin_fd)
+        self._wanted = Wanted(spec.logs, "" if spec.stdin is None else spec.stdin.name)
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}

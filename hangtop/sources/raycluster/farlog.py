@@ -97,6 +97,9 @@ class FarLog:
 class FollowedFar:
     """A far log, followed like a file (`hangtop.sources.tail.Followed`)."""
 
+    start = 0
+    not_kept: str | None = None
+
     def __init__(self, far: FarLog) -> None:
         self.path = far.path
         self.far = far

@@ -1,0 +1,248 @@
+"""Keeps a pipe open and empty for as long as anybody writes into it, whatever becomes of hangtop.
+
+A writer waits while its pipe is full, and dies of SIGPIPE when nobody is left who could read it. So that no fault of hangtop can
+do either to a training run, a program of its own reads the pipe: this one, started by path, with the standard library alone.
+It reads at once and never waits: the last `KEPT_BYTES` stand in memory that the probe reads too, and no disk is touched. Memory
+that cannot be had, or a probe that lags, costs what came meanwhile, and that is counted.
+
+Two processes, so that the end of either does not matter: the reader, and its guard, which wakes a reader that was stopped and
+starts another in place of one that was killed. A reader whose guard was killed becomes the guard of another. When hangtop is gone
+(its end of `lifeline` is closed) the memory is given back, and what comes is thrown away until the writer ends.
+
+Limit: a `kill -9` of both at the same moment closes the pipe, and the writer gets SIGPIPE as from any reader that ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import select
+import signal
+import struct
+import sys
+import time
+from contextlib import suppress
+from typing import NoReturn
+
+CHUNK_BYTES = 1 << 20
+KEPT_BYTES = 32 << 20
+BOARD_BYTES = mmap.PAGESIZE
+BOARD = struct.Struct("=5Q")
+END, UNKEPT, CLOSED, ARRIVED_US, READER = range(5)
+"""The words on the board before the kept bytes: how many bytes came and were kept, how many could not be kept for want of memory,
+whether the writer closed the pipe, when the last byte came (unix time in µs), the reader's pid."""
+READY = b"\n"
+NAMED = "named"
+AGAIN_S = 0.1
+"""A named pipe without a writer is looked at so often: another may come."""
+CLAIMS, CLAIM_S = 500, 0.002
+IGNORED = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGUSR1", "SIGUSR2", "SIGALRM")
+
+PIPE = 0
+
+
+class Kept:
+    """The memory that is shared with the probe: the board, then a ring of the last bytes."""
+
+    def __init__(self, fd: int) -> None:
+        """Raises `OSError` or `ValueError` where there is none (any more)."""
+        self._fd = fd
+        self._map = mmap.mmap(fd, BOARD_BYTES + KEPT_BYTES)
+        whole = memoryview(self._map)
+        self.board = whole[: BOARD.size].cast("Q")
+        self._ring = whole[BOARD_BYTES:]
+
+    def take(self) -> int:
+        """What the pipe holds, up to a chunk, straight into the ring; 0 at its end. Raises `OSError`."""
+        at = self.board[END] % KEPT_BYTES
+        room = [self._ring[at : at + CHUNK_BYTES]]
+        if (short := CHUNK_BYTES - len(room[0])) > 0:
+            room.append(self._ring[:short])
+        count = os.readv(PIPE, room)
+        if count:
+            self.board[ARRIVED_US] = int(time.time() * 1e6)
+            self.board[END] += count
+        return count
+
+    def not_kept(self, count: int) -> None:
+        self.board[ARRIVED_US] = int(time.time() * 1e6)
+        self.board[UNKEPT] += count
+
+    @property
+    def is_given_back(self) -> bool:
+        return os.fstat(self._fd).st_size == 0
+
+    def give_back(self) -> None:
+        """The memory is free at once, whoever else still has it open."""
+        with suppress(OSError):  # no memory file but one in a folder that is gone: it goes with us
+            os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+class Reader:
+    """Reads until the writer has closed the pipe. `lifeline` is closed by the end of hangtop, `_bond` by that of the guard.
+
+    `named`: a named pipe, which may get another writer, and another hangtop that reads it.
+    """
+
+    def __init__(self, kept: Kept | None, lifeline: int, *, named: bool) -> None:
+        self._kept = kept
+        self._lifeline = lifeline
+        self._named = named
+        self._left_alone = False
+        self._spare = bytearray(CHUNK_BYTES)
+        self._bond: int | None = None
+        self._events = select.poll()
+        self._events.register(PIPE, select.POLLIN)
+        self._events.register(lifeline, 0)
+
+    def run(self) -> NoReturn:
+        self._fork()
+        while True:
+            for fd, _ in self._events.poll():
+                if fd == self._bond:
+                    self._events.unregister(fd)
+                    os.close(fd)
+                    self._fork()
+                elif fd == self._lifeline:
+                    self._let_go()
+                elif self._is_anothers() or not self._read():
+                    self._at_end()
+
+    def _fork(self) -> None:
+        """Who calls this becomes the guard; only readers return, the first one and those that take its place."""
+        while True:
+            ours, theirs = os.pipe()
+            try:
+                reader = os.fork()
+            except OSError:  # no more processes for this user: then without a guard
+                os.close(theirs)
+                os.close(ours)
+                self._bond = None
+                return
+            if reader == 0:
+                os.close(theirs)
+                self._begin(ours)
+                return
+            os.close(ours)
+            status = _awaited(reader)
+            os.close(theirs)
+            if os.WIFEXITED(status):
+                if os.WEXITSTATUS(status) == 0:
+                    os._exit(0)
+                self._kept = None  # it fell over what is kept, if over anything: the next only reads
+                time.sleep(AGAIN_S)
+
+    def _begin(self, bond: int) -> None:
+        self._bond = bond
+        self._events.register(bond, 0)
+        if self._kept is not None and self._kept.is_given_back:
+            self._kept = None
+        if self._kept is not None:
+            self._kept.board[READER] = os.getpid()
+
+    def _read(self) -> int:
+        """How much came; 0 at the end."""
+        try:
+            if self._kept is None:
+                return os.readv(PIPE, [self._spare])
+            try:
+                return self._kept.take()
+            except OSError as error:
+                if error.errno not in (errno.EFAULT, errno.ENOMEM):
+                    raise
+                count = os.readv(PIPE, [self._spare])  # no memory for it
+                self._kept.not_kept(count)
+                return count
+        except BlockingIOError:  # somebody made the pipe non-blocking, and another reader was faster
+            return 1
+        except OSError:  # a terminal that hung up, a connection that broke: nothing more will come
+            return 0
+
+    def _let_go(self) -> None:
+        """hangtop is gone: nobody will read what was kept."""
+        self._events.unregister(self._lifeline)
+        if self._kept is not None:
+            self._kept.give_back()
+            self._kept = None
+        if self._named:
+            self._named, self._left_alone = False, True
+            fcntl.flock(PIPE, fcntl.LOCK_UN)
+            if not self._read():  # where there never was a writer, no end is told
+                os._exit(0)
+
+    def _is_anothers(self) -> bool:
+        """Whether another hangtop has come to read the named pipe that we were left alone with."""
+        return self._left_alone and not _claimed_for_a_moment()
+
+    def _at_end(self) -> None:
+        if self._named:
+            time.sleep(AGAIN_S)
+            return
+        if self._kept is not None:
+            self._kept.board[CLOSED] = 1
+        os._exit(0)
+
+
+def _awaited(reader: int) -> int:
+    """How the reader ended. One that was stopped goes on at once. It is our child: its pid cannot have been reused."""
+    while True:
+        _, status = os.waitpid(reader, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return status
+        os.kill(reader, signal.SIGCONT)
+
+
+def _claim() -> bool:
+    """A named pipe is for one hangtop: whether we have it now."""
+    try:
+        fcntl.flock(PIPE, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _claimed_for_a_moment() -> bool:
+    if claimed := _claim():
+        fcntl.flock(PIPE, fcntl.LOCK_UN)
+    return claimed
+
+
+def _claim_soon() -> None:
+    """From one that was left alone with it, which gives way. One that still has its hangtop shares what comes with us."""
+    for _ in range(CLAIMS):
+        if _claim():
+            return
+        time.sleep(CLAIM_S)
+
+
+def _silence_outputs() -> None:
+    """Whoever reads what hangtop prints waits for its end, not for ours."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
+    for name in IGNORED:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    os.chdir("/")
+    with suppress(OSError):  # no pipe, or the limit of this user's pipes is reached: then it stays as large as it is
+        fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, CHUNK_BYTES)
+    kept = None
+    with suppress(OSError, ValueError):  # the pipe can be read all the same: what comes is thrown away
+        kept = Kept(memory)
+    named = NAMED in flags
+    if named:
+        _claim_soon()
+    with suppress(OSError):  # hangtop has ended meanwhile
+        os.write(1, READY)
+    _silence_outputs()
+    Reader(kept, lifeline, named=named).run()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
