@@ -166,7 +166,7 @@ def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
     read = health.read_at is not None or (health.name == "log" and case.state.log is not None)  # a first look may take long
     ok = problem is None and read
     if health.name == "log":
-        problem = problem or next((file.problem for file in case.log.files if file.problem), None)
+        problem = problem or next((said for file in case.log.files if (said := file.problem or file.not_kept)), None)
         return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)
     if health.name == "gpu":
         nodes = [node.reading for node in case.state.gpus.values()]

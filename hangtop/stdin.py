@@ -11,10 +11,12 @@ import stat
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from hangtop.sources.spool import Board
-from hangtop.sources.start_drain import Drain, read_board
 from hangtop.spec import KeptPipe
+
+if TYPE_CHECKING:
+    from hangtop.sources.start_drain import Drain
 
 STDIN = "-"
 OF_ITS_OWN = frozenset(("explain",))
@@ -80,16 +82,15 @@ def farewell() -> str | None:
     """What to say on the way out: who reads the pipe from now on. `None` where nobody writes into it any more."""
     if _drain is None or not _drain.reads():
         return None
+    from hangtop.sources.spool import Spool
+
+    spool = Spool(_drain.memory)
     until = time.monotonic() + CLOSED_WITHIN_S
-    reader = "a process of hangtop"
-    while (words := read_board(_drain.memory)) is not None:
-        board = Board(*words)
-        if board.closed:
-            return None
-        if time.monotonic() > until:
-            reader = f"pid {board.reader}"
-            break
+    while not spool.board.closed and time.monotonic() < until:
         time.sleep(0.002)
+    if spool.board.closed:
+        return None
+    reader = f"pid {spool.board.reader}" if spool.board.reader else "a process of hangtop"
     said = f"hangtop: {reader} keeps reading the pipe, so that your run lives; it ends with the run."
     if os.isatty(2):
         said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."
@@ -107,6 +108,8 @@ def _is_stream() -> bool:
 
 def _keep() -> Drain:
     global _drain, _pipe
+    from hangtop.sources.start_drain import Drain
+
     if _drain is None:
         try:
             _pipe = os.readlink("/proc/self/fd/0")

@@ -14,6 +14,7 @@ from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import ordered, report
 from hangtop.session import Curiosity, settled, states
@@ -118,9 +119,15 @@ def notes(case: Case, verdict: Verdict) -> list[str]:
     """What could not be seen, and what would show it: a line each, but for what the headline says already."""
     procs = case.procs
     said = [problem for problem in (case.log.problem, *(file.problem for file in case.log.files)) if problem]
+    said += not_kept(case.log)
     said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
     said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
     return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]
+
+
+def not_kept(log: LogReading | None) -> list[str]:
+    """What of pipes was not read, for whoever writes them does not wait."""
+    return [f"{file.path}: {file.not_kept}" for file in (log.files if log else ()) if file.not_kept]
 
 
 def text(verdict: Verdict) -> list[str]:

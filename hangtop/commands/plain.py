@@ -10,7 +10,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from hangtop.commands.check import text
+from hangtop.commands.check import not_kept, text
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import satisfied
@@ -108,7 +108,8 @@ async def watch(
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(case):
             break
-    out.write("".join(line + "\n" for line in (*changes(said, state, verdict, now()), *text(verdict))))
+    notes = [f"  ! {note}" for note in not_kept(state.log)]
+    out.write("".join(line + "\n" for line in (*changes(said, state, verdict, now()), *text(verdict), *notes)))
     out.flush()
     return verdict
 

@@ -159,6 +159,7 @@ def head_summary(view: View, book: LogBook) -> Row:
     if networks:
         slack = max(file.slack_s for file in log.files)
         parts.append(((f"{networks[0]}, may be {text.duration(slack)} late", "warn"),))
+    parts += [((file.not_kept, "warn"),) for file in log.files if file.not_kept]
     bad = [file for file in log.files if file.status not in ("ok", "waiting")]
     if bad and len(log.files) > 1:
         parts.append(((f"{len(bad)} unreadable", "warn"),))

@@ -27,7 +27,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 CHUNK_BYTES = 1 << 20
-KEPT_BYTES = 32 << 20
+KEPT_BYTES = 64 << 20
 BOARD_BYTES = mmap.PAGESIZE
 BOARD = struct.Struct("=5Q")
 END, UNKEPT, CLOSED, ARRIVED_US, READER = range(5)

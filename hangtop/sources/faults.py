@@ -72,7 +72,8 @@ def binary(path: str, head: bytes) -> str | None:
     a truncation leaves in a log."""
     for magic, (kind, program) in _PACKED.items():
         if head.startswith(magic):
-            return f"{shown(path)}: is packed with {kind}: {program} {shown(shlex.quote(path))} | hangtop --log -"
+            mend = f"{program} {shown(shlex.quote(path))} > unpacked.log; hangtop --log unpacked.log"
+            return f"{shown(path)}: is packed with {kind}: {mend}"
     odd = len(head) - len(head.translate(None, bytes(set(range(32)) - set(_TEXT_CONTROLS))))
     if encoding_of(head) == "utf-8" and odd > MOST_CONTROLS * len(head.strip(b"\0")):
         return f"{shown(path)}: looks like a binary file, not a log: file {shown(shlex.quote(path))}"

@@ -29,6 +29,7 @@ BENCHES = {
     "stacks": "looking",
     "check": "judging",
     "quit": "quitting",
+    "pipe": "piping",
 }
 
 

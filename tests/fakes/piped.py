@@ -40,12 +40,12 @@ for _ in range(BLOCKS):
     put(block)
 told("wrote", str(step))
 """
-BLOCKS, LINES = 40, 40_000
-"""Some 60 MB: much more than the pipe and the drain hold."""
+BLOCKS, LINES = 56, 40_000
+"""Some 90 MB: more than the pipe and the drain hold."""
 
 
 class Run:
-    """It writes a line now and then; when let go, some 60 MB as fast as it can; then it ends."""
+    """It writes a line now and then; when let go, some 90 MB as fast as it can; then it ends."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,9 @@ class Run:
     @property
     def pipe(self) -> str:
         """What the pipe is called in /proc."""
-        return eventually(lambda: (self.folder / "pipe").exists() and (self.folder / "pipe").read_text(), "the start of the writer")
+        return eventually(
+            lambda: (self.folder / "pipe").exists() and (self.folder / "pipe").read_text(), "the start of the writer"
+        )
 
     def let_go(self) -> None:
         (self.folder / "go").touch()
@@ -66,7 +68,9 @@ class Run:
     def has_written_all(self) -> None:
         """It was neither held up nor ended."""
         self.let_go()
-        assert eventually(lambda: (self.folder / "wrote").exists() and (self.folder / "wrote").read_text(), "the writer's last line")
+        assert eventually(
+            lambda: (self.folder / "wrote").exists() and (self.folder / "wrote").read_text(), "the writer's last line"
+        )
 
     @property
     def readers(self) -> list[psutil.Process]:
@@ -93,7 +97,9 @@ def _reads(pid: int, pipe: str) -> bool:
 
 
 @contextmanager
-def piped(folder: Path, *hangtop: str, **options: object) -> Iterator[tuple[Run, subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
+def piped(
+    folder: Path, *hangtop: str, **options: object
+) -> Iterator[tuple[Run, subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
     """The run, its process, and the command that reads its output. Nobody of them is left at the end."""
     run = Run(folder)
     with running(*run.command, stdout=subprocess.PIPE) as writer:

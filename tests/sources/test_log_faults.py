@@ -102,7 +102,7 @@ def test_a_packed_log_says_how_to_unpack_it(tmp_path, watch):
     path = tmp_path / "train.log"
     path.write_bytes(gzip.compress(steps(1, 100).encode()))
     log = watch(path).until(settled)
-    assert log.files[0].problem == f"{path}: is packed with gzip: zcat {path} | hangtop --log -"
+    assert log.files[0].problem == f"{path}: is packed with gzip: zcat {path} > unpacked.log; hangtop --log unpacked.log"
 
 
 @pytest.mark.parametrize("head", ["\0" * 5000 + "on\n", "\x1b[1m\x1b[36mcolours\x1b[0m\r\n" * 9, "训练\n", "", "\x0c\n"])

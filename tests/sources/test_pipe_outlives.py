@@ -29,7 +29,9 @@ def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def part_of(hangtop: psutil.Process, run: Run, role: str) -> psutil.Process:
     """The screen, the probe, the reader or its guard."""
-    reader, guard = sorted(run.drained(), key=lambda process: process.ppid() in {each.pid for each in run.drained()}, reverse=True)
+    reader, guard = sorted(
+        run.drained(), key=lambda process: process.ppid() in {each.pid for each in run.drained()}, reverse=True
+    )
     if role in ("reader", "guard"):
         return {"reader": reader, "guard": guard}[role]
     return hangtop if role == "screen" else eventually(lambda: probe_of(hangtop), "the probe")
@@ -41,7 +43,9 @@ def probe_of(hangtop: psutil.Process) -> psutil.Process | None:
 
 @pytest.mark.parametrize("role", ["screen", "probe", "reader", "guard"])
 @pytest.mark.parametrize("name", ["KILL", "STOP"])
-def test_a_process_of_hangtop_that_is_killed_or_stopped_neither_ends_the_run_nor_holds_it_up(tmp_path: Path, role: str, name: str):
+def test_a_process_of_hangtop_that_is_killed_or_stopped_neither_ends_the_run_nor_holds_it_up(
+    tmp_path: Path, role: str, name: str
+):
     with piped(tmp_path, *WATCH, stdout=subprocess.DEVNULL) as (run, writer, hangtop):
         hit = part_of(psutil.Process(hangtop.pid), run, role)
         hit.send_signal(getattr(signal, f"SIG{name}"))
@@ -95,7 +99,11 @@ def test_a_signal_that_ends_hangtop_leaves_the_run_alone(tmp_path: Path, name: s
     ],
 )
 def test_a_command_that_ends_says_who_reads_on(tmp_path: Path, words: tuple[str, ...], code: int):
-    with piped(tmp_path, *HANGTOP, *words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as (run, writer, hangtop):
+    with piped(tmp_path, *HANGTOP, *words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as (
+        run,
+        writer,
+        hangtop,
+    ):
         _, said = hangtop.communicate(timeout=PATIENCE_S)  # at once: neither output is held open by the drain
         assert hangtop.returncode == code, said.decode()
         last = said.decode().splitlines()[-1]
@@ -108,7 +116,9 @@ def test_a_command_that_ends_says_who_reads_on(tmp_path: Path, words: tuple[str,
 
 
 def test_nothing_is_said_where_the_writer_has_ended(tmp_path: Path):
-    ended = subprocess.run((*HANGTOP, "check", "--log", "-", "--sources", "log"), input=b"step 1/2\n", capture_output=True, timeout=90)
+    ended = subprocess.run(
+        (*HANGTOP, "check", "--log", "-", "--sources", "log"), input=b"step 1/2\n", capture_output=True, timeout=90
+    )
     assert ended.stderr == b""
 
 
@@ -119,7 +129,9 @@ def test_another_program_that_reads_stdin_reads_all_of_it():
 
 
 def test_a_crash_of_hangtop_leaves_the_run_alone(tmp_path: Path):
-    crash = "import hangtop.commands.watch as watch, hangtop.cli as cli\ndef run(*_): raise RuntimeError('boom')\nwatch.run = run\n"
+    crash = (
+        "import hangtop.commands.watch as watch, hangtop.cli as cli\ndef run(*_): raise RuntimeError('boom')\nwatch.run = run\n"
+    )
     words = (sys.executable, "-c", f"import sys; sys.argv[1:] = ['--log', '-', '--plain']\n{crash}cli.main()")
     with piped(tmp_path, *words, stderr=subprocess.PIPE) as (run, writer, hangtop):
         _, said = hangtop.communicate(timeout=PATIENCE_S)
@@ -148,7 +160,16 @@ def test_a_temporary_folder_that_takes_nothing_costs_nothing(tmp_path: Path, dis
         pytest.skip("a file system of its own needs root: unshare --mount")
     place = tmp_path / "tmp"
     place.mkdir()
-    command = ("unshare", "--mount", "--propagation", "private", "bash", "-c", f'{disk} export TMPDIR="$0"; exec "$@"', str(place))
+    command = (
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "bash",
+        "-c",
+        f'{disk} export TMPDIR="$0"; exec "$@"',
+        str(place),
+    )
     with piped(tmp_path, *command, *WATCH, stdout=subprocess.PIPE) as (run, writer, hangtop):
         run.drained()
         run.has_written_all()

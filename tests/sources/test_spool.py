@@ -37,7 +37,7 @@ def drained() -> Iterator[tuple[Drain, int]]:
 
 def test_more_than_is_kept_goes_through_and_its_end_stays():
     block = b"".join(LINE % n for n in range(100_000))
-    turns = 40
+    turns = 60
     with drained() as (started, theirs):
         spool = Spool(started.memory)
         followed = FollowedPipe("-", spool)
