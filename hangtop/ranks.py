@@ -12,12 +12,12 @@ from hangtop.crew import by_order, dead, said, siblings, with_parent
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.gpu_join import gpu_of_rank
 from hangtop.diagnosis.ray import rank_actors
 from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
 from hangtop.kept import kept
 from hangtop.mesh import by_arguments, by_title, places
 from hangtop.model import RunState
-from hangtop.records.gpu import Gpu
 from hangtop.records.log import RankLog
 from hangtop.records.mesh import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
@@ -230,7 +230,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
         host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
         pid=process.pid if process else log.pid or (actor.pid if actor else None),
         started_at=process.started_at if process else None,
-        gpu=_gpu(state, log.rank, known),
+        gpu=_gpu(state, log, known),
         actor=log.actor or (actor.cls if actor else None) or (title["actor"] if title else None),
         stage=(ray_methods.stage(cls, method) if method else None) or log.stage,
         step=log.step,
@@ -253,31 +253,19 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
     )
 
 
-def _gpu(state: RunState, rank: int, known: Known) -> int | None:
-    """The GPU where it holds most memory; else the one that Ray gave it, or the only one that it may see or has open."""
+def _gpu(state: RunState, log: RankLog, known: Known) -> int | None:
+    """The GPU where it and the processes below it hold most memory; else the one that Ray gave it, else as its process tells."""
+    rank = log.rank
     host, process, actor = known.host.get(rank, ""), known.process.get(rank), known.actor.get(rank)
     if held := known.held.get((host, rank)):
         return max(held, key=lambda index: held[index])
     if actor is not None and len(actor.gpus) == 1:
         return actor.gpus[0]
-    gpus = state.gpus[host].reading.gpus if host in state.gpus else ()
     if process is None:
         return None
-    return _only_visible(process.visible_devices, gpus) if process.visible_devices else _only_open(process.devices, gpus)
-
-
-def _only_visible(names: str, gpus: Iterable[Gpu]) -> int | None:
-    """`CUDA_VISIBLE_DEVICES` with one entry, a number or a UUID. With several, only the driver knows which is used."""
-    name = names.strip()
-    if name.isdecimal():
-        return int(name)
-    return next(
-        (gpu.index for gpu in gpus if gpu.uuid is not None and "," not in name and name and gpu.uuid.startswith(name)), None
-    )
-
-
-def _only_open(minors: tuple[int, ...], gpus: Iterable[Gpu]) -> int | None:
-    return next((gpu.index for gpu in gpus if len(minors) == 1 and gpu.minor == minors[0]), None)
+    node = state.gpus.get(host) or (next(iter(state.gpus.values())) if not host and len(state.gpus) == 1 else None)
+    local_rank = process.local_rank if process.local_rank is not None else log.local_rank
+    return gpu_of_rank(process, local_rank, () if node is None else node.reading.gpus)
 
 
 def _doing(rank: int, process: Process | None, known: Known, method: str | None) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from hangtop.diagnosis.crowd import with_crowd
-from hangtop.diagnosis.gpu_join import spinning
 from hangtop.diagnosis.groups import by_groups, stage_of
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
+from hangtop.diagnosis.on_gpu import spinning
 from hangtop.diagnosis.standing import Standing, standings
 from hangtop.model import RunState
 from hangtop.ranks import Rank, join

@@ -42,7 +42,8 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
     hosts: dict[tuple[str, bool], list[str]] = {}
     for host, node in state.gpus.items():
         mine = of_run(state, host)
-        for line in (*_silent(node), *_works(node, now, mine), *_others(facts(node, now, mine))):
+        of_the_run = [fact for fact in facts(node, now, mine) if mine is None or fact.index in mine]
+        for line in (*_silent(node), *_works(node, now, mine), *_others(of_the_run)):
             hosts.setdefault(line, []).append(host)
     several = len(state.gpus) > 1
     lines = sorted(hosts, key=lambda line: len(hosts[line])) if several else hosts

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
 
-from hangtop.diagnosis.gpu import all_lately, busy_waits, is_current
 from hangtop.diagnosis.presence import nobody_here
 from hangtop.model import RunState
-from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.process import Process, ProcessReading
 
@@ -29,18 +26,35 @@ def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
 def gpus_of(pid: int, gpus: Sequence[Gpu], devices: Sequence[int] = (), visible_devices: str | None = None) -> tuple[int, ...]:
     """Indices of the GPUs that this process computes on.
 
-    The driver's list first. Else `devices`, the numbers N of the `/dev/nvidiaN` it holds, one entry for each open file: a
-    process opens all GPUs that it may see, but those it computes on more often. Else `visible_devices`
-    (`CUDA_VISIBLE_DEVICES`) when that names just one.
+    The driver's list first. Else `devices`, the numbers N of the `/dev/nvidiaN` it holds, one entry for each open file, when that
+    is one GPU; else `visible_devices` (`CUDA_VISIBLE_DEVICES`) when that names just one; else the GPU that is held most often: a
+    process opens all GPUs that it may see, but those it computes on more often.
     """
     listed = tuple(sorted(memory_of(gpus).get(pid, {})))
     if listed:
         return listed
+    by_minor = _by_minor(gpus)
+    named = () if len(set(devices)) == 1 else _named(visible_devices, gpus)
     held = _most_held(devices)
-    by_minor = {gpu.minor if gpu.minor is not None else gpu.index: gpu.index for gpu in gpus}
-    if len(held) == 1 and held[0] in by_minor:
-        return (by_minor[held[0]],)
-    return _named(visible_devices, gpus)
+    if named or len(held) != 1:
+        return named
+    return (by_minor[held[0]],) if held[0] in by_minor else _named(visible_devices, gpus)
+
+
+def gpu_of_rank(process: Process, local_rank: int | None, gpus: Sequence[Gpu]) -> int | None:
+    """The GPU of a rank, where it is one. Where neither the driver nor the device files tell (in a container), and it has GPUs
+    open, that of its local rank among those that it may see, as is usual."""
+    found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
+    if len(found) != 1 and local_rank is not None:
+        opened = {_by_minor(gpus).get(minor) for minor in process.devices}
+        names = _names(process.visible_devices) or [str(gpu.index) for gpu in gpus]
+        by_place = _named("".join(names[local_rank : local_rank + 1]), gpus)
+        found = tuple(index for index in by_place if index in opened)
+    return found[0] if len(found) == 1 else None
+
+
+def _by_minor(gpus: Iterable[Gpu]) -> dict[int, int]:
+    return {gpu.minor if gpu.minor is not None else gpu.index: gpu.index for gpu in gpus}
 
 
 def _most_held(devices: Sequence[int]) -> tuple[int, ...]:
@@ -57,6 +71,8 @@ def _named(visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[int, ...]:
     names = _names(visible_devices)
     if len(names) != 1:
         return ()
+    if names[0].isdecimal() and not any(gpu.index == int(names[0]) for gpu in gpus):
+        return (int(names[0]),)  # of a node whose GPUs nobody reads
     return tuple(gpu.index for gpu in gpus if names[0] == str(gpu.index) or (gpu.uuid or "").startswith(names[0]))
 
 
@@ -70,11 +86,12 @@ def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[i
 
 
 def of_run(state: RunState, host: str) -> frozenset[int] | None:
-    """Indices of the GPUs of this host that the run computes on; `None` when that is not known of all its ranks.
+    """Indices of the GPUs of this host that the run computes on; where that is not known of all its ranks, of those that it may
+    compute on: `None` when that is all of them.
 
     None at all where nobody of the run lives, or where all its processes were looked into and hold no GPU: what computes there
     is other people's. A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all are
-    compared.
+    compared but those that only processes of others are seen on.
     """
     node, procs = state.gpus.get(host), state.processes.get(host)
     if node is None or procs is None:
@@ -82,16 +99,29 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
     if nobody_here(procs):
         return frozenset()
     if any(one.role == "rank" for one in procs.ended) or not procs.processes:
-        return None
+        return _not_of_others(node.reading, procs)
     if _holds_none(node.reading, procs):
         return frozenset()
+    gpus = node.reading.gpus
     found = {
-        process.pid: gpus_of(process.pid, node.reading.gpus, process.devices, process.visible_devices)
+        process.pid: gpus_of(process.pid, gpus, process.devices, process.visible_devices)
+        or tuple(index for index in (gpu_of_rank(process, process.local_rank, gpus),) if index is not None)
         for process in procs.processes
     }
     if any(process.role == "rank" and not found[process.pid] for process in procs.processes):
-        return None
-    return frozenset(index for indices in found.values() for index in indices) or None
+        return _not_of_others(node.reading, procs)
+    return frozenset(index for indices in found.values() for index in indices) or _not_of_others(node.reading, procs)
+
+
+def _not_of_others(node: GpuReading, procs: ProcessReading) -> frozenset[int] | None:
+    """All GPUs but those on which the driver lists processes, all of them seen from here and none of the run's."""
+    own = {process.pid for process in (*procs.processes, *procs.ended, *procs.orphans)} | {writer.pid for writer in procs.writers}
+    others = {
+        gpu.index
+        for gpu in node.gpus
+        if gpu.processes and all(process.visible and process.pid not in own for process in gpu.processes)
+    }
+    return frozenset(gpu.index for gpu in node.gpus) - others if others and not procs.hidden else None
 
 
 def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
@@ -106,35 +136,3 @@ def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
     return not any(
         process.devices or process.pid in listed or process.missing_right or process.state in "ZX" for process in procs.processes
     )
-
-
-def spinning(state: RunState, now: float) -> Callable[[Rank, Process], bool]:
-    """Whether the GPU of a rank busy-waits; one whose GPU is not known does if all of its host do."""
-
-    @cache
-    def of_host(host: str) -> dict[int, bool]:
-        node, mine = state.gpus[host], of_run(state, host)
-        both = [
-            pair for pair in zip(node.reading.gpus, all_lately(node, now), strict=True) if mine is None or pair[0].index in mine
-        ]
-        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in both if is_current(gpu, now)}
-
-    def spins(rank: Rank, process: Process) -> bool:
-        host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
-        if host not in state.gpus:
-            return False
-        known, index = of_host(host), index_of(rank, process, state.gpus[host].reading.gpus)
-        return known.get(index, False) if index is not None else bool(known) and all(known.values())
-
-    return spins
-
-
-def index_of(rank: Rank, process: Process | None, gpus: Sequence[Gpu]) -> int | None:
-    """The GPU of a rank; where driver and device files do not tell (in a container), the one of its local rank, as is usual."""
-    if rank.gpu is not None or process is None:
-        return rank.gpu
-    found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
-    names = _names(process.visible_devices) or [str(gpu.index) for gpu in gpus]
-    if len(found) != 1 and rank.local_rank is not None:
-        found = _named("".join(names[rank.local_rank : rank.local_rank + 1]), gpus)
-    return found[0] if len(found) == 1 else None

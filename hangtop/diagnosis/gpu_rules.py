@@ -8,7 +8,7 @@ from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu import NO_ANSWER_S, FactKind, GpuFact, facts
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.gpu_join import index_of, of_run
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.member_verdicts import silence
 from hangtop.ranks import Rank
 from hangtop.records.gpu import GpuReading, NodeGpus
@@ -111,8 +111,9 @@ def spins(case: Case) -> Verdict | None:
             if mine is not None and fact.index not in mine:
                 continue
             waiting += fact.kind == "busy-wait"
-            if fact.kind in ("idle", "empty", "lost"):
-                suspects.append(_suspect(case, host, fact.index, fact.text))
+            suspect = _suspect(case, host, fact.index, fact.text)
+            if fact.kind in ("idle", "empty", "lost") and (mine is not None or suspect.rank is not None):
+                suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
     if not waiting:
         return None
     odd = sorted({one.rank for one in suspects if one.rank is not None})
@@ -136,7 +137,6 @@ def works(case: Case) -> tuple[Evidence, ...]:
 
 
 def _suspect(case: Case, host: str, index: int, text: str) -> Culprit:
-    gpus = case.state.gpus[host].reading.gpus
     here = (rank for rank in case.ranks if rank.host in (None, host))
-    rank = next((rank for rank in here if index_of(rank, rank.process, gpus) == index), None)
+    rank = next((rank for rank in here if rank.gpu == index), None)
     return Culprit(rank.rank if rank else None, rank.pid if rank else None, host, "possible", (f"GPU {index} {text}",))

@@ -6,8 +6,15 @@ torch gives the GIL away before it waits (`.item()`, `synchronize`, `backward`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 from hangtop.diagnosis.doing import Doing, doing
+from hangtop.diagnosis.gpu import all_lately, busy_waits, is_current
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.loops import IO_BYTES_S, WORTH_A_CORE, Looks
+from hangtop.model import RunState
+from hangtop.ranks import Rank
 from hangtop.records.process import Process
 
 IN_A_COLLECTIVE = "a collective on the GPU"
@@ -28,3 +35,24 @@ def waits_for_gpu(process: Process, known: Doing | None, stacks: Looks) -> bool:
     looks = [seen for _, stack in stacks if (seen := doing(stack)) is not None]
     lines = {tuple((frame.function, frame.file, frame.line) for frame in seen.thread.frames) for seen in looks}
     return len(looks) > 1 and len(lines) == 1 and not any(seen.thread.owns_gil for seen in looks)
+
+
+def spinning(state: RunState, now: float) -> Callable[[Rank], bool]:
+    """Whether the GPU of a rank busy-waits; one whose GPU is not known does if all of its host do."""
+
+    @cache
+    def of_host(host: str) -> dict[int, bool]:
+        node, mine = state.gpus[host], of_run(state, host)
+        both = [
+            pair for pair in zip(node.reading.gpus, all_lately(node, now), strict=True) if mine is None or pair[0].index in mine
+        ]
+        return {gpu.index: busy_waits(gpu) and busy_waits(mean) for gpu, mean in both if is_current(gpu, now)}
+
+    def spins(rank: Rank) -> bool:
+        host = next(iter(state.gpus), "") if rank.host is None and len(state.gpus) == 1 else rank.host or ""
+        if host not in state.gpus:
+            return False
+        known = of_host(host)
+        return known.get(rank.gpu, False) if rank.gpu is not None else bool(known) and all(known.values())
+
+    return spins

@@ -41,7 +41,7 @@ from hangtop.records.stack import StacksReading
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
-Spins = Callable[[Rank, Process], bool]
+Spins = Callable[[Rank], bool]
 
 CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
@@ -100,7 +100,7 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
     standing = [
-        _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank, process))
+        _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
         for rank, process in members
         if process is not None
         for stacks in (_stacks_of(process, looks),)

@@ -57,9 +57,10 @@ class Process(Struct, frozen=True, omit_defaults=True):
 
     `reaped_percent`: CPU of its children that ended meanwhile, such as compilers. `state_since`: unix time since when every
     look saw this state (and wait channel). `subtree_…`: with all descendants, those that ended meanwhile included; it is by
-    these that a launcher or the parent of a compiler is judged; `subtree_started_at` of the youngest. `devices`: numbers of the
-    `/dev/nvidia*` it holds open. `log_rank`: the number in the name of the log that it holds open, and no process beside those
-    below it. `missing_right`: the command that would show what is `None` here because the process belongs to someone else.
+    these that a launcher or the parent of a compiler is judged; `subtree_started_at` of the youngest. `devices`: numbers N of the
+    `/dev/nvidiaN` it holds open, each as often as it is open. `log_rank`: the number in the name of the log that it holds open,
+    and no process beside those below it. `missing_right`: the command that would show what is `None` here because the process
+    belongs to someone else.
     """
 
     pid: int

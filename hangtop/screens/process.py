@@ -112,7 +112,7 @@ def facts(member: Member, found: Iterable[Member], view: View) -> Iterable[tuple
         on = "" if member.rank is None or member.rank.gpu is None else f" on GPU {member.rank.gpu}"
         yield "GPU memory", text.size(member.gpu_bytes) + on
     if process.devices:
-        yield "holds", f"/dev/nvidia{text.rank_ranges(process.devices)}"
+        yield "holds", f"/dev/nvidia{text.rank_ranges(sorted(set(process.devices)))}"
     if process.visible_devices is not None:
         yield "sees GPUs", process.visible_devices or "none"
     yield "threads", f"{process.threads:,}"

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def ras_port(talk: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A port at which `talk` speaks with each client."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+def ras_port(talk: Callable[[socket.socket], None], held: socket.socket | None = None) -> Iterator[tuple[str, int]]:
+    """A port at which `talk` speaks with each client. `held`: the listening socket, where a rank is to hold it as well: then the
+    port is that rank's."""
+    with held or socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
             while True:

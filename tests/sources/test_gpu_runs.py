@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -66,15 +67,17 @@ class Ranks:
 
 
 @contextmanager
-def ranks(folder: Path, library: Path, ways: Sequence[str], path: str = "", **variables: str) -> Iterator[Ranks]:
-    """`variables`: of the environment of all ranks."""
+def ranks(
+    folder: Path, library: Path, ways: Sequence[str], path: str = "", pass_fds: Sequence[int] = (), **variables: str
+) -> Iterator[Ranks]:
+    """`variables`: of the environment of all ranks; `pass_fds`: what each of them holds open."""
     log = folder / "train.log"
     with ExitStack() as stack, log.open("ab") as out:
         pids = []
         for rank, way in enumerate(ways):
             env = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(ways)), **variables}
             argv = (sys.executable, str(PROGRAM), str(library), way, path)
-            pids.append(stack.enter_context(running(*argv, env=env, stdout=out, stderr=out)).pid)
+            pids.append(stack.enter_context(running(*argv, env=env, stdout=out, stderr=out, pass_fds=pass_fds)).pid)
         eventually(lambda: log.read_bytes().count(b"step 5/") == len(ways), "five steps")
         eventually(lambda: time.time() - log.stat().st_mtime > STALL_S + 0.2, "silence")
         yield Ranks(folder, pids)
@@ -99,9 +102,10 @@ def test_of_ranks_that_all_poll_the_power_of_their_gpus_tells_a_hang_from_work(t
 
 def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alike(tmp_path: Path, runtime: Path) -> None:
     said = ['{"communicators": []}']
+    held = socket.create_server(("127.0.0.1", 0))
     with (
-        ras_port(lambda client: nccl(NEW, said[-1])(client)) as (host, port),
-        ranks(tmp_path, runtime, ("gpu", "gpu", "gpu"), NCCL_RAS_ADDR=f"{host}:{port}") as run,
+        ras_port(lambda client: nccl(NEW, said[-1])(client), held) as (host, port),
+        ranks(tmp_path, runtime, ("gpu", "gpu", "gpu"), pass_fds=(held.fileno(),), NCCL_RAS_ADDR=f"{host}:{port}") as run,
     ):
         members = [
             {"rank": rank, "host": "n1", "pid": pid, "nvml_dev": rank, "collective_counts": {"AllReduce": 41208 - (rank == 1)}}

@@ -13,6 +13,8 @@ from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.sources.proc.run import gpu_numbers
+from hangtop.sources.proc.table import OpenFile
 
 
 def state_of(*values: Value, host: str = "n1", state: RunState | None = None) -> RunState:
@@ -135,6 +137,27 @@ def test_without_its_memory_the_gpu_is_known_only_when_there_is_no_choice(
 ) -> None:
     node = GpuReading(gpus=(Gpu(5, uuid="GPU-abcd", minor=6),))
     assert only(state_of(node, ProcessReading(processes=(process(7, 0, visible_devices=visible, devices=devices),)))).gpu == gpu
+
+
+@pytest.mark.parametrize(
+    ("opened", "local_rank", "gpu"),
+    [
+        pytest.param([0, 1, 1, 1, 2], None, 1, id="held most often"),
+        pytest.param([0, 1, 2], None, None, id="all alike"),
+        pytest.param([0, 1, 2], 2, 2, id="all alike, and its local rank names one of them"),
+        pytest.param([0, 1], 2, None, id="the one of its local rank is not open"),
+        pytest.param([], 2, None, id="it has no GPU open: it runs on the CPU"),
+    ],
+)
+def test_in_a_container_the_gpu_is_told_by_the_files_that_a_rank_holds(
+    opened: list[int], local_rank: int | None, gpu: int | None
+) -> None:
+    files = tuple(OpenFile(fd, f"/dev/nvidia{minor}", writable=True) for fd, minor in enumerate(opened, 5))
+    node = GpuReading(
+        gpus=tuple(Gpu(index, minor=index, processes=(GpuProcess(4_000, 500, visible=False),)) for index in range(3))
+    )
+    rank = process(7, 2, devices=gpu_numbers((*files, OpenFile(4, "/dev/nvidiactl", writable=True))), local_rank=local_rank)
+    assert only(state_of(node, ProcessReading(processes=(rank,)))).gpu == gpu
 
 
 def test_the_same_pid_on_two_hosts_is_two_ranks() -> None:

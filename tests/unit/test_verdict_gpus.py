@@ -6,10 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.case import look
+from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
-from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
+from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
@@ -53,8 +54,21 @@ def test_gpus_that_spin_are_a_hung_collective_and_the_idle_one_is_the_suspect() 
     verdict = diagnose(run(*SPINNING[:3], odd, *SPINNING[4:]), SPEC, NOW)
     assert (verdict.word, verdict.kind) == ("hung", "nccl")
     assert "7 GPUs wait busily" in verdict.headline
-    assert [(one.name, one.why) for one in verdict.culprits] == [("n1", ("GPU 3 at 0 %",))]
+    assert verdict.culprits == (), "whose GPU 3 is nothing tells"
     assert any("13 % of power" in one.text for one in verdict.evidence)
+
+
+def test_the_idle_gpu_of_a_rank_is_suspect_and_that_of_somebody_else_is_not() -> None:
+    odd = replace(gpu(3, 0.0, 71.0), minor=3, processes=(GpuProcess(103, 1 << 30),))
+    theirs = replace(gpu(4, 0.0, 71.0), minor=4, processes=(GpuProcess(900, 60 << 30),))
+    verdict = diagnose(each_on_its_own(*SPINNING[:3], odd, theirs), SPEC, NOW)
+    assert [(one.rank, one.why) for one in verdict.culprits] == [(3, ("GPU 3 at 0 %",))]
+    assert "3 GPUs wait busily" in verdict.headline
+    ended = replace(each_on_its_own(*SPINNING[:3], theirs), procs=None)
+    procs = ended.processes["n1"]
+    gone = replace(procs, processes=procs.processes[:3], ended=(replace(procs.processes[3], state="X"),))
+    assert of_run(with_processes(ended, gone), "n1") == {0, 1, 2}
+    assert not any("GPU 4" in one.text for one in diagnose(with_processes(ended, gone), SPEC, NOW).evidence)
 
 
 def test_when_all_spin_none_is_named() -> None:

@@ -250,8 +250,8 @@ def _numbered(process: Process, log_rank: int | None) -> Process:
 
 
 def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
-    """The numbers of the `/dev/nvidiaN` among these files."""
-    numbers = {file.target.removeprefix("/dev/nvidia") for file in files if file.target.startswith("/dev/nvidia")}
+    """The numbers of the `/dev/nvidiaN` among these files, one for each time that it is open."""
+    numbers = [file.target.removeprefix("/dev/nvidia") for file in files if file.target.startswith("/dev/nvidia")]
     return tuple(sorted(int(text) for text in numbers if text.isdecimal()))
 
 
