@@ -242,14 +242,14 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
 @click.option("--function", metavar="TEXT", help="Only stacks with this function.")
 @click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
 @click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
-@click.option("--native", is_flag=True, help="Frames of C code too; stops each process for about 0.1 s.")
+@click.option("--native", is_flag=True, help="Frames of C code too: says whom it stops for about 0.1 s, and does.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
 @click.pass_context
 def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
     """Print the Python stacks of all ranks, alike ones together.
 
-    The odd ones first. The run is not stopped; --native stops each process for about 0.1 s.
+    The odd ones first. The run is not stopped; --native stops each of its processes for about 0.1 s.
     """
     from hangtop.commands import stacks as command
     from hangtop.feeds import ProbeFeed
@@ -264,7 +264,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
         thread=given["thread"],
         function=given["function"],
     )
-    context.exit(command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout))
+    context.exit(command.of_run(ProbeFeed(spec), wanted=wanted, as_json=as_json, out=sys.stdout, said=sys.stderr))
 
 
 @hangtop.command(hidden=True)

@@ -16,6 +16,7 @@ from hangtop import clock
 from hangtop.diagnosis.compiled import take_in
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.far import same_files
+from hangtop.diagnosis.pause import Pause, pause
 from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
@@ -23,12 +24,14 @@ from hangtop.ranks import join
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take
+from hangtop.text import some
 
 SCHEMA = 1
 
 
 class Wanted(Struct, frozen=True):
-    """What to show. `again_s`: take a second look that many seconds later, and say what moved. Filters: see `only`."""
+    """What to show. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second look that many
+    seconds later, and say what moved. Filters: see `only`."""
 
     native: bool = False
     with_locals: bool = False
@@ -44,18 +47,19 @@ def run(
     others: Iterable[int] = (),
     *,
     wanted: Wanted | None = None,
+    pausing: Pause | None = None,
     as_json: bool = False,
     echo: Callable[[str], None] = print,
     far: tuple[Stack, ...] = (),
 ) -> int:
-    """Dump and print. `others` are processes of the run that are no ranks; `far` stacks of other nodes. Exit codes: 0 some stack
-    was read, 4 none."""
-    wanted = wanted or Wanted()
+    """Dump and print. `others` are processes of the run that are no ranks; `pausing`: which are stopped for a moment; `far`
+    stacks of other nodes. Exit codes: 0 some stack was read, 4 none."""
+    wanted, stop = wanted or Wanted(), {} if pausing is None else pausing.stop
     pids = (*pids_by_rank.values(), *others)
-    looks = _look((), pids, wanted)
+    looks = _look((), pids, wanted, stop)
     if wanted.again_s is not None and not looks[-1].problem:
         time.sleep(wanted.again_s)
-        looks = _look(looks, pids, wanted)
+        looks = _look(looks, pids, wanted, stop)
     stacks = same_files((*number(looks[-1].stacks, pids_by_rank), *far))
     stacks = only(stacks, wanted.ranks, wanted.thread, wanted.function)
     view = StackView(looks, each_thread(stacks) if wanted.all_threads else stacks)
@@ -63,21 +67,32 @@ def run(
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
-def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO) -> int:
-    """The stacks of the run that the feed sees. Exit code 4 with one line when no process of it is known here."""
+def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO, said: TextIO) -> int:
+    """The stacks of the run that the feed sees. What stops a process is said on `said` before it is done. Exit code 4 with one
+    line when no process of it is known here."""
     state = asyncio.run(processes_of(feed, far=True))
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
     processes = () if state.procs is None else state.procs.processes
-    ranks = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
+    here = {process.pid for process in processes}
+    ranks = {rank.rank: rank.process.pid for rank in join(state) if rank.process is not None and rank.process.pid in here}
     others = tuple(one.pid for one in processes if one.pid not in ranks.values() and one.role != "launcher")
     if not ranks and not others and not far:
         out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
         return 4
-    return run(ranks, others, wanted=wanted, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
+    pausing = pause(state.procs, (*ranks.values(), *others)) if wanted.native else None
+    if pausing is not None:
+        said.write("".join(f"--native {line}\n" for line in (pausing.said, *pausing.spared)))
+        said.flush()
+    elif wanted.with_locals:
+        said.write(f"--locals reads the memory of {some(len(ranks) + len(others), 'process')} and stops none\n")
+        said.flush()
+    return run(ranks, others, wanted=wanted, pausing=pausing, as_json=as_json, echo=lambda text: print(text, file=out), far=far)
 
 
-def _look(looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted) -> tuple[StacksReading, ...]:
-    for part in take(pids, clock.now(), native=wanted.native, with_locals=wanted.with_locals):
+def _look(
+    looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted, stop: Mapping[int, int]
+) -> tuple[StacksReading, ...]:
+    for part in take(pids, clock.now(), stop, with_locals=wanted.with_locals):
         looks = take_in(looks, part)
     return looks
 
@@ -96,7 +111,7 @@ def _json(view: StackView) -> str:
         "schema": SCHEMA,
         "at": look.started_at,
         "took_s": look.took_s,
-        "stopped": look.native,
+        "stopped": any(stack.stopped for stack in view.stacks),
         "problem": look.problem,
         "mend": look.mend,
         "classes": [_class(one, view) for one in classes(ranked)],

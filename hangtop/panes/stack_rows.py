@@ -13,6 +13,7 @@ from msgspec import Struct
 from hangtop import text
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import rule
+from hangtop.diagnosis.pause import USUAL_S
 from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 from hangtop.panes.rows import BLANK, Row, Span, align, cut
 from hangtop.records.rayworkers import FarStacksReading
@@ -90,10 +91,18 @@ def summary(view: StackView) -> str:
     of = text.some(len(ranks), "rank") if ranks else text.some(len(read), "process")
     took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     away = sum(1 for stack in read if stack.host)
-    stopped = "each was stopped for about 0.1 s" if view.look.native else f"no process {'here ' if away else ''}was stopped"
+    stopped = _stopped(read)
     kinds = f"{number} {'class' if number == 1 else 'classes'}"
     of += f", {away} on other nodes" if away else ""
     return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {stopped}{_over_time(view)}"
+
+
+def _stopped(read: Sequence[Stack]) -> str:
+    here = [stack for stack in read if not stack.host]
+    number = sum(stack.stopped for stack in here)
+    if not number:
+        return f"no process {'here ' if len(here) < len(read) else ''}was stopped"
+    return f"{'each' if number == len(here) else f'{number} of {len(here)}'} was stopped for about {USUAL_S:g} s"
 
 
 def _over_time(view: StackView) -> str:

@@ -28,11 +28,15 @@ class PageAsk(Struct, frozen=True, omit_defaults=True, tag="page"):
 
 
 class StacksAsk(Struct, frozen=True, omit_defaults=True, tag="stacks"):
-    """Dump the stacks of these pids, without stopping them."""
+    """Dump the stacks of these pids, without stopping them. `locals`: with the values of local variables.
+
+    `stop`: pid → start ticks of those whose frames of C code are wanted: they are stopped for a moment, if they still are the
+    same process. Only when a person asks, who was told whom it stops.
+    """
 
     ask: int
     pids: tuple[int, ...] = ()
-    native: bool = False
+    stop: dict[int, int] = {}
     locals: bool = False
 
 

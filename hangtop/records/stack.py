@@ -49,7 +49,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
 
     `problem`: why there are no threads; `mend`: the exact command that permits it. `signal_dump`: its handler for SIGUSR1 may be
     faulthandler's, so that sending it prints the stacks into its log; never sent by hangtop itself. `host`: another machine, on
-    which the pid is; then `rank` is known, or it is none.
+    which the pid is; then `rank` is known, or it is none. `stopped`: it stood for a moment, for its frames of C code.
     """
 
     pid: int
@@ -62,6 +62,7 @@ class Stack(Struct, frozen=True, omit_defaults=True):
     mend: str | None = None
     signal_dump: bool = False
     host: str | None = None
+    stopped: bool = False
 
     @property
     def main(self) -> Thread | None:
@@ -88,7 +89,7 @@ class Excerpt(Struct, frozen=True, omit_defaults=True):
 class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     """A part of the answer to a `StacksAsk`; the parts of one `ask` add up. With `done` all stacks are there; excerpts come last.
 
-    `asked` are all the pids of the question. `native` dumps stop each process for about 0.1 s, the others never.
+    `asked` are all the pids of the question.
     """
 
     ask: int
@@ -97,7 +98,6 @@ class StacksReading(Struct, frozen=True, omit_defaults=True, tag="stacks"):
     excerpts: tuple[Excerpt, ...] = ()
     started_at: float = 0.0
     took_s: float | None = None
-    native: bool = False
     locals: bool = False
     done: bool = False
     problem: str | None = None
@@ -120,7 +120,6 @@ def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[Sta
         excerpts=(*last.excerpts, *part.excerpts),
         started_at=last.started_at,
         took_s=part.took_s or last.took_s,
-        native=last.native,
         locals=last.locals,
         done=last.done or part.done,
         problem=part.problem or last.problem,

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.far import far_ask, with_far
+from hangtop.diagnosis.pause import pause
 from hangtop.diagnosis.stacks import each_thread
 from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
@@ -24,15 +25,17 @@ from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
 from hangtop.ranks import join
 from hangtop.records.ask import FlightAsk, StacksAsk
+from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
+from hangtop.text import rank_ranges, some
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
 
 
 class StacksScreen(PageScreen):
-    """The run is not stopped by a look, unless `v` asks for the frames of C code too."""
+    """The run is not stopped by a look. `v`, for the frames of C code too, stops its processes for a moment, and asks before."""
 
     CSS = "StacksScreen FilterPrompt { display: none; }"
     keys = (
@@ -51,8 +54,8 @@ class StacksScreen(PageScreen):
         ("a", "threads", "all threads"),
         ("y", "copy", "copy"),
         ("w", "save", "save"),
-        ("l", "again(False, True)", "local variables"),
-        ("v", "again(True)", "frames of C code"),
+        ("l", "locals", "local variables"),
+        ("v", "native", "frames of C code"),
         ("x", "far_task", "take those of other nodes by a task there"),
     ]
 
@@ -95,15 +98,44 @@ class StacksScreen(PageScreen):
         self._unfolded = not self._unfolded
         self.show(self.hangtop.view)
 
-    def action_again(self, native: bool = False, with_locals: bool = False) -> None:
-        """Another look; the one before stays to be compared with. `native` stops each process for about 0.1 s."""
+    def action_again(self) -> None:
+        """Another look, which stops nobody; the one before stays to be compared with."""
+        self._take({}, with_locals=False)
+
+    def action_locals(self) -> None:
+        """With the values of local variables, once a person agreed: they are the run's own data."""
+        pids = self._pids()
+        if pids:
+            lines = (
+                f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
+                "Values may hold secrets; they are shown here, and w would save them.",
+            )
+            self.app.push_screen(AskFirst("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True)))
+
+    def action_native(self) -> None:
+        """With the frames of C code, once a person agreed to the stop that it takes."""
+        pids = self._pids()
+        pausing = pause(self.hangtop.state.procs, pids)
+        if not pids or not pausing.stop or not self._may_send:
+            why = "hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared)
+            self._say(f"nobody is stopped: {why or 'no process of this run is known on this machine'}")
+            return
+        lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
+        self.app.push_screen(
+            AskFirst("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
+        )
+
+    def _pids(self) -> tuple[int, ...]:
         app = self.hangtop
-        case = look(app.state, app.spec, app.now())
-        if app.replay is None and case.pids:
+        return () if app.replay is not None else look(app.state, app.spec, app.now()).pids[:MOST_PIDS]
+
+    def _take(self, stop: dict[int, int], *, with_locals: bool) -> None:
+        app, pids = self.hangtop, self._pids()
+        if pids:
             self._asked, self._said = int(app.now() * 1000), ""
             if self._may_send:  # it writes a byte into the run's own FIFO
-                app.feed.ask(FlightAsk(self._asked, case.pids[:MOST_PIDS]))
-            app.feed.ask(StacksAsk(self._asked, case.pids[:MOST_PIDS], native, with_locals))
+                app.feed.ask(FlightAsk(self._asked, pids))
+            app.feed.ask(StacksAsk(self._asked, pids, stop, with_locals))
         self._ask_far(task=False)
         self.show(app.view)
 

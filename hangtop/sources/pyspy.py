@@ -12,12 +12,13 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import msgspec
+from msgspec import structs
 
 from hangtop.logs.clean import clean_text
 from hangtop.records.stack import Frame
@@ -53,12 +54,13 @@ class SpyThread(msgspec.Struct, frozen=True):
 
 
 class Dump(msgspec.Struct, frozen=True):
-    """What py-spy had to say of one process: threads, or why not. `late`: it was ended at its limit."""
+    """What py-spy said of one process: threads, or why not. `late`: it was ended at its limit. `argv`: how it was called."""
 
     pid: int
     threads: tuple[SpyThread, ...] = ()
     error: str | None = None
     late: bool = False
+    argv: tuple[str, ...] = ()
 
 
 _threads = msgspec.json.Decoder(tuple[SpyThread, ...])
@@ -79,7 +81,7 @@ def command(tool: str, pid: int, *, native: bool = False, with_locals: bool = Fa
 class _Running:
     """One py-spy at work. Its output goes into files, so that no pipe can fill and nobody has to read meanwhile."""
 
-    def __init__(self, argv: Sequence[str], pid: int, tries: int, ends_at: float) -> None:
+    def __init__(self, argv: tuple[str, ...], pid: int, tries: int, ends_at: float) -> None:
         self.argv, self.pid, self.tries, self.ends_at = argv, pid, tries, ends_at
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by dump() or close()
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
@@ -107,26 +109,27 @@ class _Running:
         self._err.close()
 
 
-def dumps(commands: dict[int, tuple[str, ...]], limit_s: float = LIMIT_S) -> Iterator[Dump]:
-    """Run these commands, one for each pid, at most `AT_ONCE` at a time. Gives each result as it comes, each within `limit_s`.
+def dumps(pids: Iterable[int], command_of: Callable[[int], tuple[str, ...]], limit_s: float = LIMIT_S) -> Iterator[Dump]:
+    """Run py-spy once for each pid, at most `AT_ONCE` at a time. Gives each result as it comes, each within `limit_s`.
 
+    `command_of` is asked right before each start: whether a process may be stopped can change while others are looked at.
     Raises `OSError` when the program cannot be run.
     """
-    waiting = deque((pid, argv, TRIES, 0.0) for pid, argv in commands.items())
+    waiting = deque((pid, TRIES, 0.0) for pid in pids)
     running: list[_Running] = []
     try:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
-                pid, argv, tries, ends_at = waiting.popleft()
-                running.append(_Running(argv, pid, tries, ends_at or time.monotonic() + limit_s))
+                pid, tries, ends_at = waiting.popleft()
+                running.append(_Running(command_of(pid), pid, tries, ends_at or time.monotonic() + limit_s))
             time.sleep(0.004)
             for one in [one for one in running if one.finished() or time.monotonic() > one.ends_at]:
                 running.remove(one)
                 result = _result(one, limit_s)
                 if result.error and one.tries > 1 and _may_pass(result.error):
-                    waiting.append((one.pid, tuple(one.argv), one.tries - 1, one.ends_at))
+                    waiting.append((one.pid, one.tries - 1, one.ends_at))
                 else:
-                    yield result
+                    yield structs.replace(result, argv=one.argv)
     finally:
         for one in running:
             one.end()

@@ -1,15 +1,16 @@
-"""The stacks source: on a question, dumps the Python stacks of the asked processes, without stopping them."""
+"""The stacks source: on a question, dumps the Python stacks of the asked processes, without stopping any but those agreed to."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from hangtop.diagnosis.pause import STOPPABLE
 from hangtop.logs.clean import clean_text
 from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.reading import Value
@@ -47,7 +48,7 @@ class StackSource:
 def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
     began = time.monotonic()
-    first = StacksReading(ask.ask, ask.pids, started_at=now, native=ask.native, locals=ask.locals)
+    first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
     tool = pyspy.find()
     if tool is None:
         mend = f"{sys.executable} -m pip install py-spy"
@@ -58,9 +59,12 @@ def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     ended = tuple(Stack(pid, now, problem=problem) for pid, stat in known.items() if (problem := _ended(stat)))
     yield replace(first, stacks=ended)
     living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
-    commands = {pid: pyspy.command(tool, pid, native=ask.native, with_locals=ask.locals) for pid in living}
-    for dump in pyspy.dumps(commands):
-        stack = stack_of(dump, living[dump.pid], commands[dump.pid], now + time.monotonic() - began)
+
+    def command_of(pid: int) -> tuple[str, ...]:
+        return pyspy.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
+
+    for dump in pyspy.dumps(living, command_of):
+        stack = stack_of(dump, living[dump.pid], now + time.monotonic() - began)
         stacks.append(stack)
         yield StacksReading(ask.ask, stacks=(stack,))
     yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
@@ -68,22 +72,23 @@ def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
         yield StacksReading(ask.ask, excerpts=lines)
 
 
-def take(pids: Iterable[int], now: float, *, native: bool = False, with_locals: bool = False) -> Iterator[StacksReading]:
-    """A look without a probe, for commands that end after it."""
-    return look(StacksAsk(next(_numbers), tuple(pids), native, with_locals), now)
+def take(pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_locals: bool = False) -> Iterator[StacksReading]:
+    """A look without a probe, for commands that end after it. `stop`: as in `StacksAsk`."""
+    return look(StacksAsk(next(_numbers), tuple(pids), dict(stop), with_locals), now)
 
 
 _numbers = count(1)
 
 
-def stack_of(dump: pyspy.Dump, stat: Stat | None, argv: tuple[str, ...], at: float) -> Stack:
+def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
     """One process as py-spy saw it, with the kernel's view of its threads."""
-    stack = Stack(dump.pid, at, started_ticks=stat.start_ticks if stat else 0, state=stat.state if stat else None)
+    started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
+    stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
     if dump.error is None:
         return replace(
             stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), signal_dump=_signal_dump(dump.pid)
         )
-    problem, mend = _reason(dump, argv)
+    problem, mend = _reason(dump)
     return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
 
 
@@ -94,13 +99,21 @@ def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
     return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
 
 
-def _reason(dump: pyspy.Dump, argv: tuple[str, ...]) -> tuple[str, str | None]:
+def _may_stop(pid: int, start_ticks: int | None) -> bool:
+    """Whether this is still the process that a person agreed to stop, and it would come to a stop."""
+    stat = _stat(pid) if start_ticks else None
+    return stat is not None and stat.start_ticks == start_ticks and stat.state in STOPPABLE and _tracer(pid) is None
+
+
+def _reason(dump: pyspy.Dump) -> tuple[str, str | None]:
     """Why there is no stack, in words, and what permits it."""
     error = dump.error or ""
     if ended := _ended(_stat(dump.pid)):
         return ended, None
+    if (tracer := _tracer(dump.pid)) is not None:
+        return f"pid {tracer} traces it: a debugger, or another look at it", None
     if "permission denied" in error.lower() or "not permitted" in error.lower():
-        return rights.refusal(rights.standing(dump.pid), argv)
+        return rights.refusal(rights.standing(dump.pid), dump.argv)
     if "find python version" in error:
         return NO_PYTHON, None
     return f"py-spy: {error}", None
@@ -121,9 +134,18 @@ def _stat(pid: int) -> Stat | None:
 
 def _signal_dump(pid: int) -> bool:
     """Whether SIGUSR1 has a handler, which may be faulthandler's. Without one the signal would end the process."""
+    return bool(int(_status(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
+
+
+def _tracer(pid: int) -> int | None:
+    """The process that traces this one: a debugger, or another py-spy."""
+    return int(_status(pid).get("TracerPid", "0")) or None
+
+
+def _status(pid: int) -> dict[str, str]:
+    """The lines of /proc/PID/status by name (proc(5)); none where it is gone, or where there is no /proc."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
     except OSError:
-        return False
-    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
-    return bool(int(caught, 16) & SIGUSR1_CAUGHT)
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}

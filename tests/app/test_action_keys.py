@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 from acting import WILLING, DeafFeed, alive, app_over, begun, described, over, running
+from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
 from hangtop import launches
@@ -20,6 +21,7 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
 from hangtop.records.reading import Reading
+from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.stacks import look
@@ -48,9 +50,9 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             asked = len(app.feed.questions)
             await pilot.press("s")
             assert [type(one) for one in app.feed.questions[asked:]] == [FlightAsk, StacksAsk]
-            await pilot.press("l", "v")
+            await pilot.press("l", "right", "enter")
             looks = [one for one in app.feed.questions if isinstance(one, StacksAsk)]
-            assert [(one.native, one.locals) for one in looks[-2:]] == [(False, True), (True, False)]
+            assert (looks[-1].stop, looks[-1].locals) == ({}, True)
             await pilot.press("slash", *"1 ", "enter")
             await pilot.pause()
             assert "1 process" not in screen_text(app)
@@ -66,6 +68,30 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             assert "No stack of" in screen_text(app)
             await pilot.press("a", "y", "enter", "escape")
             await until(pilot, lambda: app.screen is app.watch_screen)
+
+
+async def test_v_says_whom_it_stops_and_stops_nobody_before_it_is_told_to():
+    with running(2) as processes:
+        stranger = replace(processes[1], uid=23_001, user="bob")
+        app = app_over([processes[0], stranger])
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            await pilot.press("s")
+            await until(pilot, lambda: isinstance(app.screen, StacksScreen))
+            asked = len(app.feed.questions)
+            await pilot.press("v")
+            await until(pilot, lambda: isinstance(app.screen, AskFirst))
+            await pilot.pause()
+            told = screen_text(app)
+            assert f"stops this 1 process for about 0.1 s, at most 3 s: pid {processes[0].pid}" in told
+            assert f"not stopped: pid {stranger.pid}, it belongs to bob" in told
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, StacksScreen))
+            await pilot.press("v", "v", "escape")
+            assert len(app.feed.questions) == asked
+            await pilot.press("v", "right", "enter")
+            (ask,) = [one for one in app.feed.questions[asked:] if isinstance(one, StacksAsk)]
+            assert ask.stop == {processes[0].pid: processes[0].start_ticks}
 
 
 async def test_b_writes_the_bundle_in_a_process_of_its_own(monkeypatch, tmp_path: Path):

@@ -18,6 +18,7 @@ import pytest
 
 from hangtop.diagnosis.doing import doing
 from hangtop.records.ask import StacksAsk
+from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.stacks import look
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
@@ -119,7 +120,8 @@ def test_nccls_own_counts_tell_who_never_launched_where_stacks_and_gpus_are_alik
 
 def test_native_frames_tell_that_a_rank_waits_for_its_peers_in_nccls_start(tmp_path: Path, runtime: Path) -> None:
     with ranks(tmp_path, runtime, ("init", "gpu")) as run:
-        asked = StacksAsk(1, tuple(run.pids), native=True)
+        starts = {pid: stat.start_ticks for pid in run.pids if (stat := read_stat(pid)) is not None}
+        asked = StacksAsk(1, tuple(run.pids), stop=starts)
         stacks = {stack.pid: stack for part in look(asked, time.time()) for stack in part.stacks}
         seen = [doing(stacks[pid]) for pid in run.pids]
         assert [one and one.kind for one in seen] == ["rendezvous", "gpu"], seen

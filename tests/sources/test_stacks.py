@@ -25,6 +25,7 @@ from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Frame, Stack, StacksReading, add_look
 from hangtop.sources import excerpts, pyspy
 from hangtop.sources import stacks as source
+from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.stacks import StackSource
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, eventually, running
@@ -56,9 +57,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.stdout.close()
 
 
-def look(*pids: int, native: bool = False, with_locals: bool = False) -> StacksReading:
+def look(*pids: int, stop: dict[int, int] | None = None, with_locals: bool = False) -> StacksReading:
+    """`stop`: pid → start ticks of those that may be stopped."""
     looks: tuple[StacksReading, ...] = ()
-    for part in StackSource(WatchSpec()).answer(StacksAsk(1, pids, native, with_locals), time.time()):
+    for part in StackSource(WatchSpec()).answer(StacksAsk(1, pids, stop or {}, with_locals), time.time()):
         assert isinstance(part, StacksReading)
         looks = add_look(looks, part)
     (whole,) = looks
@@ -271,15 +273,65 @@ def test_locals_come_only_when_asked_for(start: Start) -> None:
     assert ("shard", "1234") in [local for thread in rich.threads for frame in thread.frames for local in frame.locals]
 
 
+def start_of(pid: int) -> int:
+    stat = read_stat(pid)
+    assert stat is not None
+    return stat.start_ticks
+
+
 def test_native_frames_come_only_when_asked_for(start: Start) -> None:
     pid = start(WAITS["lock"]).pid
     until_it_is_in(pid, "load_shard", "lock")
-    reading = look(pid, native=True)
-    assert reading.native
+    reading = look(pid, stop={pid: start_of(pid)})
+    assert [stack.stopped for stack in reading.stacks] == [True]
     assert any(".so" in frame.file for stack in reading.stacks for thread in stack.threads for frame in thread.frames)
     known = doing(reading.stacks[0])
     assert known is not None
     assert known.function == "load_shard"
+
+
+def test_who_is_another_process_by_now_or_traced_or_stopped_already_is_read_without_a_stop(start: Start) -> None:
+    first, traced, stopped = (start(WAITS["lock"]).pid for _ in range(3))
+    for pid in (first, traced, stopped):
+        until_it_is_in(pid, "load_shard", "lock")
+    os.kill(stopped, signal.SIGSTOP)
+    eventually(lambda: (stat := read_stat(stopped)) is not None and stat.state == "T", "its stop")
+    with running(sys.executable, "-c", TRACER, str(traced), stdout=subprocess.PIPE) as tracer:
+        assert tracer.stdout is not None
+        assert tracer.stdout.readline() == b"traced\n"
+        stop = {first: start_of(first) + 1, traced: start_of(traced), stopped: start_of(stopped)}
+        stacks = {stack.pid: stack for stack in look(first, traced, stopped, stop=stop).stacks}
+    assert [stacks[pid].stopped for pid in (first, traced, stopped)] == [False, False, False]
+    assert all(stacks[pid].threads for pid in (first, traced, stopped))
+    after = read_stat(stopped)
+    assert after is not None
+    assert after.state == "T"
+
+
+TRACER = """
+import ctypes, sys, time
+PTRACE_SEIZE = 0x4206
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
+print("traced" if libc.ptrace(PTRACE_SEIZE, int(sys.argv[1]), None, None) == 0 else ctypes.get_errno(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_nobody_is_stopped_by_a_look_without_frames_of_c_code_not_even_with_locals(start: Start) -> None:
+    pid = start(WAITS["locals"]).pid
+    until_it_is_in(pid, "wait_for")
+    before = context_switches(pid)
+    look(pid)
+    look(pid, with_locals=True)
+    assert context_switches(pid) == before, "who is stopped by ptrace wakes up for it"
+    look(pid, stop={pid: start_of(pid)})
+    assert context_switches(pid) > before
+
+
+def context_switches(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if "ctxt_switches" in line)
 
 
 def test_a_pid_that_is_gone_is_said(start: Start) -> None:
@@ -324,8 +376,8 @@ def test_another_users_process_names_the_user_and_the_command(start: Start, tmp_
         refused = subprocess.run(
             pyspy.command(tool, pid), user=65534, group=65534, extra_groups=[], capture_output=True, check=False
         )
-    dump = pyspy.Dump(pid, error=pyspy.first_words(refused.stderr))
-    stack = source.stack_of(dump, None, ("py-spy", "dump"), 0.0)
+    dump = pyspy.Dump(pid, error=pyspy.first_words(refused.stderr), argv=("py-spy", "dump"))
+    stack = source.stack_of(dump, None, 0.0)
     assert stack.problem is not None
     assert stack.problem.startswith("not permitted")
     assert stack.mend is not None
@@ -339,8 +391,8 @@ def test_without_py_spy_the_answer_is_how_to_get_it(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_dump_that_does_not_end_is_ended_at_its_limit() -> None:
-    (dump,) = pyspy.dumps({1: ("sleep", "6000")}, limit_s=0.3)
-    assert dump == pyspy.Dump(1, error="no answer within 0.3 s", late=True)
+    (dump,) = pyspy.dumps([1], lambda pid: ("sleep", "6000"), limit_s=0.3)
+    assert dump == pyspy.Dump(1, error="no answer within 0.3 s", late=True, argv=("sleep", "6000"))
 
 
 def test_no_more_than_sixteen_dumps_run_at_once(tmp_path: Path) -> None:
@@ -351,7 +403,7 @@ def test_no_more_than_sixteen_dumps_run_at_once(tmp_path: Path) -> None:
     script = (
         f"touch {running}/$$; ls {running} | wc -l >> {seen}; until {all_here}; do sleep 0.1; done; rm {running}/$$; echo '[]'"
     )
-    found = list(pyspy.dumps(dict.fromkeys(range(40), ("sh", "-c", script)), limit_s=PATIENCE_S))
+    found = list(pyspy.dumps(range(40), lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S))
     assert sorted(dump.pid for dump in found if not dump.late) == list(range(40))
     assert max(int(line) for line in seen.read_text().split()) == 16
 
@@ -360,12 +412,12 @@ def test_a_dump_that_met_a_changing_stack_is_tried_again(tmp_path: Path) -> None
     tries = tmp_path / "tries"
     fails = "echo 'Error: Failed to get stack traces' >&2; exit 1"
     script = f"echo >> {tries}; if [ $(wc -l < {tries}) -lt 3 ]; then {fails}; fi; echo '[]'"
-    (dump,) = pyspy.dumps({1: ("sh", "-c", script)}, limit_s=PATIENCE_S)
-    assert dump == pyspy.Dump(1)
+    (dump,) = pyspy.dumps([1], lambda pid: ("sh", "-c", script), limit_s=PATIENCE_S)
+    assert (dump.pid, dump.error, dump.late) == (1, None, False)
 
 
 def test_output_that_is_no_dump_is_said_in_one_line() -> None:
-    (dump,) = pyspy.dumps({1: ("echo", "hello")}, limit_s=PATIENCE_S)
+    (dump,) = pyspy.dumps([1], lambda pid: ("echo", "hello"), limit_s=PATIENCE_S)
     assert "this hangtop cannot read" in (dump.error or "")
 
 

@@ -142,7 +142,8 @@ def test_the_summary_says_when_and_that_nobody_was_stopped() -> None:
     view = view_of(waiter(0), culprit(3))
     assert summary(view).startswith("2 classes of 2 ranks · taken ")
     assert summary(view).endswith(" in 0.4 s · no process was stopped")
-    assert "each was stopped" in summary(view_of(waiter(0), native=True))
+    assert "each was stopped for about 0.1 s" in summary(view_of(replace(waiter(0), stopped=True)))
+    assert "1 of 2 was stopped" in summary(view_of(replace(waiter(0), stopped=True), culprit(3)))
 
 
 def test_two_looks_are_summed_up() -> None:
