@@ -74,8 +74,9 @@ def restart(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) ->
 
 @click.command()
 @options(WATCH, PRESETS, PLAN)
+@click.option("--session", default="", metavar="NAME", help="The run's Ray session, where nothing proves which it is.")
 @click.pass_context
-def recover(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) -> None:
+def recover(context: click.Context, /, chosen: tuple[Any, ...], session: str, **given: Any) -> None:
     """Do all that a hung run needs, up to the new start.
 
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
@@ -89,7 +90,7 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) ->
     spec = watch_spec(given, config)
     if not spec.logs:
         raise click.UsageError("which run? give --log PATH")
-    context.exit(command.run(ProbeFeed(spec), spec, chosen, yes=yes, out=sys.stdout))
+    context.exit(command.run(ProbeFeed(spec), spec, chosen, session=session, yes=yes, out=sys.stdout))
 
 
 @click.command()

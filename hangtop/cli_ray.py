@@ -14,12 +14,14 @@ from hangtop.options import PLAN, WATCH, carries_out, options, read_config, watc
 def ray() -> None:
     """Stop a Ray session of this machine, or start it again.
 
-    Only this session's processes, never by name as `ray stop` does. The run's with --log, the only one, or --session NAME.
+    Only this session's processes, never by name as `ray stop` does. The run's with --log, else --session NAME.
     """
 
 
 RAY = (
-    click.option("--session", default="", metavar="NAME", help="Which, when there are several: its name or GCS address."),
+    click.option(
+        "--session", default="", metavar="NAME", help="Which, where none is proven to be the run's: its name or GCS address."
+    ),
     click.option("--keep-logs", is_flag=True, help="Leave the session's folder, which holds Ray's logs."),
 )
 

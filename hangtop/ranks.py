@@ -13,7 +13,7 @@ from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.gpu_join import gpu_of_rank
-from hangtop.diagnosis.ray import rank_actors
+from hangtop.diagnosis.ray_ownership import rank_actors
 from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
 from hangtop.kept import kept
 from hangtop.mesh import by_arguments, by_title, places

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.ray_ownership import said_of, strangers
 from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import ROLES, Finding
@@ -174,6 +175,8 @@ def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
         ok = ok and opening is None
         problem = problem or (f"no GPU is known yet: {opening} has not returned" if opening else None)
         problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
+    if health.name == "ray":
+        problem = problem or said_of(strangers(case.state), case.now) or None
     if health.name == "procs" and case.procs is not None:
         problem = problem or case.procs.note or case.procs.missing_right
     if health.name == "nccl" and case.state.nccl:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.far import far_ask
-from hangtop.diagnosis.ray import uses_ray
+from hangtop.diagnosis.ray_ownership import uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hangtop import text
 from hangtop.actions import stop
 from hangtop.actions.stop import Myself, frees, number_of, why_not
-from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.diagnosis.ray_ownership import owned
 from hangtop.model import RunState
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
@@ -30,28 +30,50 @@ FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence f
 
 
 def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
-    """The session to act on: the one that is named, that the run lives or lived in, or the only one of ours on this machine."""
+    """The session to act on: the one that is named, else the one that is proven to be the run's. None is ever guessed."""
     known = _known(state)
     if name:
-        fitting = [one.session for one in known if name in (one.session, one.gcs_address)]
-        return fitting[0] if fitting else Refusal(f"no session {name} is known here: {_names(known) or 'none is'}")
-    here = candidates(state, me)
+        fitting = [one for one in known if name in (one.session, one.gcs_address, *one.addresses)]
+        if len(fitting) != 1:
+            what = f"{len(fitting)} sessions have {name}: give its name" if fitting else f"no session {name} is known here"
+            return Refusal(f"{what}: {_names(known) or 'none is'}")
+        return fitting[0].session if fitting[0].uid == me.uid else Refusal(_of_another(fitting[0]))
+    proven = _proven(state)
+    ours = [one for one in proven if one.uid == me.uid]
+    if len(ours) == 1:
+        return ours[0].session
+    if proven and not ours:
+        return Refusal(_of_another(proven[0]))
+    here = ours or candidates(state, me)
     if not here:
         return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
-    if len(here) > 1:
-        return Refusal(f"{len(here)} sessions are here, which one? hangtop ray … --session NAME: {_names(here)}")
-    return here[0].session
+    proof = f"{len(ours)} are this run's" if ours else "none is proven to be this run's"
+    return Refusal(f"{text.some(len(here), 'Ray session')} of yours on this machine, {proof}: name the one that is meant")
+
+
+def is_proven(state: RunState, me: Myself) -> bool:
+    """Whether it is clear which session is meant, or that there is none to choose: nobody needs to be asked."""
+    return isinstance(session_of(state, me), str) or not candidates(state, me)
 
 
 def candidates(state: RunState, me: Myself) -> list[RayCluster]:
-    """The sessions that may be meant: those of the run, else ours that live, else the one of ours that ended last."""
+    """The sessions that a person may mean: those of the run where several are, else all of ours that live, else those that were
+    seen to end."""
     ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
-    live = [cluster for cluster in ours if cluster.ended_at is None]
-    ended = sorted(ours, key=lambda cluster: cluster.ended_at or 0.0)[-1:]
-    of_run = [one for one in clusters_of_run(state) if one.folder] or [
-        one for one in clusters_of_run(state, ended=True) if one.folder
-    ][-1:]
-    return of_run or live or ended
+    names = {cluster.session for cluster in _proven(state)}
+    of_run = [cluster for cluster in ours if cluster.session in names]
+    return of_run or [cluster for cluster in ours if cluster.ended_at is None] or ours
+
+
+def _proven(state: RunState) -> list[RayCluster]:
+    """The run's, living ones alone where there are any; of those that ended the last."""
+    clusters = [one.cluster for one in owned(state) if one.cluster.session and one.cluster.folder]
+    ended = sorted((one for one in clusters if one.ended_at is not None), key=lambda one: one.ended_at or 0.0)
+    return [one for one in clusters if one.ended_at is None] or ended[-1:]
+
+
+def _of_another(cluster: RayCluster) -> str:
+    return f"{cluster.session} belongs to {cluster.user or cluster.uid}: only they may stop it"
 
 
 def _known(state: RunState) -> list[RayCluster]:

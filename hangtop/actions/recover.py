@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hangtop.actions import ray, restart, stop
 from hangtop.actions.stop import Myself, frees, number_of
 from hangtop.diagnosis.limits import current_stage
-from hangtop.diagnosis.ray import uses_ray
+from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.launch import LaunchReading
@@ -25,6 +25,18 @@ WORD = "recover"
 STACKS_S, BUNDLE_S = 60.0, 180.0
 RANKS = 1
 """Wave of the ranks: after the driver, which is in wave 0, and before Ray."""
+
+
+def session_of(state: RunState, me: Myself) -> str:
+    """The Ray session that goes and comes with the run: one that is proven to be its own. Empty where there is none."""
+    lives = clusters_of_run(state) or clusters_of_run(state, ended=True)
+    name = ray.session_of(state, me) if lives else ""
+    return name if isinstance(name, str) else ""
+
+
+def must_ask(state: RunState, me: Myself) -> bool:
+    """Whether the run may be on Ray, in one of our sessions, and nobody knows in which."""
+    return uses_ray(state) and not session_of(state, me) and not ray.is_proven(state, me)
 
 
 def plan(
@@ -68,8 +80,9 @@ def plan(
 def _ray(state: RunState, session: RaySession | None, me: Myself) -> tuple[Plan | None, Sequence[str]]:
     """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
     if session is None:
-        said = "which Ray session it lives in is not known, so Ray is left as it is: hangtop ray restart --session NAME"
-        return None, (said,) if uses_ray(state) else ()
+        names = ", ".join(one.session for one in ray.candidates(state, me))
+        said = f"no Ray session is proven to be this run's, so Ray is left as it is; --session NAME takes it along: {names}"
+        return None, (said,) if must_ask(state, me) else ()
     if session.holder is not None:
         made = ray.stopped(state, session, me)
         said = f"pid {session.holder} started Ray itself (ray.init): it ends with it, and the new run brings its own"

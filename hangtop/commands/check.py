@@ -10,6 +10,7 @@ import msgspec
 
 from hangtop import clock
 from hangtop.diagnosis.case import Case, look
+from hangtop.diagnosis.ray_ownership import said_of, strangers
 from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds import Feed
@@ -121,6 +122,7 @@ def notes(case: Case, verdict: Verdict) -> list[str]:
     said = [problem for problem in (case.log.problem, *(file.problem for file in case.log.files)) if problem]
     said += not_kept(case.log)
     said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
+    said += [foreign] if (foreign := said_of(strangers(case.state), case.now)) else []
     said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
     return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]
 

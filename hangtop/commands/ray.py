@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, TextIO
 
 from msgspec.structs import replace
 
+from hangtop import clock
 from hangtop.actions import ray
 from hangtop.actions.perform import myself
-from hangtop.commands.stop import show
+from hangtop.commands.stop import WIDE, show
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.panes.plan_rows import plain as in_words
+from hangtop.panes.ray_sessions import session_table
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.raysession import RaySession
 from hangtop.session import TOO_LONG, looks
@@ -39,21 +42,30 @@ def run(
     plain: bool = False,
     yes: bool = False,
 ) -> int:
-    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
-    plan = asyncio.run(_plan(feed, verb, session, plain=plain))
+    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan: then the
+    sessions to choose from follow."""
+    state, told = asyncio.run(told_of(feed, session))
+    plan = _plan(state, told, verb, plain=plain) if isinstance(told, RaySession) else told
     if isinstance(plan, Plan):
         plan = ray.with_options(ray.without_folder(plan) if keep_logs else plan, options)
-    return show(plan, f"ray {verb}", yes=yes, out=out)
-
-
-async def _plan(feed: Feed, verb: Verb, session: str, *, plain: bool) -> Plan | Refusal:
-    """First which session, then all of it."""
-    state, told = await told_of(feed, session)
+    code = show(plan, f"ray {verb}", yes=yes, out=out)
     if isinstance(told, Refusal):
-        return told
+        out.write("".join(f"{line}\n" for line in _choice(state, verb)))
+    return code
+
+
+def _plan(state: RunState, told: RaySession, verb: Verb, *, plain: bool) -> Plan | Refusal:
     if plain and (refused := ray.plain_stop_refused(told, myself())) is not None:
         return refused
     return (ray.stopped if verb == "stop" else ray.restarted)(state, told, myself())
+
+
+def _choice(state: RunState, verb: Verb) -> Iterator[str]:
+    """The sessions that may be meant, and how one is named."""
+    if known := ray.candidates(state, myself()):
+        heads, table = session_table(known, clock.now(), WIDE)
+        yield from (f"  {in_words(row)}".rstrip() for row in (heads, *table))
+        yield f"hangtop ray {verb} --session NAME shows the plan for one of them"
 
 
 async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refusal]:
@@ -64,7 +76,7 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
         health = state.health.get("ray")
         if health is not None and (health.absent or health.problem):
             return state, Refusal(health.absent or health.problem or "")
-        if not number and state.ray and (_settled(state) or waited_s > SETTLE_S):
+        if not number and state.ray and (_looked(state) or waited_s > SETTLE_S):
             ask = ray.ask_of(state, myself(), 1, session)
             if isinstance(ask, Refusal):
                 asked = ask
@@ -78,6 +90,7 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
     return state, asked or Refusal(TOO_LONG)
 
 
-def _settled(state: RunState) -> bool:
-    """Every source of the watch has looked once."""
-    return bool(state.health) and all(health.told for health in state.health.values())
+def _looked(state: RunState) -> bool:
+    """Every source of the watch has looked once, and the log is read to its end: its last attempt counts."""
+    read = state.log is None or state.log.caught_up
+    return read and bool(state.health) and all(health.told for health in state.health.values())

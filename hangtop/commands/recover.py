@@ -12,7 +12,7 @@ from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
 from hangtop.actions.presets import Preset
 from hangtop.commands.stop import show
-from hangtop.diagnosis.ray import clusters_of_run, uses_ray
+from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.ask import RayAsk
@@ -25,12 +25,14 @@ NUMBER = 1
 """Of each question."""
 
 
-def run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, yes: bool, out: TextIO) -> int:
-    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan."""
-    return show(asyncio.run(_plan(feed, spec)), "recover", yes=yes, out=out, presets=chosen)
+def run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, session: str = "", yes: bool, out: TextIO) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan.
+
+    `session`: the Ray session that the person names."""
+    return show(asyncio.run(_plan(feed, spec, session)), "recover", yes=yes, out=out, presets=chosen)
 
 
-async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
+async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
     """First the run and its Ray; then, of both, how they were started."""
     asked: RayAsk | Refusal | None = None
     begun = False
@@ -38,8 +40,10 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
         if not begun and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
             begun = True
             feed.ask(restart.launch_ask(state, NUMBER))
-            if clusters_of_run(state) or clusters_of_run(state, ended=True):
-                asked = ray.ask_of(state, myself(), NUMBER)
+            if name := session or recover.session_of(state, myself()):
+                asked = ray.ask_of(state, myself(), NUMBER, name)
+            if isinstance(asked, Refusal):
+                return asked
             if isinstance(asked, RayAsk):
                 feed.ask(asked)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.stacks import number
 from hangtop.model import RunState
 from hangtop.ranks import join

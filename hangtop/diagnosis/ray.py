@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop.kept import kept
-from hangtop.model import RunState
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayPart
 from hangtop.text import clock, some
 
@@ -22,7 +20,6 @@ TABLES_STALE_S = 45.0
 """The GCS's tables are read every 20 s where they stand for the dashboard."""
 ACTORS = "/logical/actors"
 LIVE = ("idle", "running", "constructing", "unknown")
-RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
 FEWEST_PEERS = 3
 MOST_NODES = 8
 WANTED = "expected termination"
@@ -45,53 +42,6 @@ class OddActor(Struct, frozen=True):
     actor: RayActor
     why: str
     sure: bool = True
-
-
-@kept
-def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster, ...]:
-    """The clusters this run lives in: that share a process with it; else the only one, when its framework runs on Ray.
-
-    Where the driver writes the log, only actors of its job count: a cluster may serve others too. `ended`: those it lived in.
-    """
-    known = [cluster for reading in state.ray.values() for cluster in reading.clusters]
-    live = [cluster for cluster in known if (cluster.ended_at is not None) == ended and not _came_later(cluster, state)]
-    log_pids = {rank.pid for rank in state.ranks.values() if rank.pid is not None}
-    procs = state.procs
-    writers = {one.pid for one in procs.writers} if procs else set()
-    pids = {one.pid for one in procs.processes} | writers if procs else set()
-    linked = [_of_jobs(cluster, writers, pids) for cluster in live if _shares(cluster, pids, log_pids)]
-    if linked:
-        return tuple(linked)
-    return tuple(live) if uses_ray(state) and len(live) == 1 else ()
-
-
-def _came_later(cluster: RayCluster, state: RunState) -> bool:
-    """It was started when the run had spoken its last word: nobody writes the log any more. Its pids may have been reused."""
-    if state.log is None or state.log.last_output_at is None or state.procs is None or state.procs.writers:
-        return False
-    return bool(cluster.parts) and min(part.started_at for part in cluster.parts) > state.log.last_output_at
-
-
-def uses_ray(state: RunState) -> bool:
-    """Whether the log is one of a framework that runs on Ray."""
-    return state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
-
-
-def _of_jobs(cluster: RayCluster, writers: set[int], pids: set[int]) -> RayCluster:
-    """The cluster with the actors of those jobs alone whose driver writes the log, else is a process of the run (its output may
-    go through `tee`); with all, when there is none."""
-    local = [driver for driver in cluster.drivers if driver.local]
-    jobs = {one.job for one in local if one.pid in writers} or {one.job for one in local if one.pid in pids}
-    if not jobs:
-        return cluster
-    actors = tuple(actor for actor in cluster.actors if actor.job in jobs)
-    return replace(cluster, actors=actors, actors_total=len(actors))
-
-
-def _shares(cluster: RayCluster, pids: set[int], log_pids: set[int]) -> bool:
-    if any(actor.pid in pids or actor.ray_pid in log_pids for actor in cluster.actors):
-        return True
-    return any(driver.local and driver.pid in pids for driver in cluster.drivers)
 
 
 def stale_since(cluster: RayCluster, now: float) -> float | None:
@@ -321,9 +271,3 @@ def _doing(actor: RayActor) -> str:
 
 def _since(actor: RayActor) -> str:
     return "" if actor.since is None else f" since {'before ' if actor.since_seen else ''}{clock(actor.since)}"
-
-
-def rank_actors(state: RunState) -> dict[int, RayActor]:
-    """The actor of each rank of this run, where one is known."""
-    actors = (actor for cluster in clusters_of_run(state) for actor in cluster.actors)
-    return {actor.rank: actor for actor in actors if actor.rank is not None and actor.state != "dead"}

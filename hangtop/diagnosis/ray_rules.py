@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import hung, silence
-from hangtop.diagnosis.ray import OddActor, clusters_of_run, odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import LEADS, meaning
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.ray_wishes import Wish, wishes
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict

@@ -26,6 +26,7 @@ from hangtop.logs.pick import LARGE, pick
 from hangtop.logs.profile import Profile, Stage
 from hangtop.logs.progress import Sighting, read
 from hangtop.logs.ranks import RankTable
+from hangtop.logs.raynames import RayNames
 from hangtop.logs.recent import Recent
 from hangtop.logs.reports import Reports
 from hangtop.logs.scan import Hit
@@ -79,6 +80,7 @@ class Digest:
         self._counters = Counters()
         self._ranks = RankTable(rank)
         self._mesh = MeshTable()
+        self._ray = RayNames()
         self._recent = Recent(self._clock)
         self._left_out: frozenset[int] = frozenset()
         self._detected: tuple[int, frozenset[int]] = (0, frozenset())
@@ -140,6 +142,7 @@ class Digest:
             checkpoint_dir=self._notices.checkpoint_dir,
             longest_silence_s=self._clock.longest_silence_s,
             last_line=self._last_line(),
+            ray=self._ray.said(),
         )
 
     def tail(self, count: int, since: int = -1) -> tuple[LogLine, ...]:
@@ -235,6 +238,7 @@ class Digest:
             self._asides.pop(line.writer, None)
         self._listen(line, lines, span)
         self._ranks.learn(line)
+        self._ray.heard(line)
         for each in unglued(line):
             self._read(wants, each, lines, span)
 
@@ -267,6 +271,8 @@ class Digest:
             self._mesh.learn(groups.profile.name, groups.line, line, self._ranks.rank_of(line.writer))
         if wants.notice:
             self._notices.read(line)
+        if wants.ray:
+            self._ray.read(line)
 
     def _who(self, line: Line) -> Writer:
         """The writer by its rank, as soon as that is known: NCCL tells pids where the training script tells ranks."""
@@ -348,6 +354,7 @@ class Digest:
             line = lines.parse(span)
             newest = newest or line
             self._ranks.learn(line)
+            self._ray.heard(line)
             self._writers.heard(line)
             if len(names) == 1 and line.stamp is not None:
                 self._clock.last_log_time = line.stamp

@@ -10,7 +10,7 @@ from hangtop.logs.lines import Writer
 from hangtop.logs.progress import Sighting
 from hangtop.logs.ranks import RankFacts
 from hangtop.logs.stages import Mark
-from hangtop.records.log import Finding, Pace
+from hangtop.records.log import Finding, Pace, RaySaid
 from hangtop.records.mesh import Mesh
 
 Kind = tuple[str, str]
@@ -60,3 +60,4 @@ class FileFacts(Struct, frozen=True):
     checkpoint_dir: str | None = None
     longest_silence_s: float | None = None
     last_line: str | None = None
+    ray: RaySaid | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from hangtop.logs import notices, ranks
+from hangtop.logs import notices, ranks, raynames
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
 from hangtop.logs.scan import Hit, Scanner
@@ -61,6 +61,7 @@ class Wants(Struct, frozen=True):
     ends_free_text: bool = False
     rank: bool = False
     notice: bool = False
+    ray: bool = False
 
 
 MOST_FINDERS = 2
@@ -69,6 +70,7 @@ MUCH = 1 << 20
 
 _RANK = "rank"
 _NOTICE = "notice"
+_RAY = "ray"
 _END = "end"
 
 
@@ -160,6 +162,7 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
         yield signature.literal, signature
     yield ranks.LITERALS, _RANK
     yield notices.LITERALS, _NOTICE
+    yield raynames.LITERALS, _RAY
 
 
 def _readers(catalog: Catalog) -> list[Reader]:
@@ -198,6 +201,7 @@ def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
         ends_free_text=_END in found,
         rank=_RANK in found,
         notice=_NOTICE in found,
+        ray=_RAY in found,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.logs import mesh
+from hangtop.logs import mesh, raynames
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.frameworks import active, leading
@@ -78,6 +78,7 @@ def join(
         ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
         tail=tail,
         fresh=fresh,
+        ray=raynames.together(each.ray for each in facts),
     )
 
 

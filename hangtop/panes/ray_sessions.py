@@ -1,11 +1,12 @@
-"""Which Ray sessions the pane shows: those of the run. Of others on the machine only their number is told. Pure."""
+"""Which Ray sessions the pane shows: those of the run. Of others on the machine it tells how many there are, and whose. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from hangtop import text
-from hangtop.diagnosis.ray import clusters_of_run, uses_ray
+from hangtop.diagnosis.ray_ownership import owned, said_of, started_at, strangers
+from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row, cut, dotted
 from hangtop.panes.sources import source_line
 from hangtop.panes.view import View
@@ -13,41 +14,59 @@ from hangtop.records.ray import RayCluster
 
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:
-    """The clusters of the run, or the one whose address the person gave. One that ended is shown while there is no other."""
-    if view.spec.ray not in ("auto", "off"):
-        return tuple(cluster for reading in view.state.ray.values() for cluster in reading.clusters)
-    return clusters_of_run(view.state) or clusters_of_run(view.state, ended=True)
+    """The clusters of the run. One that ended is shown while there is no other."""
+    own = tuple(one.cluster for one in owned(view.state))
+    return tuple(cluster for cluster in own if cluster.ended_at is None) or own
 
 
 def nothing(view: View) -> Row:
     """Why there is no cluster to show. Whose those are that were found is known as soon as the log is read."""
-    others = _others(view, ())
+    others = strangers(view.state)
     if not others:
         told = view.state.health.get("ray")
         answered = told is not None and told.read_at is not None and not told.problem and not told.absent
         return (("none: no Ray session on this machine", "muted"),) if answered else source_line(view, "ray")
     if not view.reading_yet:
         return (("reading …", "muted"),)
-    there = f"{text.some(others, 'Ray session')} on this machine"
-    if uses_ray(view.state):
-        return ((f"{there}, none has a process of this run: name its own with --ray HOST:PORT", "warn"),)
-    return ((f"none: this run does not use Ray ({there}, not this run's)", "muted"),)
+    return ((said_of(others, view.now), "muted"),)
+
+
+def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
+    """(the heads, a row for each session): what a person needs to know the one that is meant."""
+    columns = fitting(snugged(_columns(now), known), width)
+    return title_row(columns, width), [table_row(columns, one, width) for one in known]
+
+
+def _columns(now: float) -> list[Column[RayCluster]]:
+    def started(one: RayCluster) -> Row:
+        at = started_at(one)
+        return ((text.UNKNOWN, "stale"),) if at is None else ((text.moment(at, now), "muted"),)
+
+    return [
+        Column("session", 48, 0, lambda one: ((one.session, "ink"),), snug=True),
+        Column("user", 10, 5, lambda one: ((one.user or str(one.uid), "muted"),), snug=True),
+        Column("started", 16, 4, started, snug=True),
+        Column("nodes", 5, 2, lambda one: ((str(len(one.nodes)) if one.nodes else text.UNKNOWN, "muted"),), right=True),
+        Column("state", 6, 1, lambda one: (("ended" if one.ended_at is not None else "alive", "muted"),)),
+        Column("driver", 0, 3, lambda one: ((drivers(one), "muted"),), least=16),
+    ]
+
+
+def drivers(one: RayCluster) -> str:
+    """What its jobs were started with, as far as its dashboard tells."""
+    if one.drivers:
+        more = f" and {len(one.drivers) - 1} more" if len(one.drivers) > 1 else ""
+        return f"{text.first_line(one.drivers[0].command)}{more}"
+    return "none" if one.api.answer == "ok" else text.UNKNOWN
 
 
 def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:
     """A line for each cluster of the run besides the first, and one for all those that are not its own."""
     rows = [_beside(cluster, width) for cluster in shown[1:]]
-    if others := _others(view, shown):
-        noun = "session" if others == 1 else "sessions"
-        rows.append(cut(((f"{others} other Ray {noun} on this machine, not this run's", "muted"),), width))
+    if others := strangers(view.state):
+        noun = "session" if len(others) == 1 else "sessions"
+        rows.append(cut(((f"{len(others)} other Ray {noun} on this machine, not this run's", "muted"),), width))
     return rows
-
-
-def _others(view: View, shown: Sequence[RayCluster]) -> int:
-    """How many sessions live on this machine besides."""
-    sessions = {cluster.session for cluster in shown}
-    known = (cluster for reading in view.state.ray.values() for cluster in reading.clusters)
-    return sum(cluster.ended_at is None and cluster.session not in sessions for cluster in known)
 
 
 def _beside(cluster: RayCluster, width: int) -> Row:

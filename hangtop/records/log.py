@@ -175,6 +175,35 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     cite: tuple[str, ...] = ()
 
 
+class RaySpeaker(Struct, frozen=True, array_like=True):
+    """A process of Ray that spoke in the log: `(TaskRunner pid=1234, ip=10.0.0.4)`. `ip` is empty on the driver's own node.
+
+    `at`: unix time of its last line that was read, `None` when no clock is known."""
+
+    name: str
+    pid: int
+    ip: str = ""
+    at: float | None = None
+
+
+class RaySaid(Struct, frozen=True, omit_defaults=True):
+    """What the log says of the Ray session that its run lives in, by Ray's last word that a driver joins or starts one.
+
+    `joined`: the `host:port` of the GCS that it joined; `started`: it started a session of its own. `dashboard`: `host:port`.
+    `at`: unix time of that word, `stamp`: its clock as it stands there, as if it were UTC. `sessions`: folders that were named
+    since, by their last part. `submission`: id of the submitted job. `speakers`: the latest.
+    """
+
+    joined: str | None = None
+    started: bool = False
+    dashboard: str | None = None
+    at: float | None = None
+    stamp: float | None = None
+    sessions: tuple[str, ...] = ()
+    submission: str | None = None
+    speakers: tuple[RaySpeaker, ...] = ()
+
+
 class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     """All the logs of a run. Everything is the whole truth but `ranks` and `tail`, which hold only what is new.
 
@@ -184,6 +213,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `problem`: a profile of the person's that cannot be used; what is said here holds without it.
     `beside`: files beside the log, numbered from `BESIDE` on. They speak in `ranks` and `findings`, and nowhere else.
     `stopped`: the last time that hangtop stopped the run with these logs.
+    `ray`: `None` where nothing of Ray was said.
     """
 
     files: tuple[LogFile, ...]
@@ -213,6 +243,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     problem: str | None = None
     beside: tuple[LogFile, ...] = ()
     stopped: StoppedRun | None = None
+    ray: RaySaid | None = None
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

@@ -149,6 +149,27 @@ class BlockedOn(Struct, frozen=True, omit_defaults=True):
     answers: bool | None = None
 
 
+RayTieKind = Literal["drives", "works", "holds", "log", "argument", "environment"]
+"""How a process of the run is tied to Ray: it drives a job, is a worker of one, holds a file of the session's folder open or has
+its log there; or its command line or environment names an address or a session."""
+
+
+class RayTie(Struct, frozen=True, omit_defaults=True):
+    """A fact that ties a process of the run to Ray. `name`: the folder of a session, the name of one, or `host:port`.
+
+    `job`: of which it is the driver or a worker. `process`: its name. `gone`: it lives no more; the fact was seen while it did.
+    """
+
+    kind: RayTieKind
+    name: str
+    pid: int = 0
+    started_at: float = 0.0
+    start_ticks: int = 0
+    process: str = ""
+    job: str = ""
+    gone: bool = False
+
+
 class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     """Who writes the logs, and the tree of the run's processes: parents before their children.
 
@@ -159,6 +180,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
     command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers by what they were
     started with; good enough to look at, never to be stopped. `pointing`: the same of orphans, where nobody writes the log.
+    `ray`: what ties processes of the run to Ray, one process for each fact, where its writers were seen. `of_ray`: pids that are
+    here because their Ray session was proven to be the run's: they prove nothing of it.
     """
 
     writers: tuple[Writer, ...] = ()
@@ -173,6 +196,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     blocked_on: tuple[BlockedOn, ...] = ()
     taken: tuple[int, ...] = ()
     pointing: tuple[int, ...] = ()
+    ray: tuple[RayTie, ...] = ()
+    of_ray: tuple[int, ...] = ()
 
 
 def exit_words(code: int) -> str:

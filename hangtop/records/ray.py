@@ -55,6 +55,7 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
     `cls` is the class without its module and `<locals>`. `method` is the one that runs, from the process title. `since`: unix
     time since when it is in this state and method; `since_seen`: we saw it only from then on, it may have begun earlier. `pid`
     is as seen from here, `None` when its process belongs to another machine's or container's table; `ray_pid` is as Ray sees it.
+    `started_at`: unix time of its process; where that is not seen here, when Ray called it alive.
     `gpus`: slots that Ray granted. `resources`: what it asks for. `pending_tasks`: calls it made that are not answered yet.
     `process_state`: letter of proc(5). `log`: where its output goes on its node. `pid_alive`: Ray calls it dead, its process
     lives.
@@ -89,7 +90,10 @@ class RayActor(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RayDriver(Struct, frozen=True, omit_defaults=True):
-    """A program that started a job. `pid` is as its node sees it. `pending_tasks`: calls it made that are not answered yet."""
+    """A program that started a job. `pid` is as its node sees it. `pending_tasks`: calls it made that are not answered yet.
+
+    `started_at`: unix time, `None` where Ray does not tell.
+    """
 
     job: str
     pid: int
@@ -97,6 +101,7 @@ class RayDriver(Struct, frozen=True, omit_defaults=True):
     command: str
     pending_tasks: int = 0
     local: bool = False
+    started_at: float | None = None
 
 
 class RayNode(Struct, frozen=True, omit_defaults=True):
@@ -182,7 +187,7 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
 
     `actors_total` counts more than `actors` holds when there are too many to send; those left out are dead or like others.
     `orphans`: worker processes on this machine whose raylet is gone. `ended_at`: when its last process on this machine was seen
-    to be gone.
+    to be gone. `addresses`: every `host:port` by which it is joined or asked, GCS first.
     """
 
     session: str
@@ -200,15 +205,18 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     demand: tuple[Demand, ...] = ()
     orphans: tuple[int, ...] = ()
     ended_at: float | None = None
+    addresses: tuple[str, ...] = ()
 
 
 class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):
     """All clusters that have a process on this machine, or the one that was asked for by its address.
 
-    `far_logs`: output files that the run's ranks write on other nodes; `far_logs_read`: how many of them were read by now.
+    `named`: that is so, and the person who gave it says that it is the run's. `far_logs`: output files that the run's ranks write
+    on other nodes; `far_logs_read`: how many of them were read by now.
     """
 
     clusters: tuple[RayCluster, ...] = ()
+    named: bool = False
     far_logs: int = 0
     far_logs_read: int = 0
 

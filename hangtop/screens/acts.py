@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from hangtop.actions import clean, errands, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
-from hangtop.diagnosis.ray import clusters_of_run, uses_ray
 from hangtop.records.ask import LeftoversAsk, RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.screens.chosen import Chosen, chosen
@@ -92,11 +91,12 @@ def open_restart(app: HangtopApp) -> None:
 
 
 def open_ray(app: HangtopApp, name: str = "") -> None:
-    """The probe describes the session while it lives; the plan is made of that, once. Of several a person chooses one first."""
+    """The probe describes the session while it lives; the plan is made of that, once. Where none is proven to be the run's, a
+    person names it first."""
     me, number = myself(), int(app.now() * 1000)
     verdict = app.view.verdict
-    if not name and len(known := ray.candidates(app.state, me)) > 1:
-        app.push_screen(SessionsScreen(known, partial(open_ray, app)))
+    if not name and not ray.is_proven(app.state, me):
+        app.push_screen(SessionsScreen(ray.candidates(app.state, me), partial(open_ray, app)))
         return
     ask = ray.ask_of(app.state, me, number, name)
     if isinstance(ask, RayAsk):
@@ -112,15 +112,21 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
     app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray"))
 
 
-def open_recover(app: HangtopApp, name: str = "") -> None:
-    """Both the run and its Ray session are described first; then one plan of all. Of several sessions one is chosen before."""
-    me, number = myself(), int(app.now() * 1000)
-    if not name and uses_ray(app.state) and len(known := ray.candidates(app.state, me)) > 1:
-        app.push_screen(SessionsScreen(known, partial(open_recover, app)))
+def open_recover(app: HangtopApp) -> None:
+    """Where the run may be on Ray and no session is proven to be its own, a person names it first, or leaves Ray as it is."""
+    me = myself()
+    if recover.must_ask(app.state, me):
+        known = ray.candidates(app.state, me)
+        app.push_screen(SessionsScreen(known, partial(_recover, app), "none of these: leave Ray as it is"))
         return
+    _recover(app, recover.session_of(app.state, me))
+
+
+def _recover(app: HangtopApp, name: str) -> None:
+    """Both the run and its Ray session, where one is named, are described first; then one plan of all."""
+    me, number = myself(), int(app.now() * 1000)
     app.feed.ask(asked := restart.launch_ask(app.state, number))
-    lives_in_ray = bool(name or clusters_of_run(app.state) or clusters_of_run(app.state, ended=True))
-    session = ray.ask_of(app.state, me, number, name) if lives_in_ray else None
+    session = ray.ask_of(app.state, me, number, name) if name else None
     if isinstance(session, RayAsk):
         app.feed.ask(session)
     verdict, place = app.view.verdict, errands.place(app.now())

@@ -1,4 +1,4 @@
-"""Which of several Ray sessions an action is meant for. Nothing is chosen by itself: Enter takes the row that is marked."""
+"""Which Ray session an action is meant for, where none is proven to be the run's. Nothing is chosen until a person chooses it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import cast
 from textual import events
 
 from hangtop import text
-from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
+from hangtop.panes.ray_sessions import drivers, session_table
 from hangtop.panes.rows import BLANK, Row, between, cut
 from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster
@@ -33,37 +33,40 @@ class SessionsBody(LineView):
 
 
 class SessionsScreen(BoxScreen):
-    """`known`: the sessions to choose from. `take` is called with the name of the chosen one, once this screen is closed."""
+    """`known`: the sessions to choose from. `take` is called with the name of the chosen one, once this screen is closed.
+
+    `without`: what to do with none of them, in words; then `take` is called with no name.
+    """
 
     DEFAULT_CSS = "SessionsScreen #box { max-width: 120; }"
 
-    def __init__(self, known: Sequence[RayCluster], take: Callable[[str], None]) -> None:
+    def __init__(self, known: Sequence[RayCluster], take: Callable[[str], None], without: str = "") -> None:
         super().__init__()
-        self.known, self.at = tuple(known), 0
-        self._take = take
+        self.known = tuple(known)
+        self.at: int | None = None
+        self._take, self._without = take, without
 
     def parts(self) -> Iterable[LineView]:
         yield SessionsBody()
 
     def rows(self, width: int, now: float) -> list[Row]:
         """A row for each session, and what is not known: which of them is meant."""
-        columns = fitting(snugged(_columns(now), self.known), width - 2)
-        top = max(0, min(self.at - MOST + 1, len(self.known) - MOST))
-        shown = list(enumerate(self.known))[top : top + MOST]
+        heads, table = session_table(self.known, now, width - 2)
+        lines: list[Row] = [*table, *([((self._without, "ink"),)] if self._without else [])]
+        top = max(0, min((self.at or 0) - MOST + 1, len(lines) - MOST))
         return [
-            ((f"Which of these {len(self.known)} Ray sessions?", "ink bold"),),
-            (("Choose the one that is meant. Its plan comes first; nothing is done yet.", "muted"),),
+            (("Which Ray session is meant?", "ink bold"),),
+            ((f"{text.some(len(self.known), 'session')} of yours on this machine, none is proven to be this run's.", "muted"),),
             BLANK,
-            (("  ", ""), *title_row(columns, width - 2)),
+            (("  ", ""), *heads),
             *(
-                (
-                    ("▸ " if place == self.at else "  ", "accent bold"),
-                    *_marked(table_row(columns, one, width - 2), place == self.at),
-                )
-                for place, one in shown
+                (("▸ " if place == self.at else "  ", "accent bold"), *_marked(line, place == self.at))
+                for place, line in list(enumerate(lines))[top : top + MOST]
             ),
             BLANK,
-            between(BLANK, keys_row(KEYS), width),
+            *([self._said_of(self.known[self.at])] if self.at is not None and self.at < len(self.known) else [BLANK]),
+            BLANK,
+            between(BLANK, keys_row(KEYS if self.at is not None else (KEYS[0], KEYS[2])), width),
         ]
 
     def on_key(self, event: events.Key) -> None:
@@ -71,10 +74,12 @@ class SessionsScreen(BoxScreen):
         event.prevent_default()
         match event.key:
             case "up" | "down":
-                self.at = max(0, min(self.at + (1 if event.key == "down" else -1), len(self.known) - 1))
+                last = len(self.known) - (not self._without)
+                first = 0 if event.key == "down" else last
+                step = 1 if event.key == "down" else -1
+                self.at = first if self.at is None else max(0, min(self.at + step, last))
             case "enter":
-                self.dismiss()
-                self._take(self.known[self.at].session)
+                self._choose()
                 return
             case "escape":
                 self.dismiss()
@@ -87,31 +92,24 @@ class SessionsScreen(BoxScreen):
     async def on_click(self, event: events.Click) -> None:
         """Marks the row; of the marked one opens the plan."""
         place = event.screen_y - self.query_one(SessionsBody).region.y - 4
-        if not 0 <= place < min(len(self.known), MOST):
+        if not 0 <= place < min(len(self.known) + bool(self._without), MOST):
             return
         if place == self.at:
-            self.dismiss()
-            self._take(self.known[place].session)
+            self._choose()
             return
         self.at = place
         self.show(self.hangtop.view)
 
+    def _choose(self) -> None:
+        """Nothing is taken for chosen that was not marked."""
+        if self.at is not None:
+            self.dismiss()
+            self._take(self.known[self.at].session if self.at < len(self.known) else "")
+
+    @staticmethod
+    def _said_of(one: RayCluster) -> Row:
+        return (("its driver: ", "muted"), (drivers(one), "ink"), (f"   GCS {one.gcs_address or text.UNKNOWN}", "muted"))
+
 
 def _marked(row: Row, chosen: bool) -> Row:
     return tuple((span, "ink bold" if chosen and role else role) for span, role in row)
-
-
-def _columns(now: float) -> list[Column[RayCluster]]:
-    def started(one: RayCluster) -> Row:
-        at = min((part.started_at for part in one.parts), default=None)
-        return ((text.UNKNOWN, "stale"),) if at is None else ((text.moment(at, now), "muted"),)
-
-    return [
-        Column("session", 48, 0, lambda one: ((one.session, "ink"),), snug=True),
-        Column("user", 10, 2, lambda one: ((one.user or str(one.uid), "muted"),), snug=True),
-        Column("started", 16, 3, started, snug=True),
-        Column("GCS", 21, 4, lambda one: ((one.gcs_address or text.UNKNOWN, "muted"),), snug=True),
-        Column("nodes", 5, 5, lambda one: ((str(len(one.nodes)), "muted"),), right=True),
-        Column("actors", 6, 1, lambda one: ((str(one.actors_total or len(one.actors)), "muted"),), right=True),
-        Column("state", 6, 0, lambda one: (("ended" if one.ended_at is not None else "alive", "muted"),)),
-    ]

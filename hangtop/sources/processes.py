@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from hangtop.records.ask import Ask
-from hangtop.records.process import Process, ProcessReading, ProcessRole, Rendezvous
+from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
 from hangtop.sources.proc.connections import Connection, read_connections, socket_inodes
 from hangtop.sources.proc.exits import Exits
@@ -17,7 +17,9 @@ from hangtop.sources.proc.host import Host
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
 from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
+from hangtop.sources.proc.network import is_on_our_network
 from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
+from hangtop.sources.proc.rayties import RayTies
 from hangtop.sources.proc.rendezvous import meeting
 from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
@@ -68,6 +70,8 @@ class ProcessSource:
         self._likely = Likely(self._table)
         self._taken: dict[int, str] = {}
         self._run = RunTree(spec, self._table, self._exits)
+        self._ray_ties = RayTies()
+        self._ray: tuple[RayTie, ...] = ()
         self._host = Host()
         self._blockages = Blockages()
         self._nets: Guard[int, list[Connection]] = Guard()
@@ -85,19 +89,23 @@ class ProcessSource:
         """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
         seldom = self._looks % SELDOM == 0  # and when a writer ended: who goes on writing is seen at once
         self._looks += 1
+        looked = False
         writing = self._writing.alive()
         self._table.refresh(writing | self._run.due())
         self._writing.check(now)
         if seldom or writing != self._writing.alive() or (not writing and self._looks < EAGER_LOOKS):
             self._files.refresh(now, writing)
             self._held = self._files.by_pid()
+            looked = True
             self._writing.look(Machine.of(self._table.stats, self._held), now)
             self._writing.check(now)
             self._hidden = self._count_hidden()
             known = self._writing.writers or self._spec.pids
             self._taken = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
         files = self._held
-        processes = self._run.look(self._writing.alive() or self._taken, files, now)
+        processes = self._run.look(self._writing.alive() or self._taken, files, now, self._watched.ray_workers)
+        if looked:
+            self._ray = self._tied(processes, files)
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
@@ -116,6 +124,8 @@ class ProcessSource:
             blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
             pointing=self._pointing,
+            ray=self._ray,
+            of_ray=tuple(sorted(self._run.of_ray)),
         )
         if seldom or self._told is None or not unchanged(self._told, reading):
             self._told = reading
@@ -127,6 +137,12 @@ class ProcessSource:
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """Nothing is asked of this source."""
         return ()
+
+    def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
+        """What is only taken for the run ties it to nothing."""
+        proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
+        facts = self._run.book.known(process.pid for process in proven)
+        return self._ray_ties.look(proven, files, facts, self._writing.logs, is_on_our_network)
 
     def _taken_words(self) -> str | None:
         """What is not seen but taken to be so is said."""

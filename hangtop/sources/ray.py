@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import clusters_of_run
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.model import RunState
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
@@ -71,9 +71,12 @@ class RaySource:
         if self._spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.look(now)
-        reading = self._named(here, now) if self._spec.ray != "auto" else self._found(here, now)
+        reading = replace(self._named(here, now), named=True) if self._spec.ray != "auto" else self._found(here, now)
         self._watched.access = self._far_workers.access = self._access()
-        self._watched.workers = rank_files(clusters_of_run(self.run_with(reading)), self._far_workers.logs_of)
+        own = clusters_of_run(self.run_with(reading))
+        pids = {actor.pid for cluster in own for actor in cluster.actors}
+        self._watched.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
+        self._watched.workers = rank_files(own, self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -212,7 +215,8 @@ def _without_noise(reading: RayReading) -> RayReading:
                 actors=tuple(replace(a, cpu_percent=None, rss_bytes=None) for a in cluster.actors),
             )
             for cluster in reading.clusters
-        )
+        ),
+        named=reading.named,
     )
 
 

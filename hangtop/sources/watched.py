@@ -15,6 +15,7 @@ from hangtop.logs.index import Index
 from hangtop.logs.lines import Writer
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading
+from hangtop.sources.proc.table import Identity
 from hangtop.sources.raycluster.files import WorkerLog
 from hangtop.sources.raycluster.places import Access
 from hangtop.sources.rows import Readable
@@ -35,8 +36,9 @@ class Watched:
     """What is watched now. Each field is replaced as a whole, never changed: threads need no lock.
 
     `files`, `index`, `log`, `ranks`: of the log source. `beside`: its files beside the log, the first has number `BESIDE`.
-    `procs`: of the process source; `checkpoint_dir`: of the checkpoint source. `workers`: of the Ray source, the output files of
-    the run's workers; `access`: how the clusters that it sees are asked, by session.
+    `procs`: of the process source; `checkpoint_dir`: of the checkpoint source. Of the Ray source: `ray_workers`, the run's
+    workers on this machine; `workers`, the output files of all of them; `access`, how the clusters that it sees are asked, by
+    session.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,7 @@ class Watched:
         self.ranks: Mapping[int, RankLog] = {}
         self.procs: ProcessReading | None = None
         self.checkpoint_dir: str | None = None
+        self.ray_workers: frozenset[Identity] = frozenset()
         self.workers: tuple[WorkerLog, ...] = ()
         self.access: Mapping[str, Access] = {}
 

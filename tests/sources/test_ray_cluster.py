@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from hangtop.diagnosis.far import far_ask, with_far
-from hangtop.diagnosis.ray import clusters_of_run, odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.ray_wishes import wishes
 from hangtop.diagnosis.stacks import classes
 from hangtop.model import RunState, fold

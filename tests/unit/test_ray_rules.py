@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import clusters_of_run, odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.ray_wishes import lacking, wishes
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold

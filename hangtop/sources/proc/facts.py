@@ -15,7 +15,8 @@ from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.words import clean, command_line
 
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
-KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS)
+RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
+KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
 """Nothing else of an environment is kept: it can hold secrets."""
 TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to say what they do: it is read again each time."""

@@ -58,7 +58,8 @@ class RunTree:
         self._placing = Placing()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
-        self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int]] | None = None
+        self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = None
+        self._of_ray: frozenset[Identity] = frozenset()
         self._lined_up: list[int] = []
         self._log_ranks: Mapping[int, int] = {}
         self._looks = 0
@@ -67,6 +68,11 @@ class RunTree:
     def members(self) -> set[int]:
         """The pids of the run as of the last look."""
         return {identity.pid for identity in self._last}
+
+    @property
+    def of_ray(self) -> frozenset[int]:
+        """Those of them that are here for their Ray session alone, which was proven to be the run's."""
+        return frozenset(identity.pid for identity in self._of_ray)
 
     @property
     def _members_are_others(self) -> bool:
@@ -87,10 +93,17 @@ class RunTree:
         """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
         return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
 
-    def look(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
-        """The run as a tree read from top to bottom. `writers`: pids it grows from. `now`: unix time."""
+    def look(
+        self,
+        writers: Collection[int],
+        files: Mapping[int, tuple[OpenFile, ...]],
+        now: float,
+        workers: frozenset[Identity] = frozenset(),
+    ) -> tuple[Process, ...]:
+        """The run as a tree read from top to bottom. `writers`: pids it grows from; `workers`: of Ray, known to be its own.
+        `now`: unix time."""
         stats = self._table.stats
-        members = self._line_up(writers, files, now)
+        members = self._line_up(writers, files, now, workers)
         due = [pid for pid in members if self._wants_look(stats[pid])]
         facts = self.book.look(members, now)
         self._placing.look(due, stats, facts)
@@ -110,13 +123,19 @@ class RunTree:
         self._placing.look([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
         return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
 
-    def _line_up(self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> list[int]:
+    def _line_up(
+        self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float, workers: frozenset[Identity]
+    ) -> list[int]:
         """The pids of the run, parents first. Found anew only when somebody came, went, or holds other files."""
-        stats, found_by = self._table.stats, (self._table.stats, files, set(writers))
+        stats, found_by = self._table.stats, (self._table.stats, files, set(writers), workers)
         known = self._found_by
-        if known is None or known[0] is not stats or known[1] is not files or known[2] != found_by[2]:
+        if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_by[2:]:
             children = children_of(stats)
-            self._lined_up = preorder(children, self._find(writers, files, children, now), stats)
+            found = self._find(writers, files, children, now)
+            roots = [one.pid for one in workers if one.pid in stats and stats[one.pid].identity == one]
+            with_ray = found | {pid for root in roots for pid in descendants(children, root)} - _own(stats)
+            self._of_ray = frozenset(stats[pid].identity for pid in with_ray - found)
+            self._lined_up = preorder(children, with_ray, stats)
             self._log_ranks = log_ranks(self._lined_up, files, stats)
             self._found_by = found_by
         return self._lined_up
@@ -134,7 +153,8 @@ class RunTree:
 
         roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher)
         roots += left_behind(stats, roots)
-        roots += [identity.pid for identity in self._last if identity.pid in stats and stats[identity.pid].identity == identity]
+        seen = self._last.keys() - self._of_ray
+        roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]
         found = {pid for root in roots for pid in descendants(children, root)}
         daemons = step_daemons(stats, found)
         facts = self.book.look({*found, *daemons}, now) if daemons else {}

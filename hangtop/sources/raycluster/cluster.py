@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pwd
 import re
+import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hangtop.logs.clean import clean_text
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
 from hangtop.sources.raycluster import shapes
-from hangtop.sources.raycluster.daemons import Daemon, without_secrets
+from hangtop.sources.raycluster.daemons import Daemon, addresses_of, without_secrets
 from hangtop.sources.raycluster.join import Local, actors_of, cut_to
 from hangtop.sources.raycluster.memory import Memory
 from hangtop.sources.raycluster.poll import ApiView, NodeView, Poll
@@ -73,6 +74,7 @@ class Cluster:
             demand=view.demand,
             orphans=orphans,
             ended_at=self._ended_at,
+            addresses=addresses_of(daemons, socket.gethostname()) or tuple(filter(None, [view.api.address])),
         )
 
     def close(self) -> None:
@@ -109,6 +111,7 @@ def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
             without_secrets(clean_text(stats.command))[:LONGEST_COMMAND],
             shapes.number(core.num_pending_tasks),
             local=node in here,
+            started_at=stats.create_time,
         )
         for node, stats, core in found
     )

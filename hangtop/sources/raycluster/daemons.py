@@ -4,11 +4,12 @@ secrets."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.addresses import is_loopback
 from hangtop.logs.clean import clean_text
 from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
 from hangtop.sources.proc.table import Identity
@@ -46,6 +47,7 @@ class Daemon(Struct, frozen=True):
     """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves.
 
     `socket`: of a raylet, its address and the path of its socket: they name its node where it was not given an id (Ray 2.9).
+    `on_our_network`: 127.0.0.1 is the same machine for it as for us.
     """
 
     kind: DaemonKind
@@ -64,6 +66,7 @@ class Daemon(Struct, frozen=True):
     env: Mapping[str, str] = {}
     gone_at: float | None = None
     origin: Origin | None = None
+    on_our_network: bool = False
 
     @property
     def pid(self) -> int:
@@ -87,6 +90,26 @@ class Daemon(Struct, frozen=True):
 
     def record(self) -> RayDaemon:
         return RayDaemon(self.kind, self.session, self.pid, self.started_at, self.argv, dict(self.env), self.uid, self.cwd)
+
+
+def addresses_of(daemons: Iterable[Daemon], hostname: str) -> tuple[str, ...]:
+    """Every `host:port` by which a session is joined or asked, GCS first: as its daemons name them, and by the other names of
+    this machine where the daemon that listens is here. 127.0.0.1 is left out where it means another machine."""
+    found: dict[str, None] = {}
+    near = [daemon for daemon in daemons if daemon.gcs_address or daemon.dashboard]
+    head = next((daemon.gcs_address for daemon in near if daemon.kind == "gcs_server"), None)
+    for daemon in sorted(near, key=lambda one: one.kind != "gcs_server"):
+        client = options_of(daemon.argv).get("port") if daemon.kind == "client_server" else None
+        own = {"gcs_server": daemon.gcs_address, "dashboard": daemon.dashboard}.get(daemon.kind)
+        listens = f"{(head or '').rpartition(':')[0]}:{client}" if client and head else own
+        for address in (daemon.gcs_address, daemon.dashboard, listens):
+            if address and (daemon.on_our_network or not is_loopback(address)):
+                found[address] = None
+        if listens and head and daemon.on_our_network:
+            port = listens.rpartition(":")[2]
+            hosts = (head.rpartition(":")[0], "127.0.0.1", hostname)
+            found.update((f"{host}:{port}", None) for host in hosts if host)
+    return tuple(found)
 
 
 def daemon_of(words: Sequence[str]) -> Daemon | None:

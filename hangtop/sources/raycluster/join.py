@@ -144,7 +144,7 @@ def _known(actor: shapes.Actor, witnesses: _Witnesses, memory: Memory, now: floa
         since_seen=since.seen,
         pid=worker.pid if worker else None,
         ray_pid=pid or None,
-        started_at=worker.started_at if worker else None,
+        started_at=worker.started_at if worker else shapes.number(actor.start_time) / 1000 or None,
         node=node,
         host=seen.summary.hostname or None if seen else None,
         rank=_int(environ.get("RANK"), witnesses.verl.get(actor.name)),

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hangtop.records.ray import DaemonKind
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.network import is_on_our_network
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat, cwd_of
 from hangtop.sources.raycluster.daemons import Daemon, daemon_of
 from hangtop.sources.raycluster.owners import Owners, user_of
@@ -128,6 +129,7 @@ class RayTable:
                 started_at=self._table.started_at(identity.start_ticks),
                 uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
+                on_our_network=is_on_our_network(identity.pid),
             ).with_environ({} if isinstance(environ, OSError) else environ)
         for identity, words in commands.items():
             if identity not in self._daemons and (kind := _part_of(words[0])):

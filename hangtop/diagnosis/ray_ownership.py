@@ -1,0 +1,353 @@
+"""Whose a Ray session is: it belongs to the run only by proof. Pure.
+
+That it is the only one on the machine, or that the framework may use Ray, proves nothing. What counts, the surest first: the word
+of the person who gave its address; a process of the run that drives a job of it, works in it or holds its files; what such
+processes were seen to do while they lived; what the log says; what the command line or environment of a process of the run names.
+The surest facts that there are decide alone. An address, a session or a time in the log that does not fit speaks against a session,
+whatever weaker fact speaks for it: "none of these" is an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Callable, Iterable, Sequence
+from os.path import basename
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.addresses import is_loopback, is_one_of
+from hangtop.kept import kept
+from hangtop.model import RunState
+from hangtop.records.log import RaySaid, RaySpeaker
+from hangtop.records.process import ProcessReading, RayTie
+from hangtop.records.ray import RayActor, RayCluster
+from hangtop.text import moment, some
+
+RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
+SAME_START_S = 1.0
+"""Two sources tell the start of one process by so much apart at most."""
+CLOCK_S = 2.0
+"""Clocks of one cluster differ by less."""
+STARTED_WITHIN_S = 600.0
+"""`ray.init` says that it has started a session when all of it is up: after seconds, on a busy machine minutes."""
+_NAMED_AT = re.compile(r"session_(\d{4})-(\d\d)-(\d\d)_(\d\d)-(\d\d)-(\d\d)_\d+_\d+")
+
+By = Literal["person", "process", "past", "log", "naming"]
+
+
+class Proof(Struct, frozen=True):
+    """Why a session is the run's. `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known."""
+
+    by: By
+    fact: str
+    jobs: frozenset[str] = frozenset()
+
+
+class Owned(Struct, frozen=True):
+    """A session with the proof that it is the run's. Of its actors only the run's are left."""
+
+    cluster: RayCluster
+    proof: Proof
+
+
+class _Member(Struct, frozen=True):
+    started_at: float
+    start_ticks: int
+
+
+class _Run(Struct, frozen=True):
+    """What is known of the run where a cluster was seen. `members`: its processes, by pid, but for those that were found through
+    Ray; `writers`: pids of those that write the log; `past`: ties of processes that are gone, where nobody writes the log now."""
+
+    members: dict[int, _Member] = {}
+    writers: frozenset[int] = frozenset()
+    ties: tuple[RayTie, ...] = ()
+    past: tuple[RayTie, ...] = ()
+    log: str = "the log"
+
+    @classmethod
+    def of(cls, procs: ProcessReading | None, log: str) -> _Run:
+        if procs is None:
+            return cls()
+        proven = () if procs.taken else (one for one in procs.processes if one.pid not in procs.of_ray)
+        return cls(
+            {one.pid: _Member(one.started_at, one.start_ticks) for one in proven if one.state not in "ZX"},
+            frozenset(writer.pid for writer in procs.writers if writer.alive),
+            tuple(tie for tie in procs.ray if not tie.gone),
+            () if any(writer.alive for writer in procs.writers) else tuple(tie for tie in procs.ray if tie.gone),
+            log,
+        )
+
+    def has(self, pid: int | None, started_at: float | None) -> bool:
+        """Whether that very process is one of the run: pids are reused."""
+        member = self.members.get(pid or 0)
+        return member is not None and started_at is not None and abs(member.started_at - started_at) < SAME_START_S
+
+
+class _Question(Struct, frozen=True):
+    """Whether one cluster is the run's. `all`: the clusters that it is told from."""
+
+    cluster: RayCluster
+    run: _Run
+    said: RaySaid | None
+    named: bool
+    all: tuple[RayCluster, ...]
+    spoke_at: float | None
+
+
+@kept
+def owned(state: RunState) -> tuple[Owned, ...]:
+    """The sessions of the run, living and ended, each with its proof."""
+    questions = _questions(state)
+    for by, fact_of in WAYS:
+        proven = {one.cluster.session: fact for one in questions if (fact := fact_of(one)) is not None}
+        if proven:
+            return tuple(_owned(one, by, fact) for one in questions if (fact := proven.get(one.cluster.session)) is not None)
+    return ()
+
+
+def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster, ...]:
+    """The clusters that the run lives in; with `ended`, those it lived in. An address in an environment is inherited: it counts
+    here where the log is one of a framework on Ray."""
+    return tuple(
+        one.cluster
+        for one in owned(state)
+        if (one.cluster.ended_at is not None) == ended and (one.proof.by != "naming" or uses_ray(state))
+    )
+
+
+def strangers(state: RunState) -> tuple[RayCluster, ...]:
+    """The living sessions that nothing proves to be the run's."""
+    own = {one.cluster.session for one in owned(state)}
+    known = (one.cluster for one in _questions(state))
+    return tuple(cluster for cluster in known if cluster.ended_at is None and cluster.session not in own)
+
+
+def said_of(others: Sequence[RayCluster], now: float) -> str:
+    """`1 Ray session on this machine, not this run's: session_… of alice, since 12:45:10`. Empty where there is none."""
+    if not others:
+        return ""
+    first, begun = others[0], started_at(others[0])
+    user = first.user or ("" if first.uid is None else str(first.uid))
+    whose = f"{first.session}{f' of {user}' if user else ''}{f', since {moment(begun, now)}' if begun is not None else ''}"
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    named = f": {whose}{more}" if first.session else ""
+    return f"{some(len(others), 'Ray session')} on this machine, not this run's{named}"
+
+
+def uses_ray(state: RunState) -> bool:
+    """Whether the log is one of a framework that runs on Ray. Says nothing of whose a session is."""
+    return state.log is not None and (state.log.framework in RAY_FRAMEWORKS or "ray" in state.log.profiles)
+
+
+def rank_actors(state: RunState) -> dict[int, RayActor]:
+    """The actor of each rank of this run, where one is known."""
+    actors = (actor for cluster in clusters_of_run(state) for actor in cluster.actors)
+    return {actor.rank: actor for actor in actors if actor.rank is not None and actor.state != "dead"}
+
+
+def started_at(cluster: RayCluster) -> float | None:
+    """When the session began: with the first of its daemons that were seen here."""
+    return min((part.started_at for part in cluster.parts), default=None)
+
+
+def _questions(state: RunState) -> list[_Question]:
+    log = state.log
+    name = basename(log.files[0].path) if log is not None and log.files else "the log"
+    everything = tuple(cluster for reading in state.ray.values() for cluster in reading.clusters)
+    found = []
+    for host, reading in state.ray.items():
+        procs = state.processes.get(host) if state.processes else state.procs
+        run = _Run.of(procs, name)
+        said, spoke_at = (log.ray, log.last_output_at) if log is not None else (None, None)
+        found += [_Question(one, run, said, reading.named, everything, spoke_at) for one in reading.clusters]
+    return found
+
+
+def _owned(one: _Question, by: By, fact: str) -> Owned:
+    jobs = _jobs(one)
+    cluster, run = one.cluster, one.run
+    whole = by == "person" and not jobs
+    actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
+    if len(actors) < len(cluster.actors):
+        cluster = replace(cluster, actors=actors, actors_total=len(actors))
+    return Owned(cluster, Proof(by, fact, jobs))
+
+
+def _jobs(one: _Question) -> frozenset[str]:
+    """The jobs of the session that are the run's: whose driver writes the log, else is a process of it (its output may go through
+    `tee`); else those of its workers; else those whose actors speak in the log."""
+    cluster, run = one.cluster, one.run
+    drives = [tie for tie in _of_session(run.ties, cluster) if tie.kind == "drives"]
+    drivers = {tie.job: tie.pid for tie in drives} | {
+        driver.job: driver.pid for driver in cluster.drivers if driver.local and run.has(driver.pid, driver.started_at)
+    }
+    members = (actor.job for actor in cluster.actors if run.has(actor.pid, actor.started_at))
+    works = (tie.job for tie in _of_session(run.ties, cluster) if tie.kind == "works")
+    gone = (tie.job for tie in _of_session(run.past, cluster))
+    speak = (
+        actor.job for actor in cluster.actors if one.said is not None and any(_spoke(actor, s, one) for s in one.said.speakers)
+    )
+    for known in ((job for job, pid in drivers.items() if pid in run.writers), drivers, (*members, *works), gone, speak):
+        if jobs := frozenset(job for job in known if job):
+            return jobs
+    return frozenset()
+
+
+def _by_person(one: _Question) -> str | None:
+    return "its address was given with --ray" if one.named else None
+
+
+def _by_process(one: _Question) -> str | None:
+    cluster, run = one.cluster, one.run
+    for tie in _of_session(run.ties, cluster):
+        if (fact := _tie_words(tie, run)) is not None:
+            return fact
+    for driver in cluster.drivers:
+        if driver.local and run.has(driver.pid, driver.started_at):
+            return _driver_words(driver.pid, run)
+    for part in cluster.parts:
+        member = run.members.get(part.pid)
+        if part.gone_at is None and member is not None and member.start_ticks == part.start_ticks:
+            return f"its {part.kind.replace('_', ' ')}, pid {part.pid}, is a process of the run"
+    actor = next((actor for actor in cluster.actors if run.has(actor.pid, actor.started_at)), None)
+    return None if actor is None else f"its actor {actor.cls}, pid {actor.pid}, is a process of the run"
+
+
+def _by_past(one: _Question) -> str | None:
+    """What was seen of processes that are gone: the run ended, and nothing in the log says that it went on elsewhere."""
+    tie = next(iter(_of_session(one.run.past, one.cluster)), None)
+    if tie is None or _speaks_against(one):
+        return None
+    what = {"drives": "its driver", "works": "its worker"}.get(tie.kind, "a process of the run that held its files")
+    return f"{what}, pid {tie.pid}, was of the run"
+
+
+def _by_log(one: _Question) -> str | None:
+    cluster, said = one.cluster, one.said
+    if said is None or _speaks_against(one):
+        return None
+    if cluster.session in said.sessions:
+        return "the log names its session"
+    if said.joined and _is_at(cluster, said.joined) and _is_only(one, said.joined) and _was_up(cluster, said):
+        return f"the log says that the run joined {said.joined}"
+    if said.dashboard and _is_at(cluster, said.dashboard) and _is_only(one, said.dashboard):
+        if said.started and _was_up(cluster, said):
+            return f"the log says that the run started it, with the dashboard at {said.dashboard}"
+        if said.joined and not is_loopback(said.dashboard) and _was_up(cluster, said):
+            return f"the log names its dashboard {said.dashboard}"
+    if said.submission and any(actor.name.endswith(said.submission) for actor in cluster.actors):
+        return f"the log names its job {said.submission}"
+    heard = [speaker for speaker in said.speakers if any(_spoke(actor, speaker, one) for actor in cluster.actors)]
+    if heard and 2 * len(heard) >= len(said.speakers):
+        return f"its actor {heard[-1].name}, pid {heard[-1].pid}, speaks in the log"
+    return None
+
+
+def _by_naming(one: _Question) -> str | None:
+    """An address on a command line or in an environment, of a session that was there when the process began."""
+    if _speaks_against(one):
+        return None
+    begun = started_at(one.cluster)
+    for tie in one.run.ties:
+        fits = tie.name == one.cluster.session or (_is_at(one.cluster, tie.name) and _is_only(one, tie.name))
+        if tie.kind in ("argument", "environment") and fits and (begun is None or begun <= tie.started_at + CLOCK_S):
+            where = "command line" if tie.kind == "argument" else "environment"
+            return f"the {where} of pid {tie.pid} names {tie.name}"
+    return None
+
+
+WAYS: tuple[tuple[By, Callable[[_Question], str | None]], ...] = (
+    ("person", _by_person),
+    ("process", _by_process),
+    ("past", _by_past),
+    ("log", _by_log),
+    ("naming", _by_naming),
+)
+
+
+def _of_session(ties: Iterable[RayTie], cluster: RayCluster) -> list[RayTie]:
+    """Those to files of this session, drivers first. A container may know the folder by another path: the name is unique."""
+    order = ("drives", "works", "holds", "log")
+    inside = [tie for tie in ties if tie.kind in order and cluster.session and basename(tie.name) == cluster.session]
+    return sorted(inside, key=lambda tie: order.index(tie.kind))
+
+
+def _tie_words(tie: RayTie, run: _Run) -> str | None:
+    match tie.kind:
+        case "drives":
+            return _driver_words(tie.pid, run)
+        case "works":
+            return f"its worker, pid {tie.pid}, is a process of the run"
+        case "holds":
+            return f"pid {tie.pid} of the run holds a file of its folder open"
+        case "log":
+            return "the log lies in its folder"
+    return None
+
+
+def _driver_words(pid: int, run: _Run) -> str:
+    return f"its driver, pid {pid}, {f'writes {run.log}' if pid in run.writers else 'is a process of the run'}"
+
+
+def _speaks_against(one: _Question) -> bool:
+    """Whether the log says another thing: it joined another address, it started one of its own at another time, it names other
+    sessions."""
+    cluster, said = one.cluster, one.said
+    if said is None:
+        return False
+    there = is_one_of(said.joined, _places(cluster)) if said.joined and _places(cluster) else None
+    if there is False or _up(cluster, said) is False:
+        return True
+    return bool(said.sessions) and not there and bool(cluster.session) and cluster.session not in said.sessions
+
+
+def _was_up(cluster: RayCluster, said: RaySaid) -> bool:
+    return _up(cluster, said) is True
+
+
+def _up(cluster: RayCluster, said: RaySaid) -> bool | None:
+    """Whether the session was there when the log said that the run joined it; or had just been started, where the run started it.
+    `None` where no clock tells.
+
+    By the clock of this machine, and by the clock times in the log and in the session's name, which are of one zone: a copy of a
+    log has another time of its last change.
+    """
+    if not (said.joined or said.started):
+        return None
+    named = _NAMED_AT.match(cluster.session)
+    clocks = [
+        (timegm(tuple(map(int, named.groups()))) if named else None, said.stamp),
+        (started_at(cluster), said.at),
+    ]
+    ages_s = [told - begun for begun, told in clocks if begun is not None and told is not None]
+    latest_s = STARTED_WITHIN_S if said.started else float("inf")
+    return all(-CLOCK_S <= age_s <= latest_s for age_s in ages_s) if ages_s else None
+
+
+def _places(cluster: RayCluster) -> tuple[str, ...]:
+    return cluster.addresses or tuple(filter(None, (cluster.gcs_address, cluster.api.address)))
+
+
+def _is_at(cluster: RayCluster, address: str) -> bool:
+    return is_one_of(address, _places(cluster)) is True
+
+
+def _is_only(one: _Question, address: str) -> bool:
+    """Whether no other living session has this address: containers may have the same."""
+    others: Sequence[RayCluster] = [each for each in one.all if each.session != one.cluster.session and each.ended_at is None]
+    return not any(_is_at(other, address) for other in others)
+
+
+def _spoke(actor: RayActor, speaker: RaySpeaker, one: _Question) -> bool:
+    """Whether this actor is the one that spoke: class, pid and node fit, and it lived when its line was written."""
+    at = speaker.at if speaker.at is not None else one.spoke_at
+    if actor.ray_pid != speaker.pid or actor.started_at is None or at is None or actor.started_at > at + CLOCK_S:
+        return False
+    if speaker.name not in (actor.cls, actor.name) and not speaker.name.startswith(f"{actor.cls}("):
+        return False
+    node = next((node for node in one.cluster.nodes if node.id == actor.node), None)
+    return not speaker.ip or node is None or speaker.ip == node.ip
