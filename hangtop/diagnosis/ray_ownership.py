@@ -3,8 +3,8 @@
 That it is the only one on the machine, or that the framework may use Ray, proves nothing. What counts, the surest first: the word
 of the person who gave its address; a process of the run that drives a job of it, works in it or holds its files; what such
 processes were seen to do while they lived; what the log says; what the command line or environment of a process of the run names.
-The surest facts that there are decide alone. An address, a session or a time in the log that does not fit speaks against a session,
-whatever weaker fact speaks for it: "none of these" is an answer.
+The surest facts that there are decide alone. An address, a session or a time in the log that does not fit speaks against a
+session, whatever weaker fact speaks for it: "none of these" is an answer.
 """
 
 from __future__ import annotations

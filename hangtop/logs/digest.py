@@ -114,6 +114,7 @@ class Digest:
         self._blocks = Blocks(offset)
         self._recent, self._swept = Recent(self._clock), -1
         self._counters, self._counted = Counters(), -1
+        self._ray.reopened()
 
     def facts(self) -> FileFacts:
         """All that is known now."""

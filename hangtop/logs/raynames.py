@@ -33,6 +33,7 @@ class RayNames:
     def __init__(self) -> None:
         self._said = RaySaid()
         self._speakers: dict[tuple[str, int, str], float | None] = {}
+        self._since = -1
 
     def read(self, line: Line) -> None:
         """Takes in a line that holds one of `LITERALS`. In which cluster the run is its driver says: an actor that joins one
@@ -52,13 +53,17 @@ class RayNames:
             self._know(submission=found[0])
 
     def heard(self, line: Line) -> None:
-        """A line before which Ray printed whose it is."""
-        if _of_a_worker(line):
+        """A line before which Ray printed whose it is. Lines may come again."""
+        if line.offset > self._since and _of_a_worker(line):
             key = (line.prefix.actor or "", line.prefix.pid or 0, line.prefix.host or "")
             before = self._speakers.pop(key, None)
             self._speakers[key] = line.at if line.at is not None else before
             if len(self._speakers) > MOST_SPEAKERS:
                 del self._speakers[next(iter(self._speakers))]
+
+    def reopened(self) -> None:
+        """The file begins anew: what is known stays."""
+        self._since = -1
 
     def said(self) -> RaySaid | None:
         """All of it; `None` where nothing of Ray was said."""
@@ -69,6 +74,7 @@ class RayNames:
         submission = self._said.submission  # said by who submitted the job, before its driver joined
         self._said = replace(said, at=line.at, stamp=line.stamp, submission=submission)
         self._speakers.clear()
+        self._since = line.offset
 
     def _know(self, **facts: Any) -> None:
         self._said = replace(self._said, **facts)

@@ -56,7 +56,7 @@ class SessionsScreen(BoxScreen):
         top = max(0, min((self.at or 0) - MOST + 1, len(lines) - MOST))
         return [
             (("Which Ray session is meant?", "ink bold"),),
-            ((f"{text.some(len(self.known), 'session')} of yours on this machine, none is proven to be this run's.", "muted"),),
+            ((f"{text.some(len(self.known), 'session')} of yours here, none is proven to be this run's.", "muted"),),
             BLANK,
             (("  ", ""), *heads),
             *(

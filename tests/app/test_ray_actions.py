@@ -13,8 +13,8 @@ from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import RayStart
-from hangtop.records.process import Process, ProcessReading
-from hangtop.records.ray import RayCluster, RayReading
+from hangtop.records.process import Process, ProcessReading, RayTie
+from hangtop.records.ray import RayCluster, RayDriver, RayReading
 from hangtop.records.raysession import RayProcess, RaySession
 from hangtop.records.reading import Reading, Value
 from hangtop.screens.confirm import ActionScreen
@@ -39,6 +39,8 @@ def member(pid: int, kind: str, title: str) -> RayProcess:
     return RayProcess(pid, pid, 1.0, 1, f"/env/{title}", "S", kind, title, uid=os.geteuid(), user="alice")  # type: ignore[arg-type]
 
 
+DRIVES = RayTie("drives", f"/tmp/ray/{NAME}", NEVER, 1.0, NEVER, "python", "01000000")
+"""What proves that the session is the run's."""
 MEMBERS = (member(NEVER + 1, "gcs_server", "gcs server"), member(NEVER + 2, "raylet", "raylet"))
 
 
@@ -50,7 +52,7 @@ def app() -> HangtopApp:
     feed = AskedFeed(
         [
             *(one for one in readings if not isinstance(one.value, RayReading)),
-            Reading("procs", HOST, at, ProcessReading(processes=(driver,))),
+            Reading("procs", HOST, at, ProcessReading(processes=(driver,), ray=(DRIVES,))),
             Reading("ray", HOST, at, RayReading((cluster,))),
         ]
     )
@@ -130,26 +132,82 @@ async def test_read_only_has_neither_key():
         await until(pilot, lambda: app.screen is app.watch_screen)
 
 
+OTHER = "session_2026-01-02_00-00-00_000000_9"
+
+
+async def beside(pilot, app: HangtopApp, *names: str) -> None:
+    """These sessions are on the machine, and nothing proves one of them to be the run's."""
+    driver = RayDriver("01000000", 5, "n", "python main.py --of=somebody", local=True)
+    known = tuple(RayCluster(name, f"/tmp/ray/{name}", uid=os.geteuid(), user="alice", drivers=(driver,)) for name in names)
+    app.feed.put(Reading("procs", HOST, app.now(), ProcessReading()))
+    app.feed.put(Reading("ray", HOST, app.now(), RayReading(known)))
+    await settle(pilot, app)
+    assert not [ask for ask in getattr(app.feed, "questions", []) if isinstance(ask, RayAsk)]
+
+
+def asked_for(app: HangtopApp) -> list[str]:
+    return [ask.session for ask in getattr(app.feed, "questions", []) if isinstance(ask, RayAsk)]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_without_proof_even_the_only_session_is_asked_for_and_none_is_chosen_until_a_person_does(app: HangtopApp, size):
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot, app)
+        await beside(pilot, app, NAME)
+        await pilot.press("R")
+        await pilot.pause()
+        assert isinstance(app.screen, SessionsScreen)
+        assert app.screen.at is None
+        text = screen_text(app)
+        for part in (NAME, "alice", "none is proven to be this run's"):
+            assert part in text
+        assert f"▸ {NAME}" not in text
+        await pilot.press("enter", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, SessionsScreen)
+        assert asked_for(app) == []
+        await pilot.press("down")
+        await seen(pilot, app, "its driver: python main.py --of=somebody")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        assert asked_for(app) == [NAME]
+
+
 async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: HangtopApp):
-    other = "session_2026-01-02_00-00-00_000000_9"
-    both = tuple(RayCluster(name, f"/tmp/ray/{name}", uid=os.geteuid(), user="alice") for name in (NAME, other))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)
-        app.feed.put(Reading("ray", HOST, app.now(), RayReading(both)))
-        await settle(pilot, app)
-        asked = list(getattr(app.feed, "questions", []))
+        await beside(pilot, app, NAME, OTHER)
         await pilot.press("R")
         await pilot.pause()
         assert isinstance(app.screen, SessionsScreen)
         text = screen_text(app)
         assert NAME in text
-        assert other in text
+        assert OTHER in text
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.watch_screen)
-        assert getattr(app.feed, "questions", []) == asked
+        assert asked_for(app) == []
 
-        await pilot.press("R", "down", "enter")
+        await pilot.press("R", "down", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        assert asked_for(app) == [OTHER]
+
+
+async def test_a_recovery_without_proof_asks_too_and_may_leave_every_session_alone(app: HangtopApp):
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await beside(pilot, app, NAME, OTHER)
+        await pilot.press("exclamation_mark")
         await pilot.pause()
-        assert isinstance(app.screen, ActionScreen)
-        assert isinstance(ask := app.feed.questions[-1], RayAsk)
-        assert ask.session == other
+        assert isinstance(app.screen, SessionsScreen)
+        assert app.screen.at is None
+        assert "none of these: leave Ray as it is" in screen_text(app)
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ActionScreen))
+        assert asked_for(app) == []
+
+
+async def test_the_pane_says_that_a_session_is_not_the_run_s_and_whose(app: HangtopApp):
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await beside(pilot, app, NAME)
+        await seen(pilot, app, f"1 Ray session on this machine, not this run's: {NAME} of alice")

@@ -58,7 +58,7 @@ class Workers(MemoryFeed):
 
 def readings(ray: RayCluster) -> list[Reading]:
     log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
-    return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,)))]
+    return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,), named=True))]
 
 
 def app_with(ray: RayCluster) -> tuple[HangtopApp, Workers]:
@@ -188,6 +188,6 @@ async def test_the_page_of_a_dead_actor_says_why_and_stays_when_ray_forgets_it()
         await pilot.press("5", "home", "enter")
         await settle(pilot, app)
         assert 'File "a.py", line 1, in __init__' in screen_text(app)
-        feed.put(Reading("ray", "n1", NOW, RayReading((replace(cluster(worker(0))),))))
+        feed.put(Reading("ray", "n1", NOW, RayReading((replace(cluster(worker(0))),), named=True)))
         await settle(pilot, app)
         assert "its __init__ raised: RuntimeError: no model" in screen_text(app)

@@ -114,4 +114,4 @@ def ray_reading(now: float) -> RayReading:
         RayActor("WorkerDict", "running", id=f"{n:032x}", method="update_actor", since=now - 3, host=f"n{n // PER_NODE}", rank=n)
         for n in range(RANKS)
     )
-    return RayReading((RayCluster("127.0.0.1:6379", actors=actors),))
+    return RayReading((RayCluster("127.0.0.1:6379", actors=actors),), named=True)

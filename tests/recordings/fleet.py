@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
+from verl import START
 
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.nccl import FlightDump, FlightGroup, NcclReading
@@ -19,6 +20,7 @@ LIMIT_W = 700.0
 RANK_PID = 133_950
 DRIVER_PID = 133_701
 TASK_RUNNER_PID = 133_842
+DRIVER_SINCE = START - 6_290.0
 SLOT_S = 10.0
 FILLS_FROM = 1_768_125_950.0
 """When the engines of the run that starts began to load: 50 s before its recording."""
@@ -134,7 +136,7 @@ def ray(at: float, *, method: str, since: float, odd: tuple[int, str, float] | N
         for n in range(2)
     ]
     node = RayNode("node1", HOST, head=True, local=True, moved_at=at, cores=128, workers=11)
-    driver = RayDriver("01", DRIVER_PID, "node1", "python -m verl.trainer.main_ppo", local=True)
+    driver = RayDriver("01", DRIVER_PID, "node1", "python -m verl.trainer.main_ppo", local=True, started_at=DRIVER_SINCE)
     api = RayApi("127.0.0.1:8265", "ok", since=at - started, gcs_ok=True, actors_at=at, version="2.60.0")
     cluster = RayCluster("session_2026-01-11", api=api, actors=tuple(actors), actors_total=11, drivers=(driver,), nodes=(node,))
     return Reading("ray", HOST, at, RayReading((cluster,)))

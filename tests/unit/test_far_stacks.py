@@ -61,7 +61,9 @@ def ranks(*places: int | None) -> RunState:
     )
     log = LogReading((LogFile("train.log", "ok"),), framework="verl", fresh=True)
     state = fold(RunState(), Reading("log", "n1", NOW, log))
-    return fold(state, Reading("ray", "n1", NOW, RayReading((RayCluster("s", actors=actors, actors_total=len(actors)),))))
+    return fold(
+        state, Reading("ray", "n1", NOW, RayReading((RayCluster("s", actors=actors, actors_total=len(actors)),), named=True))
+    )
 
 
 def test_the_text_of_a_dashboard_becomes_threads_again():

@@ -13,8 +13,9 @@ from hangtop.actions.stop import Myself
 from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.log import LogReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Removal
-from hangtop.records.process import Process, ProcessReading
+from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.raysession import RayMatch, RayProcess, RaySession
 from hangtop.spec import WatchSpec
@@ -146,34 +147,59 @@ def test_the_folder_with_the_logs_can_stay() -> None:
     assert any(spared.what == FOLDER.path for spared in plan.spared)
 
 
-@pytest.mark.parametrize(
-    ("clusters", "name", "found"),
-    [
-        ((cluster(),), "", NAME),
-        ((cluster(), cluster("session_b", uid=0, user="root")), "", NAME),
-        ((cluster(), cluster("session_b", ended_at=5.0)), "", NAME),
-        ((cluster("session_a", ended_at=3.0), cluster("session_b", ended_at=5.0)), "", "session_b"),
-        ((cluster(gcs_address="10.0.0.1:6379"), cluster("session_b")), "10.0.0.1:6379", NAME),
-        ((cluster(), cluster("session_b")), "session_b", "session_b"),
-    ],
-)
-def test_which_session_is_meant(clusters: tuple[RayCluster, ...], name: str, found: str) -> None:
-    assert session_of(state(*clusters), ME, name) == found
+OWN = ProcessReading(ray=(RayTie("drives", f"/tmp/ray/{NAME}", 106, job="01"),))
+"""A process of the run drives a job of the session."""
 
 
 @pytest.mark.parametrize(
-    ("clusters", "name", "why"),
+    ("clusters", "procs", "name", "found"),
     [
-        ((), "", "no Ray session of yours"),
-        ((cluster(uid=0, user="root"),), "", "no Ray session of yours"),
-        ((cluster(), cluster("session_b")), "", "which one?"),
-        ((cluster(),), "session_c", "no session session_c"),
+        ((cluster(),), OWN, "", NAME),
+        ((cluster(), cluster("session_b")), OWN, "", NAME),
+        ((cluster(ended_at=5.0), cluster("session_b")), OWN, "", NAME),
+        ((cluster(gcs_address="10.0.0.1:6379"), cluster("session_b")), None, "10.0.0.1:6379", NAME),
+        ((cluster(), cluster("session_b")), OWN, "session_b", "session_b"),
+    ],
+    ids=["the run's", "beside another", "ended, beside another", "by address", "by name"],
+)
+def test_which_session_is_meant(clusters: tuple[RayCluster, ...], procs: ProcessReading | None, name: str, found: str) -> None:
+    assert session_of(replace(state(*clusters), procs=procs), ME, name) == found
+
+
+@pytest.mark.parametrize(
+    ("clusters", "procs", "name", "why"),
+    [
+        ((), None, "", "no Ray session of yours"),
+        ((cluster(uid=0, user="root"),), None, "", "no Ray session of yours"),
+        ((cluster(),), None, "", "none is proven to be this run's: name the one that is meant"),
+        ((cluster(ended_at=5.0),), None, "", "none is proven to be this run's"),
+        ((cluster(), cluster("session_b")), None, "", "2 Ray sessions of yours on this machine"),
+        ((cluster(),), None, "session_c", "no session session_c"),
+        ((cluster("session_b", uid=0, user="root"),), None, "session_b", "session_b belongs to root"),
+        ((cluster(uid=0, user="root"), cluster("session_b")), OWN, "", "belongs to root"),
+        ((cluster(gcs_address="h:1"), cluster("session_b", gcs_address="h:1")), None, "h:1", "2 sessions have h:1"),
     ],
 )
-def test_a_session_is_never_guessed(clusters: tuple[RayCluster, ...], name: str, why: str) -> None:
-    refused = session_of(state(*clusters), ME, name)
+def test_a_session_is_never_guessed(clusters: tuple[RayCluster, ...], procs: ProcessReading | None, name: str, why: str) -> None:
+    refused = session_of(replace(state(*clusters), procs=procs), ME, name)
     assert isinstance(refused, Refusal)
     assert why in refused.why
+
+
+def test_a_run_that_may_be_on_ray_is_recovered_without_a_session_that_nothing_proves_and_says_so() -> None:
+    reads_like_gkd = replace(state(cluster()), procs=RUN, log=LogReading(files=(), framework="gkd"))
+    assert recover.session_of(reads_like_gkd, ME) == ""
+    assert recover.must_ask(reads_like_gkd, ME)
+    plan = recovery(None, reads_like_gkd)
+    assert {target.pid for target in plan.targets} == {106, 103}
+    assert not plan.ray
+    assert not plan.removals
+    assert any(f"Ray is left as it is; --session NAME takes it along: {NAME}" in warning for warning in plan.warnings)
+    plain = replace(reads_like_gkd, log=LogReading(files=(), framework="torchrun"))
+    assert not recover.must_ask(plain, ME)
+    assert not [warning for warning in recovery(None, plain).warnings if "Ray" in warning]
+    own = replace(reads_like_gkd, procs=replace(RUN, ray=OWN.ray))
+    assert recover.session_of(own, ME) == NAME
 
 
 def one_of_run(pid: int, **more: object) -> Process:

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
-from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.ray_wishes import lacking, wishes
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
@@ -190,7 +189,7 @@ def quiet_run(ray: RayCluster) -> tuple[RunState, WatchSpec]:
     """A Ray run whose log is silent for ten minutes."""
     log = LogReading(files=(LogFile("train.log", size_bytes=9),), last_output_at=NOW - 600, framework="verl")
     state = RunState()
-    for value in (log, RayReading((ray,))):
+    for value in (log, RayReading((ray,), named=True)):
         state = fold(state, Reading("test", "n1", NOW, value))
     return state, WatchSpec(logs=("train.log",))
 
@@ -230,10 +229,3 @@ def test_a_gcs_that_is_stopped_is_the_cause_of_a_quiet_run():
     verdict = diagnose(*quiet_run(sick), NOW)
     assert (verdict.word, verdict.kind) == ("hung", "stopped")
     assert verdict.headline == "Ray is sick: the GCS (pid 42) is stopped."
-
-
-def test_the_cluster_of_somebody_else_is_not_this_run():
-    state, _ = quiet_run(cluster(actors=(RayActor("Trainer", "resources", id="a", resources={"GPU": 16.0}),)))
-    assert clusters_of_run(state)
-    torchrun = fold(state, Reading("test", "n1", NOW, LogReading(files=(), framework="torchrun")))
-    assert clusters_of_run(torchrun) == ()

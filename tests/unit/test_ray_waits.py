@@ -61,7 +61,7 @@ def verdict(lines: list[str] | tuple[str, ...], silent_s: float, *actors: RayAct
     driver = Process(DRIVER, NOW - 9_000, 0, 1, "python", "python -m verl.trainer.main_ppo", "S")
     procs = ProcessReading(processes=(driver,), writers=(Writer(DRIVER, NOW - 9_000, "python", driver.command),))
     state = RunState()
-    for value in (log, procs, RayReading((ray,))):
+    for value in (log, procs, RayReading((ray,), named=True)):
         state = fold(state, Reading("x", "n1", NOW, value))
     return diagnose(replace(state, heard_at=NOW), WatchSpec(logs=("train.log",)), NOW)
 
