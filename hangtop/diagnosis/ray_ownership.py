@@ -72,12 +72,13 @@ class _Run(Struct, frozen=True):
     def of(cls, procs: ProcessReading | None, log: str) -> _Run:
         if procs is None:
             return cls()
-        proven = () if procs.taken else (one for one in procs.processes if one.pid not in procs.of_ray)
+        proven = () if procs.taken else (one for one in procs.processes if one.pid not in procs.of_ray and one.state not in "ZX")
+        writers = [writer for writer in procs.writers if writer.alive]
         return cls(
-            {one.pid: _Member(one.started_at, one.start_ticks) for one in proven if one.state not in "ZX"},
-            frozenset(writer.pid for writer in procs.writers if writer.alive),
+            {one.pid: _Member(one.started_at, one.start_ticks) for one in (*proven, *writers)},
+            frozenset(writer.pid for writer in writers),
             tuple(tie for tie in procs.ray if not tie.gone),
-            () if any(writer.alive for writer in procs.writers) else tuple(tie for tie in procs.ray if tie.gone),
+            () if writers else tuple(tie for tie in procs.ray if tie.gone),
             log,
         )
 

@@ -62,7 +62,9 @@ class Run:
 
     def cluster(self) -> RayCluster:
         return RayCluster(
-            self.session.name, actors=self.actors(), drivers=(RayDriver(JOB, 90, "n", "python train.py", local=True),)
+            self.session.name,
+            actors=self.actors(),
+            drivers=(RayDriver(JOB, 90, "n", "python train.py", local=True, started_at=0.0),),
         )
 
     def meet(self) -> None:
