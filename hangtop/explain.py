@@ -11,9 +11,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.logs.catalog import Catalog
-from hangtop.logs.messages import TRACEBACK
 from hangtop.logs.signature import Fix, Setting, Signature, compiled
-from hangtop.records.log import ROLES
+from hangtop.records.log import ROLES, TRACEBACK
 from hangtop.text import wrap
 
 WIDTH = 100

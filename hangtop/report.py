@@ -12,7 +12,7 @@ from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.ray_ownership import said_of, strangers
 from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import ROLES, Finding
+from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.spec import ASKED_SOURCES
 
@@ -52,6 +52,7 @@ class FindingReport(Struct, frozen=True):
     cause: str
     fixes: tuple[str, ...]
     count: int
+    survived: bool
 
 
 class SourceReport(Struct, frozen=True):
@@ -115,15 +116,9 @@ def report(case: Case, verdict: Verdict) -> Report:
         ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
         culprits=_culprits(case, verdict),
         evidence=verdict.evidence,
-        findings=tuple(_finding(finding) for finding in ordered(case.findings)),
+        findings=tuple(_finding(finding) for finding in case.findings if finding.role != "noise"),
         sources={name: _source(health, case) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
     )
-
-
-def ordered(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Earliest cause first, then the other roles in their order, hints last. What is known to be harmless is left out."""
-    told = [one for one in findings if one.role != "noise"]
-    return tuple(sorted(told, key=lambda one: (one.severity == "hint", ROLES.index(one.role), one.file, one.offset)))
 
 
 def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:
@@ -158,7 +153,9 @@ def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
 
 def _finding(one: Finding) -> FindingReport:
     fixes = tuple(remedy.line() for remedy in one.remedies)
-    return FindingReport(one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count)
+    return FindingReport(
+        one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count, one.survived
+    )
 
 
 def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:

@@ -17,7 +17,7 @@ from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
-from hangtop.report import ordered, report
+from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
 from hangtop.text import duration
@@ -107,12 +107,13 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
 
 
 def cure(case: Case, verdict: Verdict) -> list[str]:
-    """Cause and fixes of the message that the verdict rests on: the first of this attempt. Nothing while all is well."""
-    told = [one for one in ordered(case.findings) if one.cause and one.severity != "hint"]
+    """Cause and fixes of the message that the headline tells; where it tells none, of the first. Nothing while all is well."""
+    told = [finding for finding in case.findings if finding.cause and finding.severity != "hint"]
     if verdict.word in ("running", "slow", "finished", "blind") or not told:
         return []
-    fixes = [f"  {number}. {remedy.line()}" for number, remedy in enumerate(told[0].remedies, 1)]
-    cause = [f"  {told[0].id}: {told[0].cause}"] if told[0].cause != verdict.detail else [f"  {told[0].id}"]
+    first = next((finding for finding in told if finding.id == verdict.message), told[0])
+    fixes = [f"  {number}. {remedy.line()}" for number, remedy in enumerate(first.remedies, 1)]
+    cause = [f"  {first.id}: {first.cause}"] if first.cause != verdict.detail else [f"  {first.id}"]
     return [*cause, *fixes]
 
 

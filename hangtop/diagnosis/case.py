@@ -9,6 +9,8 @@ from hangtop.diagnosis.groups import by_groups, stage_of
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.on_gpu import spinning
 from hangtop.diagnosis.standing import Standing, standings
+from hangtop.kept import kept
+from hangtop.logs.finding_order import in_order
 from hangtop.model import RunState
 from hangtop.ranks import Rank, join
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
@@ -63,7 +65,7 @@ class Case(Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was found in the attempt that runs now, earliest first."""
-        return tuple(finding for finding in self.log.findings if finding.attempt == self.log.attempt)
+        return _findings_of(self.log.findings, self.log.attempt)
 
     @property
     def procs(self) -> ProcessReading | None:
@@ -92,6 +94,11 @@ class Case(Struct, frozen=True):
     def where(self) -> str:
         """The stage in words, for sentences."""
         return "before its first stage" if self.stage is None else f"in {self.stage.title}"
+
+
+@kept
+def _findings_of(findings: tuple[Finding, ...], attempt: int) -> tuple[Finding, ...]:
+    return in_order(finding for finding in findings if finding.attempt == attempt)
 
 
 def look(state: RunState, spec: WatchSpec, now: float) -> Case:

@@ -1,4 +1,4 @@
-"""Rules over the log alone: crashed, finished, stalled, slow, running."""
+"""Rules over the log alone: finished, stalled, slow, running."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards, steps_behind
 from hangtop.diagnosis.last_words import last_words
 from hangtop.diagnosis.limits import FINISH
+from hangtop.diagnosis.message_words import found, sentence, short
 from hangtop.diagnosis.presence import nobody_writes
-from hangtop.records.log import ROLES, Finding
-from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, moment, numbered
+from hangtop.logs.finding_order import began_after
+from hangtop.records.log import Finding
+from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
+from hangtop.text import clock, duration, numbered
 from hangtop.text import pace as pace_words
 
 LEAST_STEP_S = 0.05
@@ -32,109 +34,6 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
     "ray": "resources",
 }
 """What a finding of this id prefix says of the kind of a hang; anything else is `unknown`."""
-
-
-def crashed(case: Case) -> Verdict | None:
-    """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
-    fatal = [one for one in case.findings if one.severity == "fatal" and "crash" in one.hang and not _after_finish(case, one)]
-    if not fatal:
-        return None
-    first = first_cause(fatal)
-    return Verdict(
-        word="crashed",
-        headline=f"{_who(first)}{_sentence(short(first.text))}",
-        refute="the run writes further steps after this message",
-        confidence="certain" if first.role == "cause" else "likely",
-        culprits=_who_failed(case, first),
-        evidence=(
-            *_raised_in(fatal, first),
-            _said_when(case, first, len(fatal)),
-            *(_found(finding) for finding in _distinct([first, *fatal])[1:3]),
-        ),
-        next=(("Enter", "cause and fixes"),),
-        detail=first.cause,
-    )
-
-
-def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
-    """The headline is its text; this says which message it is, when it came, and whether more was written after it."""
-    earliest = f", the earliest cause of {errors} errors," if errors > 1 and first.role == "cause" else ""
-    at = "" if first.at is None else f" came {moment(first.at, case.now)}"
-    return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
-
-
-def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
-    """The place in the code that a traceback of the same rank names: that of the run's own code if it has one."""
-    for finding in fatal:
-        place = finding.groups.get("own") or finding.groups.get("frame")
-        if place and (finding.rank == first.rank or first.rank is None):
-            return (Evidence("log", f"raised {'below' if 'own' in finding.groups else 'in'} {place}"),)
-    return ()
-
-
-def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
-    """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
-    if finding.rank is not None and finding.role != "victim":
-        pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
-        sure: Confidence = "certain" if finding.role == "cause" else "likely"
-        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
-    ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
-    told = next((culprits for way in ways if (culprits := way(case))), ())
-    return told if len(told) == 1 else ()
-
-
-def _ended_badly(case: Case) -> tuple[Culprit, ...]:
-    gone = [one for one in case.standings if one.how == "gone"]
-    failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
-    return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed)
-
-
-def _stopped_before(case: Case) -> tuple[Culprit, ...]:
-    """Stopped steps before the rest."""
-    steps = {one.rank: one.step for one in case.ranks if one.step is not None}
-    lowest = min(steps.values(), default=None)
-    return tuple(one for one in steps_behind(case) if one.rank is not None and steps.get(one.rank) == lowest)
-
-
-def _stands_apart(case: Case) -> tuple[Culprit, ...]:
-    """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
-    here = [one for one in case.standings if one.how != "gone"]
-    apart = [one for one in here if not one.waits_for_peers] if any(one.waits_for_peers for one in here) else []
-    return tuple(Culprit(one.rank, one.pid, one.host, "possible", (one.text,)) for one in apart)
-
-
-def _never_complained(case: Case) -> tuple[Culprit, ...]:
-    """All others lost their connection to a peer."""
-    victims = {rank for one in case.findings if one.role == "victim" for rank in (*one.ranks, one.rank) if rank is not None}
-    silent = [one for one in case.ranks if one.rank not in victims]
-    return tuple(
-        Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
-    )
-
-
-def _distinct(findings: list[Finding]) -> list[Finding]:
-    """One for each text: the last line of a traceback is often a message that is known by itself."""
-    return list({finding.text: finding for finding in reversed(findings)}.values())[::-1]
-
-
-def short(text: str, most: int = 150) -> str:
-    """Its first sentences, as many as fit; a longer first one is cut."""
-    if len(text) <= most:
-        return text
-    end = max(text.rfind(". ", 0, most), text.rfind("; ", 0, most))
-    return text[: end + 1] if end > most // 4 else text[: most - 1] + "…"
-
-
-def _after_finish(case: Case, finding: Finding) -> bool:
-    """What is printed after the run said that it finished does not unfinish it."""
-    stage = case.stage
-    return stage is not None and stage.id == FINISH and stage.file == finding.file and stage.offset < finding.offset
-
-
-def first_cause(findings: list[Finding]) -> Finding:
-    """The earliest cause; a victim or a consequence only when nothing else is there: who prints a timeout is who waited
-    (pytorch/pytorch#118369)."""
-    return min(findings, key=lambda finding: (ROLES.index(finding.role), finding.offset))
 
 
 def finished(case: Case) -> Verdict | None:
@@ -189,11 +88,12 @@ def repeats_itself(case: Case) -> Verdict | None:
             continue
         return Verdict(
             word="stalled",
-            headline=f"Only one message keeps coming: {_sentence(short(finding.text))}",
+            headline=f"Only one message keeps coming: {sentence(short(finding.text))}",
             refute="a step or another stage line appears",
             kind=KIND_OF_CATEGORY.get(finding.id.partition(".")[0], "unknown"),
-            evidence=(_found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
+            evidence=(found(finding), Evidence("log", f"nothing else since {clock(finding.at)}")),
             detail=finding.cause,
+            message=finding.id,
         )
     return None
 
@@ -202,7 +102,7 @@ def _is_all_that_comes(case: Case, finding: Finding) -> bool:
     """No stage began since, no engine is being built, and its last sighting is the end of the file."""
     stage = case.stage
     building = stage is not None and stage.id.startswith("engine_") and stage.id != "engine_ready"
-    later = stage is not None and stage.file == finding.file and stage.offset > finding.last_offset
+    later = stage is not None and began_after(stage, finding)
     file = case.log.files[finding.file] if finding.file < len(case.log.files) else None
     return not building and not later and file is not None and file.size_bytes - finding.last_offset < LAST_LINES_BYTES
 
@@ -237,7 +137,13 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
         evidence=_stall_evidence(case),
         next=(("/", "filter the log"), ("e", "errors and stages")),
         detail=_usual_cause(case),
+        message=None if behind or (error := _last_cause(case)) is None else error.id,
     )
+
+
+def _last_cause(case: Case) -> Finding | None:
+    """The known message that a silent run wrote before."""
+    return next((finding for finding in case.findings if finding.role == "cause" and finding.severity != "hint"), None)
 
 
 def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
@@ -247,17 +153,16 @@ def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
         return f"{ranks.capitalize()} stayed behind; no output since {since}."
-    causes = [one for one in case.findings if one.role == "cause" and one.severity != "hint"]
-    error = min(causes, key=lambda one: one.severity != "fatal", default=None) or last_words(case)
+    error = _last_cause(case) or last_words(case)
     if error is not None:
-        return f"No output since {since} {case.where}; before it: {_sentence(short(error.text))}"
+        return f"No output since {since} {case.where}; before it: {sentence(short(error.text))}"
     return f"No output since {since} {case.where}; the cause is not known yet."
 
 
 def _kind(case: Case) -> Kind:
     hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
-        return KIND_OF_CATEGORY.get(first_cause(hanging).id.partition(".")[0], "unknown")
+        return KIND_OF_CATEGORY.get(hanging[0].id.partition(".")[0], "unknown")
     if nobody_writes(case.state):
         return "dead_process"
     stage = case.stage.id if case.stage is not None else ""
@@ -338,23 +243,10 @@ def _running_detail(case: Case) -> str:
     return f"{together}{typical}{quiet}{limit if quiet else limit.capitalize()}"
 
 
-def _who(finding: Finding) -> str:
-    return "" if finding.rank is None else f"Rank {finding.rank}: "
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
-
-
 def _usual_cause(case: Case) -> str:
     """Why this stage is silent for long, most often."""
     return next(iter(case.plan.causes), "") if case.plan is not None else ""
 
 
 def _worth_telling(case: Case) -> tuple[Evidence, ...]:
-    return tuple(_found(finding) for finding in case.findings if finding.severity != "hint")
-
-
-def _found(finding: Finding) -> Evidence:
-    times = f" ×{finding.count}" if finding.count > 1 else ""
-    return Evidence("log", f"{_who(finding)}{short(finding.text)}{times} ({finding.id})")
+    return tuple(found(finding) for finding in case.findings if finding.severity != "hint")

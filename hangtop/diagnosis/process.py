@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.last_words import last_words
-from hangtop.diagnosis.log import short
+from hangtop.diagnosis.message_words import short
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.text import clock

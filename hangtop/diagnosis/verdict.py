@@ -6,7 +6,20 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis import dataloader, feed, gone, gpu_rules, log, nccl_rules, process, ray_rules, rendezvous, stopped, waiting
+from hangtop.diagnosis import (
+    crash,
+    dataloader,
+    feed,
+    gone,
+    gpu_rules,
+    log,
+    nccl_rules,
+    process,
+    ray_rules,
+    rendezvous,
+    stopped,
+    waiting,
+)
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.host import host_evidence
@@ -21,7 +34,7 @@ Rule = Callable[[Case], Verdict | None]
 RULES: tuple[Rule, ...] = (
     feed.blind,
     stopped.by_you,
-    log.crashed,
+    crash.crashed,
     log.finished,
     process.writer_gone,
     log.pipe_closed,

@@ -21,6 +21,7 @@ from hangtop.logs.index import Index, Wants
 from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.mesh import MeshTable
 from hangtop.logs.messages import Messages
+from hangtop.logs.neighbours import Neighbours
 from hangtop.logs.notices import Notices
 from hangtop.logs.pick import LARGE, pick
 from hangtop.logs.profile import Profile, Stage
@@ -52,6 +53,7 @@ class Digest:
 
     `clock_shift_s`: what to add to the log's own clock to get unix time. `rank`: the rank that the file's name gives.
     `offset`: where in the file the first byte stands that is fed, a line start. `year`: of dates that are written without one.
+    `written_by`: when the last byte of what was there before we came was written.
     """
 
     def __init__(
@@ -63,11 +65,14 @@ class Digest:
         rank: int | None = None,
         offset: int = 0,
         year: int | None = None,
+        written_by: float | None = None,
     ) -> None:
         self._index = catalog if isinstance(catalog, Index) else Index(catalog)
         self._file = file
         self._blocks = Blocks(offset)
-        self._clock = LogClock(clock_shift_s, year)
+        self._clock = LogClock(clock_shift_s, year, written_by)
+        self._neighbours = Neighbours(self._clock)
+        self._history_end = offset
         self._free = FreeTexts()
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
@@ -100,10 +105,12 @@ class Digest:
         """Whether the times in the log are those of a known zone."""
         return self._clock.zoned
 
-    def feed(self, data: bytes, at: float | None = None) -> None:
-        """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read."""
+    def feed(self, data: bytes, at: float | None = None, since: float | None = None) -> None:
+        """More bytes of the file. `at`: unix time of their arrival, `None` while older parts are read. `since`: when they were
+        not there yet."""
         self.bytes += len(data)
-        self._clock.arrived(at if data else None)
+        self._history_end += len(data) if at is None else 0
+        self._clock.arrived(at if data else None, since)
         for block in self._blocks.feed(data):
             self._digest(block)
 
@@ -115,6 +122,8 @@ class Digest:
         self._recent, self._swept = Recent(self._clock), -1
         self._counters, self._counted = Counters(), -1
         self._ray.reopened()
+        self._neighbours.reopened()
+        self._history_end = max(self._history_end, offset)
 
     def facts(self) -> FileFacts:
         """All that is known now."""
@@ -123,13 +132,16 @@ class Digest:
         self._count()
         newest = self._writers.newest_steps()
         findings, survived = self._messages.findings(self._ranks, self._file, newest, self._asides.values())
+        marks = self._marks.all()
+        wanted = {finding.offset for finding in findings} | {mark.offset for mark in marks}
         return FileFacts(
             file=self._file,
             bytes=self.bytes,
             rank=self._ranks.file_rank,
             scores=self._frameworks.scores(),
-            marks=self._marks.all(),
+            marks=marks,
             findings=findings,
+            times=self._neighbours.all(wanted, self._history_end),
             survived=survived,
             writers=tuple(self._writers.all(self._ranks, self._marks.latest)),
             paces=self._writers.paces(),
@@ -170,6 +182,7 @@ class Digest:
         self._walks = 0
         for messages in (self._messages, *self._asides.values()):
             messages.resume(lines, lines.first())
+        self._neighbours.resume(lines)
         hits, left = self._hits(lines)
         counts = Counter(map(itemgetter(0), hits))
         if known := counts.keys() & self._said():
@@ -237,11 +250,13 @@ class Digest:
             return
         if self._asides:
             self._asides.pop(line.writer, None)
+        before = None if self._heard is None else self._heard[1]
         self._listen(line, lines, span)
         self._ranks.learn(line)
         self._ray.heard(line)
-        for each in unglued(line):
-            self._read(wants, each, lines, span)
+        compared = [self._read(wants, each, lines, span) for each in unglued(line)]
+        if any(compared):
+            self._neighbours.want(line, lines, span, before)
 
     def _aside(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
         """A line of free text. When its end may be missing, messages in it are kept aside until there is one."""
@@ -252,7 +267,8 @@ class Digest:
             for signature in wants.signatures:
                 aside.try_on(signature, line, lines, span)
 
-    def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
+    def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> bool:
+        """Whether its time is compared with other files': it is the first of a known message, or of a stage of the start."""
         self._writers.heard(line)
         if wants.rank:
             self._ranks.learn_text(line)
@@ -264,16 +280,15 @@ class Digest:
         starting = any(not (each.profile.base or each.stage.steady or each.stage.recurs) for each in marks)
         complete = self._progress(wants, line, starting=starting)
         who = self._who(line)
-        for each in marks:
-            self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete)
-        for signature in wants.signatures:
-            self._messages.try_on(signature, line, lines, span)
+        once = [self._marks.saw(each.profile, each.stage, line, who, done=each.done, late=complete) for each in marks]
+        first = [self._messages.try_on(signature, line, lines, span) for signature in wants.signatures]
         for groups in wants.groups:
             self._mesh.learn(groups.profile.name, groups.line, line, self._ranks.rank_of(line.writer))
         if wants.notice:
             self._notices.read(line)
         if wants.ray:
             self._ray.read(line)
+        return any(once) or any(first)
 
     def _who(self, line: Line) -> Writer:
         """The writer by its rank, as soon as that is known: NCCL tells pids where the training script tells ranks."""
@@ -325,6 +340,7 @@ class Digest:
         if line.stamp is None:
             return
         self._clock.last_log_time = line.stamp
+        self._neighbours.heard(line)
         before, self._heard = self._heard, (line.offset, line.stamp)
         if before is None or line.stamp - before[1] <= (self._clock.longest_silence_s or 0.0) or self._walks >= _WALKS:
             return

@@ -10,7 +10,7 @@ from hangtop.logs.lines import Writer
 from hangtop.logs.progress import Sighting
 from hangtop.logs.ranks import RankFacts
 from hangtop.logs.stages import Mark
-from hangtop.records.log import Finding, Pace, RaySaid
+from hangtop.records.log import Finding, Pace, RaySaid, Written
 from hangtop.records.mesh import Mesh
 
 Kind = tuple[str, str]
@@ -38,7 +38,8 @@ class PaceFacts(Struct, frozen=True):
 class FileFacts(Struct, frozen=True):
     """All that one file says. Which of it counts is decided over all files of the run.
 
-    `findings` are those of all attempts; `survived` names the ids after which the run went on well.
+    `findings` are those of all attempts; `survived` names the ids after which the run went on well. `times`: when the lines of
+    findings and of marks that come once were written, by offset.
     """
 
     file: int
@@ -48,6 +49,7 @@ class FileFacts(Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
     findings: tuple[Finding, ...] = ()
     survived: frozenset[str] = frozenset()
+    times: Mapping[int, Written] = {}
     writers: tuple[WriterFacts, ...] = ()
     paces: Mapping[Kind, PaceFacts] = {}
     totals: Mapping[Kind, float] = {}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 from hangtop.logs import mesh, raynames
+from hangtop.logs.attempts import Attempts, IsPresent, attempts_of
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.findings import findings_of
 from hangtop.logs.frameworks import active, leading
-from hangtop.logs.messages import TRACEBACK
 from hangtop.logs.profile import Profile
 from hangtop.logs.progress import Sighting
 from hangtop.logs.stages import Course, StageMachine, plan_of, proven_by, stage_of
-from hangtop.records.log import ROLES, Finding, LogFile, LogLine, LogReading, Pace, Progress, RankLog
-
-BESIDE_BYTES = 2_048
-"""As near as the lines of one exception stand to each other."""
+from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 
 def join(
@@ -42,10 +40,11 @@ def join(
             scores[name] = max(score, scores.get(name, 0))
     profiles = active(catalog.profiles, scores, profile)
     everything = (*facts, *beside)
-    courses = {each.file: _course(each, profiles, catalog) for each in everything}
+    courses = {each.file: _course(each, profiles, catalog) for each in facts}
     lead = max(facts, key=lambda each: _weight(each, courses), default=None)
     course = courses[lead.file] if lead else Course()
-    attempts = {each.file: courses[each.file].restarts for each in everything}
+    attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
+    events = attempts.renumbered(course.events)
     ranks = _ranks(everything, attempts, profiles)
     progress, kind = _progress(facts, attempts, profiles)
     paces = [each.paces[kind] for each in facts if kind in each.paces] if kind else []
@@ -63,15 +62,15 @@ def join(
         last_line=_last_line(facts, files),
         framework=leading(profiles),
         profiles=tuple(each.name for each in profiles),
-        attempt=len(course.restarts) + 1,
+        attempt=attempts.count,
         world=max((each.world for each in facts if each.world), default=None),
         mesh=mesh.chosen(facts, profiles, catalog),
         workers=next((each.workers for each in facts if each.workers), None),
-        stages=course.events,
-        plan=plan_of(profiles, course.events),
+        stages=events,
+        plan=plan_of(profiles, events),
         progress=_with_pace(progress, pace, _history(facts, profiles)),
         pace=pace,
-        findings=_findings(everything, attempts, catalog, profiles),
+        findings=findings_of(everything, attempts, catalog, profiles, events),
         longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
         announced_until=_announced_until(facts, last_output_at),
         checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),
@@ -101,9 +100,11 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
     return course
 
 
-def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, int]:
+def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, float, float]:
     """The file that tells most of the course of the run: rank 0's, or the driver's."""
-    return (sum(facts.scores.values()), len(courses[facts.file].events), -facts.file)
+    events = courses[facts.file].events
+    newest_at = max((each.at for each in events if each.at is not None), default=-math.inf)
+    return (sum(facts.scores.values()), len(events), -math.inf if facts.rank is None else -facts.rank, newest_at)
 
 
 def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | None:
@@ -114,22 +115,19 @@ def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | No
     return newest.last_line if newest else None
 
 
-def _since(each: FileFacts, attempts: Mapping[int, tuple[int, ...]]) -> int:
-    """Where the present attempt begins in a file."""
-    return attempts[each.file][-1] if attempts[each.file] else 0
-
-
 def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
     """The profiles whose progress lines count, and whether each is more than a base one. Lines that a refining profile shares
     stand under the name of the one that it refines."""
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
-def _best(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) -> Sighting | None:
+def _best(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> Sighting | None:
     """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
     kind counts instead when it tells of the same steps, up to the same total."""
     steps = [
-        each for each in sightings if each.counts and each.step is not None and each.offset >= since and each.profile in place
+        each
+        for each in sightings
+        if each.counts and each.step is not None and is_present(each.offset, each.at) and each.profile in place
     ]
     if len(steps) <= 1:
         return steps[0] if steps else None
@@ -138,25 +136,23 @@ def _best(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) 
     return newest if newest.total is not None and newest.total == best.total else best
 
 
-def _metrics(sightings: Sequence[Sighting], since: int, place: Mapping[str, bool]) -> dict[str, float | None]:
+def _metrics(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
     """The newest value of each metric; `None` for one that is not finite."""
     merged: dict[str, float | None] = {}
     for each in sorted(sightings, key=lambda each: each.offset):
-        if each.counts and each.offset >= since and each.profile in place:
+        if each.counts and is_present(each.offset, each.at) and each.profile in place:
             merged.update((name, value if math.isfinite(value) else None) for name, value in each.metrics.items())
     return merged
 
 
-def _progress(
-    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]
-) -> tuple[Progress, Kind | None]:
+def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
     """The run's step is that of its furthest writer; and the kind of line that tells it."""
     place = _specific(profiles)
     found: list[tuple[bool, bool, float, Sighting, FileFacts]] = []
     for each in facts:
-        since = _since(each, attempts)
+        is_present = attempts.is_present(each.file)
         for writer in each.writers:
-            best = _best(writer.sightings, since, place)
+            best = _best(writer.sightings, is_present, place)
             found += [(place[best.profile], not best.coarse, best.step or 0.0, best, each)] if best else []
     metrics = _run_metrics(facts, attempts, place)
     if not found:
@@ -181,13 +177,11 @@ def _total(best: Sighting, where: FileFacts) -> int | None:
     return None if total is None else int(total)
 
 
-def _run_metrics(
-    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], place: Mapping[str, bool]
-) -> dict[str, float | None]:
+def _run_metrics(facts: Sequence[FileFacts], attempts: Attempts, place: Mapping[str, bool]) -> dict[str, float | None]:
     merged: dict[str, float | None] = {}
     for each in facts:
         everyone = [sighting for writer in each.writers for sighting in writer.sightings]
-        merged = _metrics(everyone, _since(each, attempts), place) | merged
+        merged = _metrics(everyone, attempts.is_present(each.file), place) | merged
     return merged
 
 
@@ -211,19 +205,19 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
     return replace(progress, step_s=pace.p50_s or progress.step_s, eta_s=eta_s, history=history)
 
 
-def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], profiles: Sequence[Profile]) -> list[RankLog]:
+def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> list[RankLog]:
     """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
     table: dict[int, RankLog] = {}
     place = _specific(profiles)
     for each in facts:
-        since = _since(each, attempts)
+        is_present = attempts.is_present(each.file)
         by_rank: dict[int, list[WriterFacts]] = {}
         for writer in each.writers:
             if writer.rank is not None:
                 by_rank.setdefault(writer.rank, []).append(writer)
         told = {known.rank: known for known in each.ranks}
         for number in sorted(by_rank.keys() | told.keys()):
-            rank = _rank(number, by_rank.get(number, []), since, profiles, place)
+            rank = _rank(number, by_rank.get(number, []), is_present, profiles, place)
             if (known := told.get(number)) is not None:
                 rank = replace(
                     rank,
@@ -238,21 +232,21 @@ def _ranks(facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], 
 
 
 def _rank(
-    number: int, writers: Sequence[WriterFacts], since: int, profiles: Sequence[Profile], place: Mapping[str, bool]
+    number: int, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
 ) -> RankLog:
     sightings = [each for writer in writers for each in writer.sightings]
-    best = _best(sightings, since, place)
+    best = _best(sightings, is_present, place)
     marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
     return RankLog(
         rank=number,
-        stage=stage_of(marks, profiles, since),
+        stage=stage_of(marks, profiles, lambda mark: is_present(mark.offset, mark.at)),
         step=int(best.step) if best and best.step is not None else None,
         total=int(best.total) if best and best.total is not None else None,
         step_at=best.at if best else None,
         step_s=best.step_s if best else None,
         last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
         lines=sum(writer.lines for writer in writers),
-        metrics=_metrics(sightings, since, place),
+        metrics=_metrics(sightings, is_present, place),
     )
 
 
@@ -263,68 +257,3 @@ def _newer(one: RankLog, other: RankLog) -> RankLog:
     filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
     last = [at for at in (one.last_at, other.last_at) if at is not None]
     return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": one.lines + other.lines})
-
-
-def _findings(
-    facts: Sequence[FileFacts], attempts: Mapping[int, tuple[int, ...]], catalog: Catalog, profiles: Sequence[Profile]
-) -> tuple[Finding, ...]:
-    """Earliest cause first, then victims, consequences, summaries; what the run survived is a hint."""
-    found: dict[tuple[str, int], Finding] = {}
-    for each in facts:
-        restarts = attempts[each.file]
-        for finding in each.findings:
-            attempt = 1 + sum(offset <= finding.offset for offset in restarts)
-            severity = "hint" if finding.id in each.survived else finding.severity
-            one = replace(_advised(finding, catalog, profiles), attempt=attempt, severity=severity)
-            key = (finding.id, attempt)
-            found[key] = _together(found[key], one) if key in found else one
-    explained = (_explained(finding, found.values(), catalog) for finding in found.values())
-    return tuple(sorted(explained, key=_finding_order))
-
-
-def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
-    """A summary, when the same rank tells better: the report of a death, before which it had told what it died of, and a
-    message that names only the kind of a fault, beside which it tells which one."""
-    signature = catalog.signatures.get(finding.id)
-    if signature is None or not (signature.general or (signature.obituary and finding.rank is not None)):
-        return finding
-    told = (
-        other
-        for other in others
-        if other.id != finding.id
-        and other.rank == finding.rank
-        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
-    )
-    if signature.general:
-        better = any(abs(each.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(each, catalog) for each in told)
-    else:
-        better = any(each.offset < finding.offset for each in told)
-    return replace(finding, role="summary") if better else finding
-
-
-def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
-    signature = catalog.signatures.get(finding.id)
-    return signature is not None and finding.id != TRACEBACK and signature.role == "cause" and not signature.general
-
-
-def _finding_order(finding: Finding) -> tuple[int, bool, int, bool, float, int, int]:
-    at = finding.at if finding.at is not None else math.inf
-    behind = finding.id == TRACEBACK and finding.role == "summary"  # it says less than any page on one of its lines
-    return (-finding.attempt, finding.severity == "hint", ROLES.index(finding.role), behind, at, finding.file, finding.offset)
-
-
-def _together(one: Finding, other: Finding) -> Finding:
-    """The same message in two files: the earlier sighting leads."""
-    first = min(one, other, key=_finding_order)
-    ranks = tuple(sorted({*one.ranks, *other.ranks}))
-    return replace(first, count=one.count + other.count, ranks=ranks)
-
-
-def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) -> Finding:
-    """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and where that is known."""
-    signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
-    if signature is None:
-        return finding
-    names = {name for profile in profiles for name in (profile.name, profile.framework)}
-    fitting = (fix.remedy() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
-    return replace(finding, remedies=tuple(fitting), folklore=signature.folklore, cite=signature.cite)

@@ -145,15 +145,27 @@ class Lines:
 
     def above(self, span: Span) -> Iterator[Line]:
         """The lines above this one that are not empty, nearest first, as far back as they are kept."""
+        return (lines.parse(row) for lines, row in self.rows_above(span))
+
+    def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
+        """The same unparsed, what a terminal would show of each `\\n`-line, with where it stands."""
         end = span.row
         while end > 0:
             row = self._data.rfind(b"\n", 0, end - 1) + 1
             if (shown := self.shown(row, end - 1)) is not None:
-                yield self.parse(shown)
+                yield self, shown
             end = row
         for lines, shown in self._earlier():
             if lines.block.at(shown.end) <= self.block.offset:
-                yield lines.parse(shown)
+                yield lines, shown
+
+    def rows_below(self, index: int) -> Iterator[Span]:
+        """What a terminal would show of each whole `\\n`-line that begins behind byte `index`, from the first one on for -1."""
+        row = 0 if index < 0 else self._data.find(b"\n", index) + 1
+        while (index < 0 or row) and (end := self._data.find(b"\n", row)) >= 0:
+            if (shown := self.shown(row, end)) is not None:
+                yield shown
+            index, row = row, end + 1
 
     def shown(self, row: int, end: int) -> Span | None:
         """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty; `None` when all are."""

@@ -12,12 +12,11 @@ from hangtop.logs.foreign import announces_handled, is_foreign, is_handled
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable
 from hangtop.logs.signature import Signature, compiled
-from hangtop.records.log import Finding, Role
+from hangtop.records.log import TRACEBACK, Finding, Role
 
 HEALTHY_STEPS = 3
 """So many steps after an error, and the run has survived it."""
 
-TRACEBACK = "py.traceback"
 _TRACEBACK_LINES = 200
 _KEPT_WRITERS = 4_096
 _SHOWN_CHARS = 400
@@ -116,7 +115,7 @@ class Messages:
         self._raised_at: set[int] = set()
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
-        """Whether this line is such a message; then it is counted."""
+        """Counts this line if it is such a message. Whether it is the first of them."""
         found = compiled(signature.regex).search(line.text)
         if found is None or is_foreign(line.text, found.start(), lines, span):
             return False
@@ -126,7 +125,7 @@ class Messages:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
             self._follow(Trace(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
-        return True
+        return tally.first.offset == line.offset
 
     def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
         """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
@@ -248,7 +247,7 @@ class Messages:
     def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
         like a step (`OOM in batch 4, skipped`); that is none."""
-        if not _is_error(tally.signature):
+        if tally.signature.severity == "hint":
             return False
         if tally.handled:
             return True

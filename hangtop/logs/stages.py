@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,8 +49,9 @@ class Marks:
         self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, Mark]] = {}
 
-    def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> None:
-        """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept."""
+    def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
+        """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept. True for a new one of a stage
+        that comes once in an attempt."""
         if line.offset != self._line:  # several profiles may know the same line
             self._line, self._from = line.offset, self._stage[0]
         been = who in self._entered.get(self._from, ())
@@ -58,19 +59,21 @@ class Marks:
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
             if stage.id == TRAINING and self._is_behind(line, who):
-                return
+                return False
             self._entered.setdefault(stage.id, set()).add(who)
             self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
             self._stage = (stage.id, done, mark.late)
             self._profiles = set()
         elif (profile.name, been) in self._profiles:
-            return
+            return False
         self._profiles.add((profile.name, been))
         if stage.recurs or stage.id == TRAINING:
             self._recurring.append(mark)
         elif len(self._once) < _KEPT_ONCE:
             self._once.append(mark)
+            return True
+        return False
 
     def _is_behind(self, line: Line, who: Writer) -> bool:
         """A step of a rank that has not come to where another one has just begun to save, to evaluate or to sync."""
@@ -265,8 +268,8 @@ def _plan(stage: Stage) -> StagePlan:
     )
 
 
-def stage_of(marks: Mapping[str, Mark], profiles: Sequence[Profile], since: int) -> str | None:
+def stage_of(marks: Mapping[str, Mark], profiles: Sequence[Profile], is_present: Callable[[Mark], bool]) -> str | None:
     """The stage of one writer: its newest mark of an active profile in this attempt."""
     names = {profile.name for profile in profiles}
-    counted = [mark for name, mark in marks.items() if name in names and mark.offset >= since]
+    counted = [mark for name, mark in marks.items() if name in names and is_present(mark)]
     return max(counted, key=lambda mark: mark.offset).stage if counted else None

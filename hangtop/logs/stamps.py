@@ -7,6 +7,8 @@ from calendar import timegm
 from collections.abc import Sequence
 from functools import lru_cache
 
+from hangtop.records.log import Written
+
 _DAY_S = 86_400.0
 _LEAP_YEAR = 2024  # any date exists in it
 
@@ -109,6 +111,13 @@ def seconds(text: str) -> float | None:
     return total
 
 
+def resolution_s(text: str) -> float:
+    """How exact a stamp is: a second, or as many digits of one as it has."""
+    found = _FRACTION.search(text)
+    return 10.0 ** -len(found[1]) if found else 1.0
+
+
+_FRACTION = re.compile(r":\d\d[.,](\d+)")
 _ZONE_S, _ZONE_ERROR_S = 1_800.0, 5.0
 """Zones differ by half hours (but for Nepal and two small islands), clocks of one cluster by far less than this error."""
 
@@ -140,9 +149,12 @@ class LogClock(Stamps):
     BELIEVED_S = 5.0
     LONGEST_SILENCE_S = 7 * 86_400.0  # more is a clock that was set, not a silence
 
-    def __init__(self, shift_s: float | None = None, year: int | None = None) -> None:
+    def __init__(self, shift_s: float | None = None, year: int | None = None, written_by: float | None = None) -> None:
+        """`written_by`: when the last byte of what was there before we came was written, the time of the file."""
         super().__init__(year)
         self._shift_s = shift_s or 0.0
+        self.written_by = written_by
+        self._since: float | None = None
         self._arrival: float | None = None
         self._heard: float | None = None
         self._looked = 0
@@ -156,11 +168,11 @@ class LogClock(Stamps):
             if found := _YEAR.search(data[: self.YEAR_WITHIN]):
                 self.year = int(found[1])
 
-    def arrived(self, at: float | None) -> None:
-        """The bytes that follow arrived at this unix time; `None`: they are history."""
+    def arrived(self, at: float | None, since: float | None = None) -> None:
+        """The bytes that follow arrived at this unix time, and were not there at `since`; `None`: they are history."""
         if at is not None and self._heard is not None:
             self.silence(at - self._heard)
-        self._arrival = at
+        self._arrival, self._since = at, since
         self._heard = at if at is not None else self._heard
 
     def at(self, stamp: float | None) -> float | None:
@@ -169,6 +181,15 @@ class LogClock(Stamps):
         if self._arrival is None or (told is not None and abs(told - self._arrival) < self.BELIEVED_S):
             return told
         return self._arrival
+
+    def written(self, stamp: float | None, text: str = "") -> Written:
+        """When a line with this stamp was written. `text`: the stamp as it stands there, which tells how exact it is."""
+        at = self.at(stamp)
+        if at is None:
+            return Written(None, None, self.written_by)
+        if stamp is None or at != stamp + self._shift_s:
+            return Written(at, self._since, at)
+        return Written(at, at, at + resolution_s(text))
 
     def silence(self, gap_s: float) -> None:
         """So long nothing was heard; a clock that jumped back says nothing."""

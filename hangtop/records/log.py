@@ -18,6 +18,9 @@ ROLES: tuple[Role, ...] = ("cause", "victim", "evidence", "consequence", "summar
 """In the order in which they are told: a summary says least of what it sums up."""
 
 
+TRACEBACK = "py.traceback"
+"""Id of the finding that stands for a traceback as such."""
+
 BESIDE = 1 << 20
 """Files beside the run's log have numbers from here on: a worker's own output file, which tells of its rank alone."""
 
@@ -134,6 +137,29 @@ class Progress(Struct, frozen=True, omit_defaults=True):
     history: dict[str, tuple[float | None, ...]] = {}
 
 
+class Written(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """When a line was written, in unix time: `about`, by its own clock or that of the nearest line that has one, and the bounds
+    that its file proves. `None`: nothing tells."""
+
+    about: float | None = None
+    not_before: float | None = None
+    not_after: float | None = None
+
+    def surely_before(self, other: Written) -> bool:
+        """Whether nothing that is known lets it be later than `other`."""
+        return self.not_after is not None and other.not_before is not None and self.not_after <= other.not_before
+
+
+def at_once(at: float | None) -> Written:
+    """What a time alone says of a line."""
+    return Written(at, at, at)
+
+
+Doubt = Literal["", "rank", "order", "attempt"]
+"""What the times in several logs do not tell of a message: which of its ranks said it first, whether another message came before
+it, whether it is of the attempt that runs now."""
+
+
 class Remedy(Struct, frozen=True, omit_defaults=True):
     """One thing to do. `paste`: what to set or run, if that can be said; `where`: environment, config, command or code."""
 
@@ -151,7 +177,8 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
     `remedies`, in order, hold for the run's framework. `folklore`: what the usual advice gets wrong. `cite`: where cause and
     remedies are known from. `hang`, as its signature says: "crash", "hang", "hang-then-crash", "slow" … what such a message
-    does to a run.
+    does to a run. `at`: its own time, or that of its arrival; `written`: what else its file tells of that. `survived`: the
+    run went on well after it.
     """
 
     id: str
@@ -168,6 +195,9 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     ranks: tuple[int, ...] = ()
     groups: dict[str, str] = {}
     attempt: int = 1
+    survived: bool = False
+    written: Written = Written()
+    doubt: Doubt = ""
     hang: str = ""
     cause: str = ""
     folklore: str = ""
@@ -207,6 +237,7 @@ class RaySaid(Struct, frozen=True, omit_defaults=True):
 class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     """All the logs of a run. Everything is the whole truth but `ranks` and `tail`, which hold only what is new.
 
+    `findings`: in the order of `hangtop.logs.finding_order`, which nobody needs to make again.
     `fresh` starts over: ranks and tail known before are forgotten (a new probe, or a file replaced).
     `caught_up` is false while older parts of a big file are still being read: stages and findings may still be missing.
     `last_output_at` is the unix time of the last byte of any file, network slack not included.

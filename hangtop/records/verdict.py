@@ -76,6 +76,7 @@ class StageNow(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """The answer. Its text holds clock times, never ages: it stands still while nothing changes.
 
+    `message`: id of the known message that the headline tells; its fix is the one to print.
     `at_work`: the few ranks for which the others wait while they work: why a quiet run is no hung one. For the screen alone.
     """
 
@@ -91,6 +92,7 @@ class Verdict(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     next: tuple[tuple[str, str], ...] = ()
     detail: str = ""
+    message: str | None = None
     at_work: tuple[int, ...] = ()
 
     @property

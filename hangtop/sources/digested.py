@@ -20,6 +20,9 @@ from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Skippe
 
 Followable = Followed | FollowedPipe | FollowedFar
 
+Came = tuple[float | None, float | None]
+"""When bytes arrived (`None`: they were there before us), and when they were not there yet."""
+
 MOST_ARRIVALS = 10_000
 SCOUTED_BYTES = 16 << 10
 HEAD_BYTES = 64 << 10
@@ -60,13 +63,15 @@ class DigestedLog:
         self.tells_zone = False
         self.shift_s: float | None = None
         self._year: int | None = None
+        self._written_by: float | None = None
         self._digest = self._new_digest(0)
         self._begin = 0
         self._tail: list[bytes] = []
         self._past: Digest | None = None
         self._past_to = 0
-        self._past_at: float | None = None
-        self._arrivals: deque[tuple[int, float]] = deque(maxlen=MOST_ARRIVALS)
+        self._past_came: Came = (None, None)
+        self._arrivals: deque[tuple[int, Came]] = deque(maxlen=MOST_ARRIVALS)
+        self._looked_at: float | None = None
         self._count = LineCount()
         self._facts: FileFacts | None = None
         self._odd: str | None = None
@@ -102,6 +107,8 @@ class DigestedLog:
                     self._take(event, now)
                 case Skipped(start=start):
                     self._skip(start, now)
+        if self.followed.offset >= self.followed.size_bytes:
+            self._looked_at = now - self.where.slack_s
         return news
 
     @property
@@ -135,11 +142,11 @@ class DigestedLog:
         if self._past_to < self.followed.start < self.followed.offset:
             self._past.reopened(self.followed.start)
             self._past_to = self.followed.start
-        end, at = self._next_arrival()
+        end, came = self._next_arrival()
         data = self._read(self._past_to, end)
         if data:
             self._count.add(self._past_to, data)
-            self._past.feed(data, at)
+            self._past.feed(data, *came)
             self._past_to += len(data)
         if self._past_to >= self.followed.offset:
             self._digest, self._past, self._facts = self._past, None, None
@@ -186,7 +193,15 @@ class DigestedLog:
         return self._odd is not None and not (self.facts.marks or self.facts.findings or self.facts.paces)
 
     def _new_digest(self, offset: int) -> Digest:
-        return Digest(self._index, self.number, clock_shift_s=self.shift_s, rank=self.found.rank, offset=offset, year=self._year)
+        return Digest(
+            self._index,
+            self.number,
+            clock_shift_s=self.shift_s,
+            rank=self.found.rank,
+            offset=offset,
+            year=self._year,
+            written_by=self._written_by,
+        )
 
     def _start_over(self, why: Why, start: int) -> None:
         """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
@@ -194,6 +209,8 @@ class DigestedLog:
         head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
         self._odd = binary(self.followed.path, head[:ODD_BYTES])
         self._year = year_in(head) or self._year_of_file()
+        self._written_by = self.followed.modified_at
+        self._looked_at = self._written_by if start or why in ("first", "switched") else None
         if why == "rotated" and start == 0:
             self._digest.reopened()
         else:
@@ -214,7 +231,7 @@ class DigestedLog:
     def _begin_past(self) -> None:
         self._past = None
         self._past = self._new_digest(0)
-        self._past_to, self._past_at = 0, None
+        self._past_to, self._past_came = 0, (None, None)
 
     def _take(self, event: Appended, now: float) -> None:
         self._count.add(event.offset, event.data)
@@ -225,8 +242,8 @@ class DigestedLog:
         if self._tail:
             self.scout()
             self.settle(self.own_shift_s)
-        self._digest.feed(event.data, now)
-        self._arrivals.append((event.offset, now))
+        self._digest.feed(event.data, now, self._looked_at)
+        self._arrivals.append((event.offset, (now, self._looked_at)))
         self.last_output_at = now
 
     def _skip(self, start: int, now: float) -> None:
@@ -253,8 +270,8 @@ class DigestedLog:
         except OSError:
             return b""  # the next poll meets the same error and puts it in words
 
-    def _next_arrival(self) -> tuple[int, float | None]:
+    def _next_arrival(self) -> tuple[int, Came]:
         """Up to where the past was written at one time, and when: bytes that came while we watched keep their time."""
         while self._arrivals and self._arrivals[0][0] <= self._past_to:
-            self._past_at = self._arrivals.popleft()[1]
-        return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_at
+            self._past_came = self._arrivals.popleft()[1]
+        return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_came

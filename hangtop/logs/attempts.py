@@ -1,0 +1,142 @@
+"""The attempts of a run over all its log files: a restart that one file shows cuts the others by time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.facts import FileFacts
+from hangtop.logs.stages import TRAINING, Course
+from hangtop.records.log import StageEvent, Written, at_once
+
+IsPresent = Callable[[int, float | None], bool]
+"""Whether a line of a file, by its offset and its time, is of the attempt that runs now."""
+
+
+class Restart(Struct, frozen=True):
+    """Where a new attempt begins: offset of the marker in each file that `shows` it, and when the first of these was written."""
+
+    written: Written
+    shows: Mapping[int, int]
+
+
+class _Marker(Struct, frozen=True):
+    """A restart as one file shows it. `trained_at`: when that file tells of the first step after it."""
+
+    offset: int
+    written: Written
+    trained_at: float | None
+
+
+class Attempts(Struct, frozen=True):
+    """The restarts of the run, in the order of time. Attempts count from 1."""
+
+    restarts: tuple[Restart, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.restarts) + 1
+
+    def number(self, file: int, offset: int, written: Written) -> tuple[int, bool]:
+        """The attempt to which a line belongs, and whether that is proven: by its place in a file that shows the restart, else by
+        time."""
+        first, last = 1, self.count
+        for number, restart in enumerate(self.restarts, 2):
+            if (own := restart.shows.get(file)) is not None:
+                first, last = (number, last) if offset >= own else (first, min(last, number - 1))
+        sure = True
+        for number in range(last, first, -1):
+            is_later, is_proven = _is_later(written, self.restarts[number - 2].written)
+            sure = sure and is_proven
+            if is_later:
+                return number, sure
+        return first, sure
+
+    def is_present(self, file: int) -> IsPresent:
+        """For the lines of this file. One that tells no time counts, unless it stands before a restart in its own file."""
+        since = max((restart.shows[file] for restart in self.restarts if file in restart.shows), default=0)
+        last = self.restarts[-1] if self.restarts else None
+        if last is None or file in last.shows:
+            return lambda offset, at: offset >= since
+        begun = last.written.about if last.written.about is not None else last.written.not_before
+        return lambda offset, at: offset >= since and (at is None or begun is None or at >= begun)
+
+    def renumbered(self, events: Sequence[StageEvent]) -> tuple[StageEvent, ...]:
+        """The same with the numbers of the whole run's attempts."""
+        if not self.restarts:
+            return tuple(events)
+        numbers = [self.number(each.file, each.offset, at_once(each.at))[0] for each in events]
+        return tuple(
+            each if each.attempt == number else replace(each, attempt=number)
+            for each, number in zip(events, numbers, strict=True)
+        )
+
+
+def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, Course], lead: int) -> Attempts:
+    """The restarts that the files show, those of one restart together. Beginning with the latest, each file's latest marker is of
+    the same restart, unless it had made steps since or another one was nearer: ranks begin together before any of them trains.
+
+    `lead`: the file that tells most of the course of the run. What it goes through without a break is no restart of the run.
+    """
+    left = {each.file: markers for each in facts if (markers := _markers(each, courses[each.file]))}
+    restarts: list[Restart] = []
+    while left:
+        latest_in = max(left, key=lambda file: (_about(left[file][-1]), -file))
+        latest = left[latest_in][-1]
+        together = {
+            file: markers[-1]
+            for file, markers in left.items()
+            if file == latest_in or _is_same(markers[-1], latest, left[latest_in][:-1])
+        }
+        left = {file: rest for file, markers in left.items() if (rest := markers[:-1] if file in together else markers)}
+        begun = min(together.values(), key=_about).written
+        if lead in together or _may_have_missed(courses[lead], begun):
+            restarts.append(Restart(begun, {file: marker.offset for file, marker in together.items()}))
+    return Attempts(tuple(reversed(restarts)))
+
+
+def _markers(facts: FileFacts, course: Course) -> list[_Marker]:
+    at = {mark.offset: mark.at for mark in facts.marks}
+    markers = []
+    for number, offset in enumerate(course.restarts, 2):
+        steps = (each for each in course.events if each.attempt == number and each.id == TRAINING)
+        trained = next(steps, None)
+        written = facts.times.get(offset) or at_once(at.get(offset))
+        markers.append(_Marker(offset, written, trained.at if trained else None))
+    return markers
+
+
+def _about(marker: _Marker) -> float:
+    known = (marker.written.about, marker.written.not_after)
+    return next((at for at in known if at is not None), float("inf"))
+
+
+def _is_same(marker: _Marker, latest: _Marker, earlier: Sequence[_Marker]) -> bool:
+    """Whether a marker of another file is of the restart that `latest` shows, and not of one of the `earlier` of its file."""
+    at, begun = marker.written.about, latest.written.about
+    if at is None or begun is None:
+        return True
+    if marker.trained_at is not None and marker.trained_at < begun:
+        return False
+    return not any(each.written.about is not None and abs(each.written.about - at) < begun - at for each in earlier)
+
+
+def _may_have_missed(course: Course, begun: Written) -> bool:
+    """Whether a file may not show a restart at this time: it tells of no stages, or all of them on one side of it."""
+    times = [each.at for each in course.events if each.at is not None]
+    if begun.not_before is None or begun.not_after is None or not times:
+        return not course.events
+    return not (min(times) < begun.not_before and max(times) > begun.not_after)
+
+
+def _is_later(written: Written, begun: Written) -> tuple[bool, bool]:
+    """Whether a line was written after a restart began, and whether that is proven."""
+    if written.surely_before(begun):
+        return False, True
+    if begun.surely_before(written):
+        return True, True
+    if written.about is None:
+        return False, False
+    return begun.about is None or written.about >= begun.about, False

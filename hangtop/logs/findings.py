@@ -1,0 +1,106 @@
+"""Findings of all files of a run as one list: the same message in several files is one finding, with attempt and advice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.logs.attempts import Attempts
+from hangtop.logs.catalog import Catalog
+from hangtop.logs.facts import FileFacts
+from hangtop.logs.finding_order import began_after, by_time, first_is_sure, in_order, tier_of
+from hangtop.logs.profile import Profile
+from hangtop.records.log import TRACEBACK, Finding, StageEvent, at_once
+
+BESIDE_BYTES = 2_048
+"""As near as the lines of one exception stand to each other."""
+_NUMBER = re.compile(r"\d+")
+
+
+def findings_of(
+    facts: Sequence[FileFacts],
+    attempts: Attempts,
+    catalog: Catalog,
+    profiles: Sequence[Profile],
+    stages: Sequence[StageEvent] = (),
+) -> tuple[Finding, ...]:
+    """All of them, in the order of `finding_order`; an error that the run survived is a hint. `stages`: the course of the run."""
+    found: dict[tuple[str, int], list[Finding]] = {}
+    for each in facts:
+        for finding in each.findings:
+            written = each.times.get(finding.offset) or at_once(finding.at)
+            attempt, sure = attempts.number(each.file, finding.offset, written)
+            placed = replace(
+                _advised(finding, catalog, profiles),
+                attempt=attempt,
+                severity="hint" if finding.severity == "fatal" and finding.id in each.survived else finding.severity,
+                survived=finding.id in each.survived,
+                written=written,
+                doubt="" if sure else "attempt",
+            )
+            found.setdefault((finding.id, attempt), []).append(placed)
+    proven = {(finding.file, finding.offset) for alike in found.values() for finding in alike}
+    moves = [stage for stage in stages if (stage.file, stage.offset) not in proven]
+    together = [_with_fate(_together(alike), moves) for alike in found.values()]
+    return in_order(_explained(finding, together, catalog) for finding in together)
+
+
+def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) -> Finding:
+    """A summary, when the same rank tells better: the report of a death, before which it had told what it died of, and a
+    message that names only the kind of a fault, beside which it tells which one."""
+    signature = catalog.signatures.get(finding.id)
+    if signature is None or not (signature.general or (signature.obituary and finding.rank is not None)):
+        return finding
+    told = (
+        other
+        for other in others
+        if other.id != finding.id
+        and other.rank == finding.rank
+        and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
+    )
+    if signature.general:
+        better = any(abs(each.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(each, catalog) for each in told)
+    else:
+        better = any(each.offset < finding.offset for each in told)
+    return replace(finding, role="summary") if better else finding
+
+
+def _names_the_fault(finding: Finding, catalog: Catalog) -> bool:
+    signature = catalog.signatures.get(finding.id)
+    return signature is not None and finding.id != TRACEBACK and signature.role == "cause" and not signature.general
+
+
+def _with_fate(finding: Finding, moves: Sequence[StageEvent]) -> Finding:
+    """A warning after which the run went on to another stage was survived too."""
+    went_on = any(stage.attempt == finding.attempt and began_after(stage, finding) for stage in moves)
+    return replace(finding, survived=True) if went_on and finding.severity == "warning" else finding
+
+
+def _together(alike: Sequence[Finding]) -> Finding:
+    """The same message in several files: the earliest sighting leads, of those that the run did not survive."""
+    first, *others = by_time(alike)
+    if not others:
+        return first
+    least = min(map(tier_of, alike))
+    first, *rivals = by_time(finding for finding in alike if tier_of(finding) == least)
+    doubt = first.doubt
+    if not doubt and not first_is_sure(first, rivals):
+        doubt = "rank" if len({_NUMBER.sub("", finding.text) for finding in (first, *rivals)}) == 1 else "order"
+    return replace(
+        first,
+        count=sum(finding.count for finding in alike),
+        ranks=tuple(sorted({rank for finding in alike for rank in finding.ranks})),
+        doubt=doubt,
+    )
+
+
+def _advised(finding: Finding, catalog: Catalog, profiles: Sequence[Profile]) -> Finding:
+    """The finding with what to do in a run of these frameworks, what the usual advice gets wrong, and where that is known."""
+    signature = catalog.signatures.get(finding.groups.get("kind", finding.id))
+    if signature is None:
+        return finding
+    names = {name for profile in profiles for name in (profile.name, profile.framework)}
+    fitting = (fix.remedy() for fix in signature.fix if not fix.frameworks or names.intersection(fix.frameworks))
+    return replace(finding, remedies=tuple(fitting), folklore=signature.folklore, cite=signature.cite)
