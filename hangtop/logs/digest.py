@@ -77,7 +77,7 @@ class Digest:
         self._frameworks = Frameworks(self._index.catalog.profiles)
         self._marks = Marks()
         self._writers = Writers()
-        self._messages = Messages(self._writers.steps, self._index.roles, self._index.kinds)
+        self._messages = self._new_messages()
         self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
         self._tables = Tables()
@@ -131,7 +131,7 @@ class Digest:
         self._sweep()
         self._count()
         newest = self._writers.newest_steps()
-        findings, survived = self._messages.findings(self._ranks, self._file, newest, self._asides.values())
+        findings = self._messages.findings(self._ranks, self._file, newest, self._asides.values())
         marks = self._marks.all()
         wanted = {finding.offset for finding in findings} | {mark.offset for mark in marks}
         return FileFacts(
@@ -142,7 +142,6 @@ class Digest:
             marks=marks,
             findings=findings,
             times=self._neighbours.all(wanted, self._history_end),
-            survived=survived,
             writers=tuple(self._writers.all(self._ranks, self._marks.latest)),
             paces=self._writers.paces(),
             totals=dict(self._writers.totals),
@@ -263,9 +262,12 @@ class Digest:
         if not self._free.is_unsure(line.writer):
             self._asides.pop(line.writer, None)
         elif wants.signatures:
-            aside = self._asides.setdefault(line.writer, Messages(self._writers.steps, self._index.roles, self._index.kinds))
+            aside = self._asides.setdefault(line.writer, self._new_messages())
             for signature in wants.signatures:
                 aside.try_on(signature, line, lines, span)
+
+    def _new_messages(self) -> Messages:
+        return Messages(self._writers.steps, self._index.roles, self._index.kinds, self._marks.starts)
 
     def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> bool:
         """Whether its time is compared with other files': it is the first of a known message, or of a stage of the start."""

@@ -38,8 +38,7 @@ class PaceFacts(Struct, frozen=True):
 class FileFacts(Struct, frozen=True):
     """All that one file says. Which of it counts is decided over all files of the run.
 
-    `findings` are those of all attempts; `survived` names the ids after which the run went on well. `times`: when the lines of
-    findings and of marks that come once were written, by offset.
+    `findings` are those of all attempts. `times`: when their lines, and those of marks that come once, were written, by offset.
     """
 
     file: int
@@ -48,7 +47,6 @@ class FileFacts(Struct, frozen=True):
     scores: Mapping[str, int] = {}
     marks: tuple[Mark, ...] = ()
     findings: tuple[Finding, ...] = ()
-    survived: frozenset[str] = frozenset()
     times: Mapping[int, Written] = {}
     writers: tuple[WriterFacts, ...] = ()
     paces: Mapping[Kind, PaceFacts] = {}

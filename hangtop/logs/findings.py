@@ -35,8 +35,7 @@ def findings_of(
             placed = replace(
                 _advised(finding, catalog, profiles),
                 attempt=attempt,
-                severity="hint" if finding.severity == "fatal" and finding.id in each.survived else finding.severity,
-                survived=finding.id in each.survived,
+                severity="hint" if finding.severity == "fatal" and finding.survived else finding.severity,
                 written=written,
                 doubt="" if sure else "attempt",
             )

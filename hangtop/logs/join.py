@@ -95,7 +95,7 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
     for finding in fatal:
         signature = catalog.signatures.get(finding.id)
         proves = finding.role == "cause" or (finding.role == "victim" and not course.events)
-        if signature is not None and proves and finding.id not in facts.survived:
+        if signature is not None and proves and not finding.survived:
             course = proven_by(course, finding, signature.stage, profiles)
     return course
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -19,6 +20,8 @@ HEALTHY_STEPS = 3
 
 _TRACEBACK_LINES = 200
 _KEPT_WRITERS = 4_096
+_KEPT_PAST = 256
+"""Sightings of what may be earlier attempts."""
 _SHOWN_CHARS = 400
 
 _EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
@@ -77,10 +80,10 @@ class Trace(Struct):
 
 
 class Tally(Struct):
-    """One signature's sightings. `steps`: how many steps the run had made at the last one. `handled`: each of them says that the
-    run goes on. `frames`: whether a traceback had frames of files, or only those of code that came as a string. `raised`: it was
-    the exception of a traceback that nothing handled. `unknown`: that of this traceback is no known message; `kind`: but one of a
-    known kind."""
+    """One signature's sightings. `steps`: how many steps the run had made at the last one; `starts`: how many times it may have
+    been started again before. `handled`: each of them says that the run goes on. `frames`: whether a traceback had frames of
+    files, or only those of code that came as a string. `raised`: it was the exception of a traceback that nothing handled.
+    `unknown`: that of this traceback is no known message; `kind`: but one of a known kind."""
 
     signature: Signature
     first: Line
@@ -89,6 +92,7 @@ class Tally(Struct):
     last_offset: int
     last_at: float | None
     steps: int
+    starts: int
     said: Said | None = None
     count: int = 1
     unknown: bool = False
@@ -102,12 +106,20 @@ class Tally(Struct):
 
 
 class Messages:
-    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `roles(text)`
-    which roles of known messages a text has, `kinds` the signatures of exceptions that nothing else knows."""
+    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `starts()` how often it
+    may have been started again, `roles(text)` which roles of known messages a text has, `kinds` the signatures of exceptions that
+    nothing else knows."""
 
-    def __init__(self, steps: Callable[[], int], roles: Callable[[str], set[Role]], kinds: Sequence[Signature] = ()) -> None:
+    def __init__(
+        self,
+        steps: Callable[[], int],
+        roles: Callable[[str], set[Role]],
+        kinds: Sequence[Signature] = (),
+        starts: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.tallies: dict[str, Tally] = {}
-        self._steps = steps
+        self._past: deque[Tally] = deque(maxlen=_KEPT_PAST)
+        self._steps, self._starts = steps, starts
         self._roles = roles
         self._kinds = kinds
         self._tracebacks: dict[Writer, Trace] = {}
@@ -129,13 +141,17 @@ class Messages:
 
     def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
         """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
-        a new one: the older ones were survived. `text`: what it says, where that is not the line itself."""
+        a new one: the older ones were survived. So is any message after the run may have been started again. `text`: what it
+        says, where that is not the line itself."""
         tally = self.tallies.get(signature.id)
-        steps = self._steps()
+        steps, starts = self._steps(), self._starts()
+        if tally is not None and tally.starts != starts and line.offset > tally.last_offset:
+            self._past.append(tally)
+            tally = None
         text = text or clean_text(line.text.strip())[:_SHOWN_CHARS]
         if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
             tally = self.tallies[signature.id] = Tally(
-                signature, line, text, groups, line.offset, line.at, steps, handled=handled
+                signature, line, text, groups, line.offset, line.at, steps, starts, handled=handled
             )
         elif line.offset > tally.last_offset:
             tally.count += 1
@@ -233,16 +249,19 @@ class Messages:
 
     def findings(
         self, ranks: RankTable, file: int, progress: Mapping[Writer, int], asides: Iterable[Messages] = ()
-    ) -> tuple[tuple[Finding, ...], frozenset[str]]:
-        """What was found, earliest first, and which of it the run survived. `progress`: offset of each writer's newest step.
-        `asides`: what stands in texts that have not ended; it counts as long as they do not."""
+    ) -> tuple[Finding, ...]:
+        """What was found, earliest first. `progress`: offset of each writer's newest step. `asides`: what stands in texts that
+        have not ended; it counts as long as they do not."""
         everything: dict[str, Tally] = {}
         for each in (*asides, self):
             everything |= each.tallies
-        tallies = sorted(everything.values(), key=lambda tally: tally.first.offset)
-        survived = frozenset(tally.signature.id for tally in tallies if self._survived(tally, progress))
-        is_over = TRACEBACK in everything and TRACEBACK not in survived
-        return tuple(_finding(tally, ranks, file, is_over) for tally in tallies), survived
+        tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
+        survived = [self._survived(tally, progress) for tally in tallies]
+        over = {tally.starts for tally, is_past in zip(tallies, survived, strict=True) if _is_raised(tally) and not is_past}
+        return tuple(
+            _finding(tally, ranks, file, is_over=tally.starts in over, survived=is_past)
+            for tally, is_past in zip(tallies, survived, strict=True)
+        )
 
     def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
@@ -277,7 +296,11 @@ def _alike(name: bytes, other: bytes) -> bool:
     return name.startswith(other) or other.startswith(name)
 
 
-def _finding(tally: Tally, ranks: RankTable, file: int, is_over: bool) -> Finding:
+def _is_raised(tally: Tally) -> bool:
+    return tally.signature.id == TRACEBACK
+
+
+def _finding(tally: Tally, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
     """`is_over`: the run ended with a traceback. A warning that was the exception of such a one was more than a warning."""
     signature = tally.signature
     ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
@@ -296,6 +319,7 @@ def _finding(tally: Tally, ranks: RankTable, file: int, is_over: bool) -> Findin
         count=tally.count,
         ranks=tuple(sorted(rank for rank in written if rank is not None)),
         groups=tally.groups if tally.kind is None else {**tally.groups, "kind": tally.kind.id},
+        survived=survived,
         hang=signature.hang,
         cause=(tally.kind or signature).cause,
     )

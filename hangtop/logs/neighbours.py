@@ -17,6 +17,8 @@ LAST_BYTES = 2 << 10
 """A line so near the end of what was there when we came was written with it: the time of the file is its time. A traceback is as
 long."""
 MOST_KEPT = 4_096
+FRUITLESS = 64
+"""After so many looks that found no stamp above, a file that has told no time yet is taken to tell none."""
 
 
 class _Below(Struct):
@@ -37,6 +39,7 @@ class Neighbours:
         self._above: dict[int, int] = {}
         self._below: dict[int, _Below] = {}
         self._far: set[int] = set()
+        self._fruitless = 0
 
     def want(self, line: Line, lines: Lines, span: Span, heard: float | None) -> None:
         """This line's time is wanted. `heard`: the stamp of the last line before it that was read and has one."""
@@ -44,8 +47,12 @@ class Neighbours:
         if line.at is not None:
             self._times[at] = self._clock.written(line.stamp, line.prefix.time)
         elif at not in self._times:
-            near = next(self._stamped((rows, row) for rows, row in lines.rows_above(span)), None)
             self._times[at] = Written(None, self._clock.at(heard), self._clock.written_by)
+            if heard is None and self._fruitless >= FRUITLESS:
+                self._far.add(at)
+                return
+            near = next(self._stamped(lines.rows_above(span)), None)
+            self._fruitless += near is None
             if near is not None:
                 where, time = near
                 self._times[at] = Written(time.about, time.not_before, self._clock.written_by)
@@ -80,7 +87,7 @@ class Neighbours:
         return {at: _at_the_end(time) if at >= history_end - LAST_BYTES else time for at, time in known.items()}
 
     def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, Written]]:
-        """Where the rows that tell the time stand, and when they were written."""
+        """Where the rows that tell the time end, and when they were written."""
         first: int | None = None
         for count, (lines, row) in enumerate(rows):
             at = lines.block.at(row.start)
@@ -89,7 +96,7 @@ class Neighbours:
                 return
             if lines.stamp(row) is not None:
                 line = lines.parse(row)
-                yield at, self._clock.written(line.stamp, line.prefix.time)
+                yield lines.block.at(row.end), self._clock.written(line.stamp, line.prefix.time)
 
     def _look_below(self, at: int, lines: Lines, index: int) -> None:
         wish = self._below[at]

@@ -48,6 +48,11 @@ class Marks:
         self._entered: dict[str, set[Writer]] = {}
         self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, Mark]] = {}
+        self._starts = 0
+
+    def starts(self) -> int:
+        """How many marks may begin a new attempt. More than do: which ones do is known only when the framework is."""
+        return self._starts
 
     def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
         """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept. True for a new one of a stage
@@ -60,6 +65,8 @@ class Marks:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
             if stage.id == TRAINING and self._is_behind(line, who):
                 return False
+            passed = stage.id in self._entered and been and not (stage.recurs or stage.id == TRAINING)
+            self._starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
             self._entered.setdefault(stage.id, set()).add(who)
             self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
