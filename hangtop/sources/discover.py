@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hangtop.sources.faults import Fault, in_words, shown
-from hangtop.sources.newest import newest_only
+from hangtop.sources.newest import Newest
 from hangtop.sources.ranks_in_names import ranks_of
 
 STDIN = "-"
@@ -40,13 +40,16 @@ class Discovery(Struct, frozen=True):
     folders: tuple[str, ...] = ()
 
 
-def discover(asked: Sequence[str]) -> Discovery:
-    """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only."""
+def discover(asked: Sequence[str], newest: Newest | None = None) -> Discovery:
+    """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only.
+
+    `newest`: what was chosen before, where several runs lie side by side."""
+    newest = newest or Newest()
     paths: dict[str, Fault | None] = {}
     folders: dict[str, None] = {}
     real: set[str] = set()
     for pattern in asked:
-        found, seen = _expand(pattern)
+        found, seen = _expand(pattern, newest)
         folders.update(dict.fromkeys(seen))
         for path, fault in found:
             if (where := os.path.realpath(path)) not in real:
@@ -68,17 +71,17 @@ def rotated_from(path: str) -> str | None:
     return found[1] if found else None
 
 
-def _expand(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _expand(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     if pattern == STDIN:
         return [(STDIN, None)], []
     if os.path.isdir(pattern):
-        return _in_directory(pattern)
+        return _in_directory(pattern, newest)
     if glob.has_magic(pattern) and not os.path.lexists(pattern):
-        return _in_glob(pattern)
+        return _in_glob(pattern, newest)
     return [(pattern, None)], []
 
 
-def _in_directory(top: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _in_directory(top: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     folders: list[str] = []
     files: list[str] = []
     errors: list[OSError] = []
@@ -86,7 +89,7 @@ def _in_directory(top: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
         folders.append(folder)
         files += [os.path.join(folder, name) for name in names if _is_log_name(name) and rotated_from(name) not in names]
     if files:
-        return [(path, None) for path in sorted(newest_only(files), key=_natural)], folders
+        return [(path, None) for path in sorted(newest.choose(files), key=_natural)], folders
     if errors and len(folders) <= 1:
         return [(top, in_words(top, errors[0]))], folders
     words = (
@@ -95,13 +98,13 @@ def _in_directory(top: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     return [(top, Fault("directory", words))], folders
 
 
-def _in_glob(pattern: str) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _in_glob(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
     matches = [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
     fixed = glob.escape(pattern).split("[", 1)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
     folders = list(dict.fromkeys([fixed, *(os.path.dirname(path) or "." for path in matches)]))
     folders = [folder for folder in folders if os.path.isdir(folder)]
     if matches:
-        return [(path, None) for path in sorted(newest_only(matches), key=_natural)], folders
+        return [(path, None) for path in sorted(newest.choose(matches), key=_natural)], folders
     words = f"{shown(pattern)}: no file matches, waiting for one: ls -l {shown(shlex.quote(fixed))}"
     return [(pattern, Fault("waiting", words))], folders
 

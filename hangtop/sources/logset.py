@@ -13,9 +13,10 @@ from hangtop.sources.digested import DigestedLog, Followable
 from hangtop.sources.discover import STDIN, FoundLog, discover, rotated_from
 from hangtop.sources.faults import Fault, shown
 from hangtop.sources.filesystem import FileSystem, file_system_of
+from hangtop.sources.newest import Newest
 from hangtop.sources.spool import FollowedPipe, Spool
 from hangtop.sources.tail import TAIL_BYTES, Followed
-from hangtop.sources.watched import WatchedFile
+from hangtop.sources.watched import WatchedFile, watched
 from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = 5.0
@@ -33,6 +34,8 @@ class LogSet:
         self.gaps: tuple[LogFile, ...] = ()
         self.generation = 0
         self._changes = changes
+        self._newest = Newest()
+        self._watched = watched(spec)
         self._looked_at = float("-inf")
         self._pipes: dict[str, FollowedPipe] = {}
         self._systems: dict[str, FileSystem] = {}
@@ -55,7 +58,9 @@ class LogSet:
         if not at_once and not self.is_time_to_look(now):
             return False
         self._looked_at = now
-        discovery = discover(self._spec.logs)
+        procs = self._watched.procs
+        self._newest.alive = procs is not None and any(writer.alive for writer in procs.writers)
+        discovery = discover(self._spec.logs, self._newest)
         self._changes.watch(discovery.folders)
         found = {log.path: log for log in discovery.logs if log.fault is None}
         before = (self.logs, self.gaps)

@@ -87,7 +87,7 @@ class ProcessSource:
 
     def read(self, now: float) -> Iterable[Value]:
         """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
-        seldom = self._looks % SELDOM == 0  # and when a writer ended: who goes on writing is seen at once
+        seldom = self._looks % SELDOM == 0 or self._writing.is_outdated  # and when a writer ended: who goes on is seen at once
         self._looks += 1
         looked = False
         writing = self._writing.alive()
@@ -97,7 +97,10 @@ class ProcessSource:
             self._files.refresh(now, writing)
             self._held = self._files.by_pid()
             looked = True
+            others = self._writing.followed_another
             self._writing.look(Machine.of(self._table.stats, self._held), now)
+            if others != self._writing.followed_another:
+                self._run.forget()
             self._writing.check(now)
             self._hidden = self._count_hidden()
             known = self._writing.writers or self._spec.pids

@@ -10,6 +10,7 @@ import pytest
 
 from hangtop.sources.discover import FoundLog, discover
 from hangtop.sources.faults import in_words
+from hangtop.sources.newest import Newest
 from hangtop.sources.ranks_in_names import ranks_of
 
 
@@ -54,6 +55,24 @@ def test_of_two_torchrun_runs_in_one_folder_the_one_written_last_counts():
     make("logs/none_old/attempt_3/0/stdout.log", "logs/none_old/attempt_3/1/stdout.log", at=1_000_000)
     make("logs/none_new/attempt_0/0/stdout.log", "logs/none_new/attempt_0/1/stdout.log", at=2_000_000)
     assert found("logs") == [("logs/none_new/attempt_0/0/stdout.log", 0), ("logs/none_new/attempt_0/1/stdout.log", 1)]
+
+
+def test_of_two_runs_that_write_side_by_side_one_is_watched_and_stays():
+    mine, other, later = (f"logs/none_{name}/attempt_0/0/stdout.log" for name in ("mine", "other", "later"))
+    newest = Newest()
+    make(other, at=1_000_000)
+    make(mine, at=1_000_001)
+    for at in (1_000_002, 1_000_003):
+        assert [log.path for log in discover(["logs"], newest).logs] == [mine]
+        os.utime(other, (at, at))
+    newest.alive = True
+    make(later, at=2_000_000)
+    assert [log.path for log in discover(["logs"], newest).logs] == [mine]
+    again = mine.replace("attempt_0", "attempt_1")
+    make(again, at=2_000_001)
+    assert [log.path for log in discover(["logs"], newest).logs] == [again]
+    newest.alive = False
+    assert [log.path for log in discover(["logs"], newest).logs] == [later]
 
 
 def test_stdout_and_stderr_of_a_rank_are_both_its_own():

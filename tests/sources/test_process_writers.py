@@ -17,6 +17,7 @@ import pytest
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.sources.proc.table import Details, OpenFile, Stat
 from hangtop.sources.processes import ProcessSource
+from hangtop.sources.runlogs import RunLogs
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, python, running
 
@@ -116,6 +117,25 @@ def test_when_the_launcher_dies_the_child_that_goes_on_writing_is_named(tmp_path
 def test_logs_may_be_globs_and_directories(tmp_path: Path, watched: str) -> None:
     with (tmp_path / "rank_3.log").open("wb") as out, python(TRAINER, stdout=out) as trainer:
         assert [writer.pid for writer in eventually(writers_of(tmp_path / watched))] == [trainer.pid]
+
+
+def test_a_run_whose_files_in_the_same_folder_are_not_watched_writes_none_of_the_logs(tmp_path: Path) -> None:
+    mine, theirs = (tmp_path / f"none_{name}" / "attempt_0" / "0" / "stdout.log" for name in ("mine", "theirs"))
+    for path in (theirs, mine):
+        path.parent.mkdir(parents=True)
+    spec = WatchSpec(logs=(str(tmp_path),))
+    source, logs = ProcessSource(spec), RunLogs(spec)
+    with theirs.open("wb") as their_out, python(TRAINER, stdout=their_out) as other:
+        eventually(lambda: theirs.stat().st_size)
+        with mine.open("wb") as out, python(TRAINER, stdout=out) as trainer:
+            eventually(lambda: mine.stat().st_size)
+            eventually(lambda: len(reading(source).writers) == 2, "both, while no log source tells its files")
+            os.utime(mine, (time.time() + 60, time.time() + 60))
+            list(logs.read(time.time()))
+            found = eventually(lambda: seen if len((seen := reading(source)).writers) == 1 else None, "one writer")
+            assert [writer.pid for writer in found.writers] == [trainer.pid]
+            assert other.pid not in [process.pid for process in found.processes]
+    logs.close()
 
 
 def test_a_log_may_be_a_symbolic_link(tmp_path: Path) -> None:

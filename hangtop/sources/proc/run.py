@@ -89,6 +89,10 @@ class RunTree:
             if (process.role, process.rank) not in alive and (process.role == "rank" or (alive and process.exit_code != 0))
         )
 
+    def forget(self) -> None:
+        """Some of what was seen is another run's, or another run is watched now: members are found anew from the writers."""
+        self._last, self._ended, self._found_by = {}, {}, None
+
     def due(self) -> set[int]:
         """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
         return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}

@@ -6,7 +6,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 GLOB_SIGNS = re.compile(r"[*?\[]")
 
@@ -22,6 +22,7 @@ class Wanted:
         self._exact: frozenset[str] = frozenset()
         self._below: tuple[str, ...] = ()
         self._patterns: tuple[re.Pattern[str], ...] = ()
+        self._only: frozenset[str] | None = None
         self._inodes: frozenset[tuple[str, int]] = frozenset()
         self._names: frozenset[str] = frozenset()
         self.owners: frozenset[int] = frozenset()
@@ -29,8 +30,11 @@ class Wanted:
         self.written_at: dict[str, float] = {}
         """When the watched files were written last, by real path."""
 
-    def resolve(self) -> None:
-        """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it."""
+    def resolve(self, watched: Collection[str] | None = None) -> None:
+        """Follow symbolic links anew and look at the files. Touches the file system, so it may wait for it.
+
+        `watched`: the files that the log source reads, once it has looked. In a directory or a pattern no other counts: the files
+        of another run may lie beside them."""
         exact: set[str] = set()
         below: list[str] = []
         patterns: list[re.Pattern[str]] = []
@@ -44,6 +48,8 @@ class Wanted:
                 exact.add(real)
                 below.append(os.path.join(real, ""))
         self._exact, self._below, self._patterns = frozenset(exact), tuple(below), tuple(patterns)
+        several = bool(patterns) or any(os.path.isdir(path) for path in exact)
+        self._only = frozenset(map(os.path.realpath, watched)) if several and watched is not None else None
         files = {path: status for path in exact if (status := _status(path)) is not None}
         self._inodes = frozenset((os.path.basename(path), status.st_ino) for path, status in files.items())
         self._names = frozenset(name for name, _ in self._inodes)
@@ -51,8 +57,11 @@ class Wanted:
         self.written_at = {path: status.st_mtime for path, status in files.items() if stat.S_ISREG(status.st_mode)}
 
     def matches(self, target: str) -> bool:
-        there = target in self._exact or target.startswith(self._below)
-        return there or any(pattern.fullmatch(target) for pattern in self._patterns)
+        if target in self._exact:
+            return True
+        if self._only is not None:
+            return target in self._only
+        return target.startswith(self._below) or any(pattern.fullmatch(target) for pattern in self._patterns)
 
     def may_be_called(self, target: str) -> bool:
         """Whether a process in a container may know a watched file by this name: other directories, the same last part."""

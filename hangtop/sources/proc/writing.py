@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
 from hangtop.records.process import Writer
+from hangtop.sources.discover import STDIN
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import YOUNG_S
@@ -15,11 +17,14 @@ from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from hangtop.text import some
 
 RESOLVE_EVERY = 3
 """Looks between two resolutions of the log paths."""
+LOOKS_BEFORE_THE_LOG = 3
+"""In a directory or a pattern, so many looks wait for the log source to tell which files are watched."""
 MAX_GONE = 64
 """So many writers that are gone are remembered, the latest."""
 
@@ -35,7 +40,11 @@ class Writing:
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
+        self._watched = watched(spec)
+        self._resolved_for: tuple[str, ...] | None = None
         self._looks = 0
+        self.followed_another = 0
+        """Counts the writers that turned out to be another run's, or of a run that is watched no more."""
 
     @property
     def owners(self) -> frozenset[int]:
@@ -56,13 +65,27 @@ class Writing:
 
     def look(self, machine: Machine, now: float) -> None:
         """Who writes at this moment. `now` is unix time."""
-        if self._looks % RESOLVE_EVERY == 0:
-            self._paths.ask({"logs": self._wanted.resolve})
+        files = self._files()
+        if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
+            self._paths.ask({"logs": partial(self._wanted.resolve, files)})
+            self._resolved_for = files
         self._looks += 1
+        self._forget_unwatched()
         feeders = self._feeders(machine)
         for feeder in feeders:
             self._meet(machine.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether other files are watched than those whose writers were looked for."""
+        return self._files() != self._resolved_for
+
+    def _files(self) -> tuple[str, ...] | None:
+        """The files that the log source reads. Before it has looked there are none; `None`: there is no such source."""
+        if self._watched.index is None:
+            return () if "log" in self._spec.sources and self._looks < LOOKS_BEFORE_THE_LOG else None
+        return tuple(file.path for file in self._watched.files if file.path != STDIN)
 
     def check(self, now: float) -> None:
         """Whether the known writers still live."""
@@ -118,6 +141,14 @@ class Writing:
         gone_at = now if writer.gone_at is None else writer.gone_at
         code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
         return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
+
+    def _forget_unwatched(self) -> None:
+        """A writer of files that are watched no more was of another run, or of one that another has followed."""
+        for identity, writer in list(self._writers.items()):
+            known = (self._wanted.matches(path) or self._wanted.may_be_called(path) for path in writer.paths)
+            if writer.alive and writer.paths and not any(known):
+                del self._writers[identity]
+                self.followed_another += 1
 
     def _forget_relays(self, feeding: Collection[int]) -> None:
         """A relay stood for itself only until someone fed it."""
