@@ -76,7 +76,7 @@ class NcclSource:
             return
         if not members:
             raise Absent(NO_PROCS if members is None else NO_MEMBERS)
-        self._look()
+        self._look(now)
         dumps = self._dumps(members)
         addresses = ras_addresses(self._environments.of(members))
         told = [said for address in addresses if (said := self._ask(address, members)) is not None]
@@ -95,7 +95,7 @@ class NcclSource:
         members = self._watched.members or ()
         if not isinstance(ask, FlightAsk) or not members:
             return
-        self._look()
+        self._look(now)
         ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
         fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
         if not [fifo for fifo in fifos if flight.request(fifo)]:
@@ -108,9 +108,9 @@ class NcclSource:
                 yield NcclReading(now + time.monotonic() - began, dumps=dumps)
                 return
 
-    def _look(self) -> None:
+    def _look(self, now: float) -> None:
         self._table.refresh(())
-        self._environments.look()
+        self._environments.look(now)
 
     def _dumps(self, members: Sequence[Process]) -> Dumps:
         ranks = self._environments.ranks(members)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from hangtop.records.process import Process
 from hangtop.sources.flight import NAMES, PIPES
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.openfiles import YOUNG_S
 from hangtop.sources.proc.table import Identity, ProcessTable
 
 KEPT = ("RANK", "NCCL_RAS_ADDR", "HOME", "XDG_CACHE_HOME", *NAMES, *PIPES)
@@ -31,19 +32,21 @@ Program = tuple[Identity, str]
 
 
 class RankEnvironments:
-    """The environments of all processes of this machine, each asked once for each program that it becomes."""
+    """The environments of all processes of this machine, each asked once for each program that it becomes, the young again."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Program, Mapping[str, str]] = Guard()
         self._known: dict[Program, Mapping[str, str]] = {}
 
-    def look(self) -> None:
-        """Ask those that are new in the table, which must be fresh."""
+    def look(self, now: float) -> None:
+        """Ask those that are new in the table, which must be fresh, and the young: a fork still shows what its parent was started
+        with. `now` is unix time."""
         living = {(stat.identity, stat.name) for stat in self._table.stats.values() if not stat.kernel}
         self._known = {program: env for program, env in self._known.items() if program in living}
-        new = {program: partial(self._table.environ, program[0].pid) for program in living - self._known.keys()}
-        for program, answer in self._guard.ask(new).items():
+        young = {program for program in living if now - self._table.started_at(program[0].start_ticks) < YOUNG_S}
+        due = {program: partial(self._table.environ, program[0].pid) for program in (living - self._known.keys()) | young}
+        for program, answer in self._guard.ask(due).items():
             self._known[program] = {} if isinstance(answer, OSError) else {name: answer[name] for name in KEPT if name in answer}
 
     def of(self, members: Iterable[Process]) -> tuple[Mapping[str, str], ...]:

@@ -43,7 +43,7 @@ class Run:
     def __init__(self, log: Path, rank: subprocess.Popen[bytes]) -> None:
         self.rank = rank
         self.watch = Watch(log)
-        self.watch.until(lambda reading: any(process.pid == rank.pid for process in reading.processes), "the rank")
+        self.watch.until(lambda reading: any(one.pid == rank.pid for one in self.watch.ranks().values()), "the rank")
         self.source = NcclSource(WatchSpec(logs=(str(log),)))
 
     def look(self) -> NcclReading:
