@@ -10,6 +10,7 @@ from hangtop.diagnosis.blocked import blocked_on, in_gpu_driver, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.host import want_of_memory
 from hangtop.diagnosis.member_verdicts import count, names, rank_names, s, stack_evidence
+from hangtop.diagnosis.pause import LONGEST_S
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
@@ -105,12 +106,21 @@ def vanished(case: Case) -> Verdict | None:
 
 
 def stopped(case: Case) -> Verdict | None:
-    """A member is stopped by a signal, or held by a debugger: nobody waits for its log."""
-    held = [one for one in case.standings if one.how == "stopped"]
+    """A member is stopped by a signal, or held by a debugger: nobody waits for its log. A look with py-spy, from here or from a
+    second hangtop, holds it for a moment only."""
+    held = [one for one in case.standings if one.how == "stopped" and not _held_for_a_look(one, case.now)]
     if not held or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
         return None
     evidence = [_state(one) for one in held[:3]]
     return _verdict(case, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
+
+
+def _held_for_a_look(one: Standing, now: float) -> bool:
+    """Whether it is traced since a moment only."""
+    process = one.process
+    if process is None or process.state != "t":
+        return False
+    return process.state_since is None or now - process.state_since < LONGEST_S
 
 
 def blocked(case: Case) -> Verdict | None:

@@ -1,11 +1,17 @@
-"""What could not be looked at, with what would show it: a missing right is never a sign that all is well. Pure."""
+"""What could not be looked at, with what would show it: a missing right is never a sign that all is well. And what was looked at
+though it is only probably the run's. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from hangtop.diagnosis.case import Case
-from hangtop.records.verdict import Evidence
+from hangtop.records.verdict import Evidence, Verdict
+
+MEMBERS = ("procs", "stacks")
+"""Sources of evidence that tell what processes do."""
 
 
 def unseen(case: Case) -> tuple[Evidence, ...]:
@@ -22,3 +28,21 @@ def _missing(case: Case) -> Iterator[tuple[str, str]]:
         refused = [f"{problem}: {mend}" for problem, mend in ((one.problem, one.mend) for one in look.stacks) if mend]
         if refused and not any(stack.threads for stack in look.stacks):
             yield "stacks", refused[0]
+
+
+def doubted(case: Case, verdict: Verdict) -> Verdict:
+    """Where nobody is seen to write the log, those who probably do may be of another run: what they do makes nothing certain."""
+    procs = case.procs
+    if procs is None or not procs.taken:
+        return verdict
+    known = {process.pid for process in procs.processes}
+    why = "only probably of this run: nobody is seen to write the log"
+    culprits = tuple(
+        replace(culprit, confidence="possible", why=(*culprit.why, why)) if culprit.pid in known else culprit
+        for culprit in verdict.culprits
+    )
+    rests_on_them = culprits != verdict.culprits or any(evidence.source in MEMBERS for evidence in verdict.evidence)
+    if not rests_on_them:
+        return verdict
+    said = (Evidence("procs", procs.note, None),) if procs.note else ()
+    return replace(verdict, confidence="possible", culprits=culprits, evidence=(*verdict.evidence, *said))

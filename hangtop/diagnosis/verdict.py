@@ -24,7 +24,7 @@ from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.host import host_evidence
 from hangtop.diagnosis.leftovers import with_leftovers
-from hangtop.diagnosis.unseen import unseen
+from hangtop.diagnosis.unseen import doubted, unseen
 from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.spec import WatchSpec
@@ -77,7 +77,7 @@ UNEXPLAINED = frozenset({"stalled", "slow"})
 def judge(case: Case) -> Verdict:
     """The first rule that holds, or running."""
     verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log.running(case)
-    verdict = with_leftovers(case.state, verdict)
+    verdict = doubted(case, with_leftovers(case.state, verdict))
     evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
     if verdict.word in UNEXPLAINED:
         evidence = (*evidence, *unseen(case))

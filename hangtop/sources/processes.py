@@ -152,7 +152,7 @@ class ProcessSource:
         if not self._taken or self._writing.alive():
             return None
         pid, why = next(iter(self._taken.items()))
-        return f"nobody holds the log open; pid {pid} is taken for its writer: {why} (--pid {pid} says so for sure)"
+        return f"nobody holds the log open; pid {pid} is probably its writer: {why} (--pid {pid} says so for sure)"
 
     def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The run's sockets to MASTER_PORT, where the ranks' environment names one."""

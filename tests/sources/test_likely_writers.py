@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.sources.proc.likely import Clue, choose
 from hangtop.sources.processes import ProcessSource
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import eventually
+from tests.fakes.processes import eventually, running
 
 LINES = "import sys, time\nwhile True:\n    with open(sys.argv[1], 'a') as log: log.write('step\\n')\n    time.sleep(0.2)"
 LOG = "/data/run7/train.log"
@@ -67,6 +68,63 @@ def test_what_a_process_was_started_with_tells_its_log(command: tuple[str, ...],
 def test_two_programs_in_one_folder_are_not_told_apart() -> None:
     clues = {7: Clue(("python", "a.py"), "/data/run7"), 8: Clue(("python", "b.py"), "/data/run7")}
     assert choose(clues, {LOG}, everyone) == {}
+
+
+def probable(log: Path) -> list[int]:
+    """Who is taken for the writer of this log, in one look."""
+    (reading,) = [
+        value for value in ProcessSource(WatchSpec(logs=(str(log),))).read(time.time()) if isinstance(value, ProcessReading)
+    ]
+    assert reading.writers == ()
+    return list(reading.taken)
+
+
+READS = "import sys, time; log = open(sys.argv[1]); print(flush=True); time.sleep(600)"
+SLEEPS = "import time; print(flush=True); time.sleep(600)"
+
+
+@contextmanager
+def started(*argv: str, folder: Path, out: Path | None = None) -> Iterator[int]:
+    """A program in this folder, once it has said a line, to us or into a file of its own."""
+    with ExitStack() as stack:
+        stdout = subprocess.PIPE if out is None else stack.enter_context(out.open("wb"))
+        run = stack.enter_context(running(sys.executable, "-u", "-c", *argv, cwd=folder, stdout=stdout))
+        if out is not None:
+            eventually(lambda: out.stat().st_size, "its first line")
+        elif run.stdout is not None:
+            run.stdout.readline()
+        yield run.pid
+
+
+def test_who_reads_the_log_that_its_command_line_names_is_not_its_writer(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    with started(READS, "train.log", folder=tmp_path):
+        log.write_text("step 2\n")
+        assert probable(log) == []
+
+
+def test_a_run_in_the_same_folder_with_a_log_of_its_own_is_not_taken_for_the_writer_of_an_old_one(tmp_path: Path) -> None:
+    log = tmp_path / "old.log"
+    with started(SLEEPS, folder=tmp_path, out=tmp_path / "new.log"):
+        log.write_text("step 1\n")
+        assert probable(log) == []
+    with started(SLEEPS, folder=tmp_path) as pid:
+        log.write_text("step 2\n")
+        assert probable(log) == [pid], "the only program of the folder, and its output goes elsewhere"
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_a_terminal_multiplexer_that_was_started_to_watch_the_log_is_not_its_writer(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    tmux = ("tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null")
+    subprocess.run([*tmux, "new-session", "-d", f"tail -f {log}"], check=True, cwd=tmp_path)
+    try:
+        log.write_text("step 2\n")
+        assert probable(log) == []
+    finally:
+        subprocess.run([*tmux, "kill-server"], check=False)
 
 
 ORPHANED = (

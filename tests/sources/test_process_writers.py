@@ -16,6 +16,7 @@ import pytest
 
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.sources.proc.table import Details, OpenFile, Stat
+from hangtop.sources.proc.writers import Machine, find_feeders
 from hangtop.sources.processes import ProcessSource
 from hangtop.sources.runlogs import RunLogs
 from hangtop.spec import WatchSpec
@@ -90,6 +91,27 @@ def test_under_script_the_program_on_its_terminal_is_the_writer(tmp_path: Path) 
     with running("script", "-f", "-c", "sleep 600", str(log), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
         writer = eventually(lambda: next((writer for writer in look() if writer.via == "script"), None))
         assert "sleep 600" in writer.command
+
+
+def on_terminals(name: str, terminals: int) -> Machine:
+    """A program that holds the log and so many terminals, with a shell on each."""
+    stats = {10: Stat(10, name, "S", 1, 10, 10, 5)} | {pid: Stat(pid, "bash", "S", 10, pid, pid, 6) for pid in (11, 12)}
+    masters = tuple(OpenFile(5 + nth, "/dev/ptmx", writable=True) for nth in range(terminals))
+    return Machine.of(stats, {10: (OpenFile(3, "/r/train.log", writable=True), *masters)})
+
+
+@pytest.mark.parametrize(
+    ("name", "terminals", "writers"),
+    [
+        pytest.param("script", 1, [11, 12], id="one terminal: who runs there"),
+        pytest.param("screen", 1, [11, 12], id="a session with one window"),
+        pytest.param("screen", 2, [], id="several windows: which of them is written down is not told"),
+        pytest.param("script", 0, [10], id="a program of that name that serves no terminal"),
+        pytest.param("python", 1, [10], id="a trainer that runs a tool on a terminal"),
+    ],
+)
+def test_who_serves_terminals_is_told_by_what_it_holds(name: str, terminals: int, writers: list[int]) -> None:
+    assert [feeder.pid for feeder in find_feeders(on_terminals(name, terminals), ["/r/train.log"])] == writers
 
 
 def test_of_a_launcher_and_its_children_on_one_log_only_the_launcher_is_named(tmp_path: Path) -> None:

@@ -166,6 +166,26 @@ def test_the_verdict(state: RunState, word: str, kind: str | None, culprits: lis
     assert (verdict.word, verdict.kind, [one.rank for one in verdict.culprits]) == (word, kind, culprits)
 
 
+@pytest.mark.parametrize("recent", [IDLE, BUSY], ids=["hung", "works"])
+def test_who_is_only_probably_of_the_run_makes_nothing_certain(recent: Recent) -> None:
+    state = four(LOCK, process(2, recent))
+    assert state.procs is not None
+    note = "nobody holds the log open; pid 100 is probably its writer"
+    verdict = diagnose(replace(state, procs=replace(state.procs, taken=(100,), note=note)), SPEC, NOW)
+    assert verdict.confidence == "possible"
+    assert all(culprit.confidence == "possible" for culprit in verdict.culprits)
+    assert any(evidence.text == note for evidence in verdict.evidence)
+    assert diagnose(state, SPEC, NOW).confidence != "possible"
+
+
+def test_who_is_held_by_another_look_at_its_stack_is_not_stopped() -> None:
+    held = process(2, state="t", tracer_pid=77)
+    at_once = diagnose(four(LOCK, replace(held, state_since=NOW - 0.5)), SPEC, NOW)
+    later = diagnose(four(LOCK, replace(held, state_since=NOW - 60)), SPEC, NOW)
+    assert at_once.kind != "stopped"
+    assert (later.kind, [one.rank for one in later.culprits]) == ("stopped", [2])
+
+
 def test_a_rank_that_never_started_is_named() -> None:
     processes = tuple(process(rank) for rank in (0, 1, 3))
     meeting = Rendezvous("127.0.0.1", 29500, world=4, listening=True, established=2)

@@ -1,6 +1,8 @@
 """Whose log is it, when nobody holds it open? Some programs open their log for each line and close it again.
 
 Told by what a process was started with: its command line names the log, or the folder of the log; else it trains in that folder.
+What it holds open tells against it: the log to read it, a terminal that it serves, and, where only the folder tells, another file
+that takes its output. It remains a guess: good enough to look at, never to act upon.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.sources.proc.frameworks import looks_like_training
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.roles import PYTHON, SHELLS
-from hangtop.sources.proc.table import ProcessTable, Stat
-from hangtop.sources.proc.writers import RELAYS, ancestors, topmost
+from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
+from hangtop.sources.proc.writers import RELAYS, ancestors, terminals_of, topmost
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
@@ -31,10 +34,13 @@ CLOCK_S = 2.0
 
 
 class Clue(Struct, frozen=True):
-    """What a process was started with."""
+    """What a process was started with. `passes_on`: it reads the log, or serves a terminal. `own_log`: its standard output goes
+    into another file."""
 
     command: tuple[str, ...] = ()
     cwd: str = ""
+    passes_on: bool = False
+    own_log: bool = False
 
     def names(self, paths: Collection[str]) -> bool:
         """Whether a word of the command line is one of these paths, as an option's value too."""
@@ -48,22 +54,30 @@ class Likely:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Hashable, Clue] = Guard()
+        self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._clues: dict[Hashable, Clue] = {}
 
     def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, str]:
-        """By pid, why this topmost process is taken for the writer. `logs`: real paths, and when they were written last."""
+        """By pid, why this topmost process is probably the writer. `logs`: real paths, and when they were written last."""
         stats = self._table.stats
         around = {os.getpid(), *ancestors(stats, os.getpid())}
         last = _last_written(logs)
         asked = [
             stat
             for stat in stats.values()
-            if not stat.kernel and stat.state not in "ZX" and stat.pid not in around and stat.name not in NO_WRITERS
+            if not stat.kernel
+            and stat.state not in "ZX"
+            and stat.pid not in around
+            and stat.name.partition(":")[0] not in NO_WRITERS
             if self._table.started_at(stat.start_ticks) <= last and self._table.owner(stat.pid) in owners
         ]
         self._ask(asked)
         clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
-        return choose(clues, frozenset(logs), partial(topmost, stats))
+        folders = _folders_of(logs)
+        near = {pid: clue for pid, clue in clues.items() if clue.names(logs) or clue.names(folders) or _works_in(clue, folders)}
+        held = self._files.ask({pid: partial(self._table.open_files, pid) for pid in near})
+        seen = {pid: with_files(clue, files, logs) for pid, clue in near.items() if isinstance(files := held.get(pid), tuple)}
+        return choose({pid: clue for pid, clue in seen.items() if not clue.passes_on}, frozenset(logs), partial(topmost, stats))
 
     def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> tuple[int, ...]:
         """Those of these processes whose command line or folder leads to the logs, and that were there when they were written."""
@@ -85,12 +99,21 @@ class Likely:
         return Clue(self._table.command(pid), self._table.cwd(pid))
 
 
+def with_files(clue: Clue, files: Collection[OpenFile], logs: Collection[str]) -> Clue:
+    """With what the open files of that process tell."""
+    reads = any(file.target in logs and not file.writable for file in files)
+    takes = (file.target for file in files if file.fd == 1 and file.writable and file.target.startswith("/"))
+    own_log = any(target not in logs and not target.startswith("/dev/") for target in takes)
+    return replace(clue, passes_on=reads or terminals_of(files) > 0, own_log=own_log)
+
+
 def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:
     """The surest clue decides. A folder alone must lead to one program: two runs may share it."""
     folders = _folders_of(logs)
     clues = {pid: clue for pid, clue in clues.items() if not reads_only(clue.command)}
     if named := top([pid for pid, clue in clues.items() if clue.names(logs)]):
         return dict.fromkeys(named, "its command line names the log")
+    clues = {pid: clue for pid, clue in clues.items() if not clue.own_log}
     inside = top([pid for pid, clue in clues.items() if clue.names(folders)])
     if len(inside) == 1:
         return dict.fromkeys(inside, "its command line names the log's folder")

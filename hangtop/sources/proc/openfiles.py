@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
+from hangtop.sources.proc.writers import TERMINAL_ENDS
 
 YOUNG_S = 10.0
 """A program may open its log some time after it started: until this age each look asks it again."""
@@ -65,7 +66,7 @@ def _known(answer: tuple[OpenFile, ...] | OSError) -> Known:
 
 
 def _tells(file: OpenFile) -> bool:
-    """Where something is written to, where it comes from, and GPUs: the rest is the most and says nothing."""
-    if file.fd == 0 or file.target.startswith("/dev/nvidia"):
+    """Where something is written to, where it comes from, GPUs and terminals: the rest is the most and says nothing."""
+    if file.fd == 0 or file.target.startswith("/dev/nvidia") or file.target in TERMINAL_ENDS:
         return True
     return file.writable and file.target.startswith(("/", "pipe:")) and not file.target.startswith("/dev/")

@@ -12,8 +12,10 @@ RELAYS = frozenset(
     "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
 )
 """Programs that only pass on what others write. `nohup` is none: it becomes the program it starts."""
-TERMINAL_RELAYS = frozenset(("script", "unbuffer"))
-"""They give their children a terminal instead of a pipe."""
+TERMINAL_RELAYS = frozenset(("script", "unbuffer", "screen", "tmux: server"))
+"""They give their children a terminal instead of a pipe, and hold its other end."""
+TERMINAL_ENDS = ("/dev/ptmx", "/dev/pts/ptmx")
+"""What holds a terminal's other end passes on what others write there (pts(4))."""
 
 
 class Feeder(Struct, frozen=True):
@@ -44,7 +46,8 @@ class Machine(Struct, frozen=True):
 def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[Feeder, ...]:
     """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
 
-    `ignored`: pids that do not count, such as hangtop's own. A relay that nobody feeds stands for itself.
+    `ignored`: pids that do not count, such as hangtop's own. A relay that nobody feeds stands for itself, but for one that serves
+    several terminals: which of them it writes down is not told, and all that runs there is no run.
     """
     found: dict[int, Feeder] = {}
     for path in paths:
@@ -67,19 +70,27 @@ def _behind(machine: Machine, target: str, via: str | None, seen: set[int]) -> d
     for pid in machine.holders.get(target, ()):
         if pid in seen:
             continue
-        name = machine.stats[pid].name
-        if name not in RELAYS:
+        terminals = terminals_of(machine.files.get(pid, ())) if machine.stats[pid].name in TERMINAL_RELAYS else 0
+        if not terminals and machine.stats[pid].name not in RELAYS - TERMINAL_RELAYS:
             sources[pid] = via
             continue
         seen.add(pid)
-        sources.update(_upstream(machine, pid, seen) or {pid: via})
+        found = _upstream(machine, pid, seen, terminals)
+        sources.update(found if found or terminals > 1 else {pid: via})
     return sources
 
 
-def _upstream(machine: Machine, pid: int, seen: set[int]) -> dict[int, str | None]:
-    """What feeds this relay: the other end of the pipe on its standard input, or its children on a terminal of its own."""
+def terminals_of(files: Iterable[OpenFile]) -> int:
+    """Of how many terminals a process with these files holds the other end."""
+    return sum(file.target in TERMINAL_ENDS for file in files)
+
+
+def _upstream(machine: Machine, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
+    """What feeds this relay: the other end of the pipe on its standard input, or its children on the one terminal of its own."""
     name = machine.stats[pid].name
-    if name in TERMINAL_RELAYS:
+    if terminals > 1:
+        return {}
+    if terminals:
         return dict.fromkeys((stat.pid for stat in machine.stats.values() if stat.ppid == pid), name)
     stdin = next((file for file in machine.files.get(pid, ()) if file.fd == 0), None)
     if stdin is None or not stdin.target.startswith("pipe:"):
