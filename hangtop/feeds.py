@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import IO, Protocol, runtime_checkable
 
 from hangtop import clock, wire
 from hangtop.abandoned import abandon
-from hangtop.records.ask import Ask
+from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import ProbeState
 from hangtop.records.reading import Reading, Value
 from hangtop.spec import WatchSpec
@@ -24,18 +26,28 @@ SILENT_S = 5.0
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed, and replaced once it is gone."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Pauses before the probe is started again, longer each time."""
+WELL_S = 60.0
+"""A probe that has lived for so long was well: what ends it is told and counted as if it were the first time."""
+MOST_UNSENT_BYTES = 1 << 20
+"""Questions that a probe does not read, because it is stopped or stuck."""
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 """glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty. And it gives each block
 of a log back to the kernel, which clears the same pages for the next one: a fifth of a catch-up. What is free when there is rest
 is given back by `hangtop.sources.heap`."""
 
 
+Question = tuple[str, int]
+"""Kind and number."""
 Started = tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]
 """A probe, its stdin and its stdout."""
 
 
 class Feed(Protocol):
-    """Readings as they come. `ask` and `close` never block; after `close` the iterator ends."""
+    """Readings as they come. `ask` and `close` never block; after `close` the iterator ends.
+
+    Every question ends with an `AskEnd` among the readings, after its answer if there is one.
+    """
 
     def readings(self) -> AsyncIterator[Reading]: ...
 
@@ -72,6 +84,9 @@ class ProbeFeed:
         self._begun: Started | None = None
         self._closed = False
         self._restarts = 0
+        self._unsent = bytearray()
+        self._asked: dict[Question, Ask] = {}
+        self._ends: deque[AskEnd] = deque()
 
     def begin(self) -> None:
         """Start the first probe now: it looks at the log while the screen is still loading."""
@@ -81,19 +96,33 @@ class ProbeFeed:
         while True:
             process, asked, output = self._begun or self._start()
             self._begun = None
+            started = time.monotonic()
             with asked, output:
                 yield self._say(ProbeState(alive=True, restarts=self._restarts))
                 async with contextlib.aclosing(self._follow(process, output)) as followed:
                     async for reading in followed:
                         yield reading
+                self._drop_unsent()
             if self._ended():
                 return
-            yield self._say(ProbeState(alive=False, restarts=self._restarts, problem=_why_gone(process)))
+            if time.monotonic() - started >= WELL_S:
+                self._restarts = 0
+            why = _why_gone(process)
+            yield self._say(ProbeState(alive=False, restarts=self._restarts, problem=why))
+            for ended in self._all_ended(f"{why}: ask again"):
+                yield ended
             await asyncio.sleep(RESTART_S[min(self._restarts, len(RESTART_S) - 1)])
             self._restarts += 1
 
     def ask(self, ask: Ask) -> None:
-        self._write(wire.encode(ask))
+        """What a probe cannot be asked, for it is being started again or does not read, has ended."""
+        self._asked[kind_of(ask), ask.ask] = ask
+        if len(self._unsent) > MOST_UNSENT_BYTES:
+            self._end(ask, "the probe takes no questions: it is stopped or stuck")
+        elif self._is_between_probes:
+            self._end(ask, "the probe is being started again: ask again")
+        else:
+            self._write(wire.encode(ask))
 
     def close(self) -> None:
         """Let go of the probe. It ends by itself when its pipe closes; the kill is for one that cannot see that."""
@@ -101,6 +130,7 @@ class ProbeFeed:
             return
         self._closed = True
         if self._process is not None:
+            self._drop_unsent()
             _kill(self._process)
         if self._begun is not None:
             self._begun[2].close()
@@ -124,21 +154,26 @@ class ProbeFeed:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdin.fileno(), False)
-        self._write(wire.encode(self._spec))
+        self._unsent[:0] = wire.encode(self._spec)
+        self._send()
         return self._process, self._process.stdin, self._process.stdout
 
     async def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> AsyncGenerator[Reading]:
         """Readings until the probe's output ends. Silence is reported as a reading, so that it is recorded too."""
         lines, transport = await line_reader(output)
         silent_s = 0.0
+        self._send()
         try:
             while not self._ended():
+                while self._ends:
+                    yield self._say(self._ends.popleft())
                 try:
                     line = await asyncio.wait_for(lines.readline(), SILENT_S)
                 except TimeoutError:
                     silent_s += SILENT_S
                     yield self._say(_silent(silent_s, self._restarts))
                     if silent_s >= GIVE_UP_S:
+                        self._drop_unsent()
                         _kill(process)
                     continue
                 if not line.endswith(b"\n"):
@@ -152,17 +187,65 @@ class ProbeFeed:
                     yield self._say(
                         ProbeState(alive=False, restarts=self._restarts, problem=f"the probe printed garbage: {error}")
                     )
+                    self._drop_unsent()
                     _kill(process)
                     return
+                if isinstance(reading.value, AskEnd):
+                    self._asked.pop((reading.value.kind, reading.value.ask), None)
                 yield reading
         finally:
             transport.close()
 
+    @property
+    def _is_between_probes(self) -> bool:
+        return self._process is not None and (self._process.stdin is None or self._process.stdin.closed)
+
     def _write(self, line: bytes) -> None:
-        """A full or closed pipe means a stuck or dead probe: an ask is then worth nothing, and the feed reports the rest."""
-        if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError, ValueError):
-                os.write(self._process.stdin.fileno(), line)
+        """Whole lines, in order: what the pipe does not take now follows as soon as it does."""
+        self._unsent += line
+        self._send()
+
+    def _send(self) -> None:
+        """A closed pipe means a dead probe: its output ends too, and with it every question."""
+        if self._process is None or self._process.stdin is None or not self._unsent:
+            return
+        try:
+            sent = os.write(self._process.stdin.fileno(), self._unsent)
+        except BlockingIOError:
+            sent = 0
+        except (OSError, ValueError):
+            sent = len(self._unsent)
+        del self._unsent[:sent]
+        self._send_later()
+
+    def _send_later(self) -> None:
+        """When the pipe takes more. Before the event loop runs `_follow` does it."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if self._process is not None and self._process.stdin is not None and not self._process.stdin.closed:
+            if self._unsent:
+                loop.add_writer(self._process.stdin, self._send)
+            else:
+                loop.remove_writer(self._process.stdin)
+
+    def _drop_unsent(self) -> None:
+        self._unsent.clear()
+        self._send_later()
+
+    def _end(self, ask: Ask, problem: str) -> None:
+        """End a question that the probe has not heard; told with the next reading."""
+        kind = kind_of(ask)
+        if self._asked.pop((kind, ask.ask), None) is not None:
+            self._ends.append(AskEnd(ask.ask, kind, problem))
+
+    def _all_ended(self, why: str) -> Iterator[Reading]:
+        """The ends of all that were asked: the probe that comes next does not know of them."""
+        for ask in list(self._asked.values()):
+            self._end(ask, why)
+        while self._ends:
+            yield self._say(self._ends.popleft())
 
     def _say(self, value: Value) -> Reading:
         return Reading(source="feed", host=self._host, at=clock.now(), value=value)

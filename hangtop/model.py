@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.compiled import take_in
 from hangtop.gpu_life import fold_gpus
 from hangtop.process_life import ProcessTracks, fold_tracks
+from hangtop.records.ask import AskEnd
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
@@ -29,12 +30,14 @@ from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 
 TAIL_LINES = 5_000
+MOST_ASK_ENDS = 64
 
 
 class RunState(Struct, frozen=True):
     """The run as its sources tell it. `log` is the latest log reading, with its deltas taken out into `ranks` and `tail`.
 
     `processes`, `gpus`, `ray`: by host; `procs`: the latest of the processes; `tracks`: each rank's over time.
+    `ask_ends`: of the last questions that have ended.
     `looks`: the last looks at the stacks, latest last; `nccl`: the last two at the collectives.
     `heard_at` is when the probe last gave a sign of life, by the clock of the readings.
     """
@@ -60,6 +63,7 @@ class RunState(Struct, frozen=True):
     page: PageReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
+    ask_ends: tuple[AskEnd, ...] = ()
     health: Mapping[str, SourceHealth] = MappingProxyType({})
     probe: ProbeState | None = None
     heard_at: float | None = None
@@ -102,6 +106,9 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, page=page)
         case LeftoversReading() as leftovers:
             state = replace(state, leftovers=leftovers)
+        case AskEnd() as end:
+            ends = [known for known in state.ask_ends if known.ask != end.ask or known.kind != end.kind]
+            state = replace(state, ask_ends=(*ends, end)[-MOST_ASK_ENDS:])
         case LaunchReading() as launch:
             state = replace(state, launch=launch)
         case Heartbeat() as beat:

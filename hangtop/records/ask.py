@@ -1,4 +1,7 @@
-"""What the screen asks a probe: one JSON line on its stdin. The answer is a reading that carries the same `ask` number."""
+"""What the screen asks a probe: one JSON line on its stdin. The answer is a reading that carries the same `ask` number.
+
+Numbers are unique for one kind of question. Every question ends with an `AskEnd`, whatever has become of its answer.
+"""
 
 from __future__ import annotations
 
@@ -98,3 +101,28 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
 
 
 Ask = PageAsk | StacksAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | FarStacksAsk
+
+ANSWERED_BY: dict[type[Ask], str] = {
+    PageAsk: "pages",
+    StacksAsk: "stacks",
+    FlightAsk: "nccl",
+    LeftoversAsk: "leftovers",
+    LaunchAsk: "launch",
+    RayAsk: "ray",
+    ActorLogAsk: "rayworkers",
+    FarStacksAsk: "rayworkers",
+}
+"""Which source answers which question."""
+
+
+class AskEnd(Struct, frozen=True, omit_defaults=True, tag="ask_end"):
+    """Question number `ask` of this `kind` has ended: its answer was sent before, or `problem` says why there is none."""
+
+    ask: int
+    kind: str
+    problem: str | None = None
+
+
+def kind_of(ask: Ask) -> str:
+    """What the question is called on the wire."""
+    return str(type(ask).__struct_config__.tag)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.records.ask import AskEnd
 from hangtop.records.changed import Changed
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
@@ -37,6 +38,7 @@ Value = (
     | FarStacksReading
     | LeftoversReading
     | LaunchReading
+    | AskEnd
     | Heartbeat
     | ProbeState
     | Rewind
