@@ -27,7 +27,7 @@ from hangtop.panes.log import FilterPrompt
 from hangtop.panes.order import PANES
 from hangtop.panes.status import terminal_title
 from hangtop.panes.view import View
-from hangtop.records.health import ProbeState
+from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Verdict
@@ -192,8 +192,10 @@ class HangtopApp(Wayfinding):
                 case PageReading() as page if self.watch_screen.is_running:
                     self.watch_screen.log_pane.take_page(page)
                     self.repaint()
-                case ProbeState(alive=False) if self.watch_screen.is_running:
-                    self.watch_screen.log_pane.book.forget_asks()
+                case AskEnd(kind="page", problem=problem) as end if self.watch_screen.is_running:
+                    page = PageReading(end.ask, problem=problem or "the log had nothing to tell")
+                    self.watch_screen.log_pane.take_page(page)  # which takes it for no more than a search that is not over
+                    self.repaint()
             if first and self.state.log is not None:
                 self.tick()
             elif not self._due and type(reading.value) not in REGULAR & self._met:

@@ -16,12 +16,17 @@ def end_of(state: RunState, ask: Ask) -> AskEnd | None:
     return next((end for end in state.ask_ends if end.ask == ask.ask and end.kind == kind), None)
 
 
-def unanswered(state: RunState, *asks: Ask | None) -> str | None:
-    """Why one of these that were asked has ended without what was asked for; `None` while all may still be answered."""
-    for ask in asks:
-        if ask is not None and (end := end_of(state, ask)) is not None and end.problem is not None:
-            return end.problem
-    return None
+def unanswered(state: RunState, *asks: Ask) -> str | None:
+    """Why what these ask for does not come: one has ended with a problem, or all have ended. `None` while it may still come.
+
+    For somebody who looked at the state for the answer before, and has found none.
+    """
+    ends = [end_of(state, ask) for ask in asks]
+    if problem := next((end.problem for end in ends if end is not None and end.problem), None):
+        return problem
+    if not ends or None in ends:
+        return None
+    return f"the {ANSWERED_BY[type(asks[0])]} source had nothing to tell"
 
 
 def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
@@ -32,11 +37,12 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
     if end_of(state, ask) is not None:
         return None
     name = ANSWERED_BY[type(ask)]
+    since = f"no answer for {duration(asked_s)}"
     if state.probe is not None and state.probe.problem is not None:
-        return f"no answer for {duration(asked_s)}: {state.probe.problem}"
+        return f"{since}: {state.probe.problem}"
     health = state.health.get(name)
     if asked_s <= (USUAL_S if health is None else health.deadline_s):
         return None
     hangs = "" if health is None or health.busy_s <= health.deadline_s else f", which is busy for {duration(health.busy_s)}"
     trouble = "" if health is None or not health.problem else f": {health.problem}"
-    return f"no answer for {duration(asked_s)} from the {name} source{hangs}{trouble}"
+    return f"{since} from the {name} source{hangs}{trouble}"

@@ -11,7 +11,8 @@ from hangtop.diagnosis.ray_ownership import uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
-from hangtop.records.ask import LeftoversAsk
+from hangtop.questions import unanswered
+from hangtop.records.ask import FarStacksAsk, LeftoversAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
@@ -127,17 +128,18 @@ class FarStacks:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._asked = False
+        self._asked: FarStacksAsk | None = None
 
     def told(self, state: RunState) -> bool:
         """Whether there is nothing more to come. Whether a run is on Ray its log tells, who its workers are the Ray source."""
         if not _log_told(state) or (uses_ray(state) and not state.ray and not _told_once(state, "ray")):
             return False
         ask = far_ask(state, 1)
-        if ask is not None and not self._asked:
-            self._asked = True
+        if ask is not None and self._asked is None:
+            self._asked = ask
             self._feed.ask(ask)
-        return ask is None or (state.far_stacks is not None and state.far_stacks.done)
+        ended = self._asked is not None and unanswered(state, self._asked) is not None
+        return ask is None or ended or (state.far_stacks is not None and state.far_stacks.done)
 
 
 def _log_told(state: RunState) -> bool:

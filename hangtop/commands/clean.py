@@ -13,6 +13,7 @@ from hangtop.actions.perform import myself
 from hangtop.commands.stop import show
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.questions import unanswered
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal
@@ -43,11 +44,14 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
 
 async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading | None]:
     """First the processes, then the files, and which of the processes still write."""
-    state, asked = RunState(), False
+    state = RunState()
+    asked: LeftoversAsk | None = None
     async for state, waited_s in looks(feed, PATIENCE_S):
-        if not asked and (state.procs is not None or waited_s > PROCESSES_WITHIN_S):
-            asked = True
-            feed.ask(LeftoversAsk(1, older_s, tuple(one.pid for one in clean.candidates(state))))
+        if asked is None and (state.procs is not None or waited_s > PROCESSES_WITHIN_S):
+            asked = LeftoversAsk(1, older_s, tuple(one.pid for one in clean.candidates(state)))
+            feed.ask(asked)
         if state.leftovers is not None:
             break
+        if asked is not None and (why := unanswered(state, asked)) is not None:
+            return state, LeftoversReading(asked.ask, problem=why)
     return state, state.leftovers

@@ -16,6 +16,8 @@ from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain as in_words
 from hangtop.panes.ray_sessions import session_table
+from hangtop.questions import unanswered
+from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.raysession import RaySession
 from hangtop.session import TOO_LONG, looks
@@ -71,22 +73,25 @@ def _choice(state: RunState, verb: Verb) -> Iterator[str]:
 async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refusal]:
     """What is known, and the session that the run lives in, or that is named."""
     asked: Refusal | None = None
-    number, state = 0, RunState()
+    sent: RayAsk | None = None
+    state = RunState()
     async for state, waited_s in looks(feed, PATIENCE_S):
         health = state.health.get("ray")
         if health is not None and (health.absent or health.problem):
             return state, Refusal(health.absent or health.problem or "")
-        if not number and state.ray and (_looked(state) or waited_s > SETTLE_S):
+        if sent is None and state.ray and (_looked(state) or waited_s > SETTLE_S):
             ask = ray.ask_of(state, myself(), 1, session)
             if isinstance(ask, Refusal):
                 asked = ask
                 if waited_s > SETTLE_S:
                     break
             else:
-                number = ask.ask
+                sent = ask
                 feed.ask(ask)
-        if state.ray_session is not None and state.ray_session.ask == number:
+        if sent is not None and state.ray_session is not None and state.ray_session.ask == sent.ask:
             return state, state.ray_session
+        if sent is not None and (why := unanswered(state, sent)) is not None:
+            return state, Refusal(why)
     return state, asked or Refusal(TOO_LONG)
 
 

@@ -15,7 +15,8 @@ from hangtop.commands.stop import show
 from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
 from hangtop.model import RunState
-from hangtop.records.ask import RayAsk
+from hangtop.questions import unanswered
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.session import TOO_LONG, looks, settled
 from hangtop.spec import WatchSpec
@@ -35,19 +36,22 @@ def run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, session: str =
 async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
     """First the run and its Ray; then, of both, how they were started."""
     asked: RayAsk | Refusal | None = None
-    begun = False
+    sent: tuple[Ask, ...] = ()
     async for state, waited_s in looks(feed, PATIENCE_S):
-        if not begun and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
-            begun = True
-            feed.ask(restart.launch_ask(state, NUMBER))
+        if not sent and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
+            sent = (restart.launch_ask(state, NUMBER),)
             if name := session or recover.session_of(state, myself()):
                 asked = ray.ask_of(state, myself(), NUMBER, name)
             if isinstance(asked, Refusal):
                 return asked
             if isinstance(asked, RayAsk):
-                feed.ask(asked)
+                sent = (*sent, asked)
+            for ask in sent:
+                feed.ask(ask)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
             return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
+        if (why := unanswered(state, *sent)) is not None:
+            return Refusal(why)
     return Refusal(TOO_LONG)
 
 

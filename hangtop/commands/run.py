@@ -14,6 +14,8 @@ from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset
 from hangtop.commands.stop import show
 from hangtop.feeds import Feed
+from hangtop.questions import unanswered
+from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import TOO_LONG, looks
 from hangtop.spec import WatchSpec, plain_file
@@ -56,12 +58,13 @@ async def _steps(plan: Plan) -> list[Step]:
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
     """First the processes, then how the topmost of them was started."""
-    asked = False
+    asked: LaunchAsk | None = None
     async for state, waited_s in looks(feed, PATIENCE_S):
         alive = state.procs is not None and state.procs.processes
-        if not asked and (alive or waited_s > PROCESSES_WITHIN_S):
-            asked = True
-            feed.ask(restart.launch_ask(state, 1))
+        if asked is None and (alive or waited_s > PROCESSES_WITHIN_S):
+            feed.ask(asked := restart.launch_ask(state, 1))
         if state.launch is not None:
             return restart.answered(state, state.launch, myself(), None, spec.logs)
+        if asked is not None and (why := unanswered(state, asked)) is not None:
+            return Refusal(why)
     return Refusal(TOO_LONG)

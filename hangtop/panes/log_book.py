@@ -196,10 +196,6 @@ class LogBook(Struct):
             return self.lines[-height:] if height > 0 else []
         return self.lines[self.top : self.top + height]
 
-    def forget_asks(self) -> None:
-        """The probe is another one: it never heard them."""
-        self._asks.clear()
-
     @property
     def waiting(self) -> bool:
         return bool(self._asks)

@@ -101,7 +101,9 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
         return ("reading …", "muted")
     if book.sought.filtered:
         return (
-            book.said or ("searching …" if book.waiting else "no line matches: Esc shows all, / another filter"),
+            _late(view, book)
+            or book.said
+            or ("searching …" if book.waiting else "no line matches: Esc shows all, / another filter"),
             "muted",
         )
     problems = [problem for problem in (log.problem, *(file.problem for file in log.files)) if problem]
@@ -111,6 +113,14 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
     if waiting:
         return (f"waiting for {', '.join(waiting)}", "muted")
     return ("nothing written yet", "muted")
+
+
+def _late(view: View, book: LogBook) -> str:
+    """What is the matter with a search that gives no sign of life."""
+    pages = view.state.health.get("pages")
+    if not book.waiting or pages is None or pages.busy_s <= pages.deadline_s:
+        return ""
+    return f"no answer for {text.duration(pages.busy_s)}: the log's file system may not answer"
 
 
 def label_of(line: LogLine, files: Sequence[LogFile]) -> str:

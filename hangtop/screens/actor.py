@@ -13,6 +13,7 @@ from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown
 from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.panes.view import View
+from hangtop.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
@@ -34,7 +35,7 @@ class ActorScreen(PageScreen):
         self._key = key
         self._last: tuple[RayCluster, RayActor] | None = None
         self._asked_at = float("-inf")
-        self._ask = 0
+        self._ask: ActorLogAsk | None = None
         self._said: ActorLogReading | None = None
 
     @property
@@ -61,14 +62,29 @@ class ActorScreen(PageScreen):
             self.hangtop.show_rank(self._last[1].rank)
 
     def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
-        """The end of its output, again every few seconds, on whichever node it is: only while the page is open."""
-        told = view.state.actor_log
-        if told is not None and told.ask == self._ask:
-            self._said = told
+        """The end of its output, again every few seconds, on whichever node it is: only while the page is open, and not before
+        the last answer has come."""
+        if self._ask is not None:
+            self._said = self._told(view, self._ask) or self._said
+            if not _has_ended(view, self._ask):
+                return
         if view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.replay is not None or (actor.id is None and actor.log is None):
             return
-        self._asked_at, self._ask = view.now, int(view.now * 1000)
-        self.hangtop.feed.ask(ActorLogAsk(self._ask, cluster.session, actor.id or "", actor.log))
+        self._asked_at, self._ask = view.now, ActorLogAsk(int(view.now * 1000), cluster.session, actor.id or "", actor.log)
+        self.hangtop.feed.ask(self._ask)
+
+    def _told(self, view: View, ask: ActorLogAsk) -> ActorLogReading | None:
+        """The answer, or why there is none yet; what is shown already is not replaced by a late one."""
+        told = view.state.actor_log
+        if told is not None and told.ask == ask.ask:
+            return told
+        why = unanswered(view.state, ask) or ("" if self._said else late(view.state, ask, view.now - self._asked_at))
+        return ActorLogReading(ask.ask, problem=why) if why else None
+
+
+def _has_ended(view: View, ask: ActorLogAsk) -> bool:
+    told = view.state.actor_log
+    return (told is not None and told.ask == ask.ask) or end_of(view.state, ask) is not None
 
 
 def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:

@@ -73,7 +73,7 @@ def open_clean(app: HangtopApp) -> None:
         found = app.state.leftovers
         return clean.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
 
-    app.push_screen(ActionScreen(make, perform, "Clean up", act="clean"))
+    app.push_screen(ActionScreen(make, perform, "Clean up", act="clean", asks=(ask,)))
 
 
 def open_restart(app: HangtopApp) -> None:
@@ -87,7 +87,7 @@ def open_restart(app: HangtopApp) -> None:
             return None
         return restart.answered(app.state, told, me, verdict, app.spec.logs)
 
-    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart"))
+    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart", asks=(ask,)))
 
 
 def open_ray(app: HangtopApp, name: str = "") -> None:
@@ -109,7 +109,7 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
         made = ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
         return replace(stop.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
 
-    app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray"))
+    app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray", asks=(ask,) if isinstance(ask, RayAsk) else ()))
 
 
 def open_recover(app: HangtopApp) -> None:
@@ -129,6 +129,7 @@ def _recover(app: HangtopApp, name: str) -> None:
     session = ray.ask_of(app.state, me, number, name) if name else None
     if isinstance(session, RayAsk):
         app.feed.ask(session)
+    asks = (asked, session) if isinstance(session, RayAsk) else (asked,)
     verdict, place = app.view.verdict, errands.place(app.now())
 
     def make() -> Plan | Refusal | None:
@@ -139,7 +140,7 @@ def _recover(app: HangtopApp, name: str) -> None:
             return None
         return recover.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
 
-    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover"))
+    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover", asks=asks))
 
 
 def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:

@@ -19,6 +19,8 @@ from hangtop.panes.line import LineView
 from hangtop.panes.plan_rows import preset_rows, rows, step_rows
 from hangtop.panes.rows import BLANK, Row, between, cut, width_of
 from hangtop.panes.view import View
+from hangtop.questions import late, unanswered
+from hangtop.records.ask import Ask
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.screens.action_foot import at_work, buttons, key_words
 from hangtop.screens.box import BoxScreen
@@ -80,8 +82,8 @@ class ActionScreen(BoxScreen):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
-    `presets`: what digits may change in the start of the plan. `act`: the name of the key's action, by which it is found again
-    when it was left under way.
+    `asks`: the questions whose answers `make` waits for. `presets`: what digits may change in the start of the plan. `act`: the
+    name of the key's action, by which it is found again when it was left under way.
     """
 
     DEFAULT_CSS = """
@@ -99,10 +101,12 @@ class ActionScreen(BoxScreen):
         at_once: bool = False,
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
+        asks: Sequence[Ask] = (),
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
         self._presets_for, self._act = presets, act
+        self._asks, self._asked_at = asks, 0.0
         self.deed: Deed | None = None
         self.presets: Sequence[Preset] = ()
         self.chosen: frozenset[str] = frozenset()
@@ -144,19 +148,21 @@ class ActionScreen(BoxScreen):
         yield ActionFoot()
 
     def on_mount(self) -> None:
+        self._asked_at = self.hangtop.now()
         self.set_interval(LOOK_S, self.look)
         self.look()
 
     def look(self) -> None:
         """Make the plan as soon as it can be made, and once."""
         if self.phase == "looking":
-            self._settle(self._make())
+            why = unanswered(self.hangtop.state, *self._asks)
+            self._settle(self._make() or (None if why is None else Refusal(why)))
         self.show(self.hangtop.view)
 
     def rows(self, width: int) -> list[Row]:
         """The title, then what is to be read."""
         if self.plan is None:
-            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why, width)] or [BLANK]
+            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why or self._late(), width)] or [BLANK]
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
@@ -165,6 +171,12 @@ class ActionScreen(BoxScreen):
         if self.phase == "asking":
             return [title, *rows(self.plan, width, self._culprits), *preset_rows(self.presets, self.chosen, width)]
         return [title, *step_rows(self.steps, width)]
+
+    def _late(self) -> str:
+        """What is the matter with an answer that takes long."""
+        app = self.hangtop
+        said = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
+        return next((words for words in said if words), "")
 
     def foot(self) -> tuple[Row, Row]:
         """(buttons, keys)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,8 +24,9 @@ from hangtop.panes.sought import Sought
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
+from hangtop.questions import late, unanswered
 from hangtop.ranks import join
-from hangtop.records.ask import FlightAsk, StacksAsk
+from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
@@ -62,8 +64,9 @@ class StacksScreen(PageScreen):
     def __init__(self) -> None:
         super().__init__()
         self._all_threads = self._unfolded = False
-        self._asked: int | None = None
-        self._far_asked: int | None = None
+        self._asked: StacksAsk | None = None
+        self._far_asked: FarStacksAsk | None = None
+        self._asked_at = 0.0
         self._said = self._typed = ""
         self._choice = StackChoice()
 
@@ -84,7 +87,7 @@ class StacksScreen(PageScreen):
         if why := self._why_not(view):
             return [((why, "ink"),)]
         shown = self._view(view)
-        waits: list[Row] = [(("Taking the stacks …", "muted"),)] if self._waits(view) else []
+        waits: list[Row] = [(words,) for words in self._on_their_way(view)]
         waits += far_rows(view.state.far_stacks, width, may_ask=self._may_send)
         found = [] if shown is None else rows(shown, width)
         if found and not self._typed:
@@ -132,10 +135,11 @@ class StacksScreen(PageScreen):
     def _take(self, stop: dict[int, int], *, with_locals: bool) -> None:
         app, pids = self.hangtop, self._pids()
         if pids:
-            self._asked, self._said = int(app.now() * 1000), ""
+            number = int(app.now() * 1000)
             if self._may_send:  # it writes a byte into the run's own FIFO
-                app.feed.ask(FlightAsk(self._asked, pids))
-            app.feed.ask(StacksAsk(self._asked, pids, stop, with_locals))
+                app.feed.ask(FlightAsk(number, pids))
+            self._asked, self._asked_at, self._said = StacksAsk(number, pids, stop, with_locals), app.now(), ""
+            app.feed.ask(self._asked)
         self._ask_far(task=False)
         self.show(app.view)
 
@@ -154,7 +158,7 @@ class StacksScreen(PageScreen):
         """The workers on other nodes; nothing is asked where there are none."""
         app = self.hangtop
         if app.replay is None and (ask := far_ask(app.state, int(app.now() * 1000), task=task)) is not None:
-            self._far_asked = ask.ask
+            self._far_asked = ask
             app.feed.ask(ask)
 
     def action_threads(self) -> None:
@@ -213,9 +217,21 @@ class StacksScreen(PageScreen):
         unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()
         return StackView(looks, shown, apart, odd_role(view.verdict), unfolded)
 
-    def _waits(self, view: View) -> bool:
-        looks = view.state.looks
-        return self._asked is not None and not any(one.ask == self._asked and (one.done or one.problem) for one in looks)
+    def _on_their_way(self, view: View) -> Iterator[tuple[str, str]]:
+        """What is not there yet of what was asked for: that it comes, that it is late, or why it does not come."""
+        state, asked = view.state, self._asked
+        if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
+            yield self._told_of(view, asked) or ("Taking the stacks …", "muted")
+        far = self._far_asked
+        answered = far is None or (state.far_stacks is not None and state.far_stacks.ask == far.ask)
+        if far is not None and not answered and (told := self._told_of(view, far)) is not None:
+            yield told
+
+    def _told_of(self, view: View, ask: Ask) -> tuple[str, str] | None:
+        if (why := unanswered(view.state, ask)) is not None:
+            return (f"No stacks: {why}", "warn")
+        said = late(view.state, ask, view.now - self._asked_at)
+        return None if said is None else (f"Taking the stacks: {said}", "warn")
 
     def _why_not(self, view: View) -> str:
         """Why there can be no stacks, in one line."""

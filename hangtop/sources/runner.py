@@ -1,8 +1,8 @@
 """One source in a thread of its own: it looks, answers questions in between, and always knows how it is.
 
-Every question ends: with all parts of its answer or with a problem in words, and in both cases with an `AskEnd`. Of each kind of
-question only the latest matters; kinds do not displace each other. A look that fails or finds nothing does not keep a source from
-answering: what is asked for may be there all the same.
+Every question ends: with all parts of its answer or with a problem in words, and in both cases with an `AskEnd`. Kinds of
+question do not displace each other. A look that fails or finds nothing does not keep a source from answering: what is asked for
+may be there all the same.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from hangtop import clock
 from hangtop.records.ask import Ask, AskEnd, kind_of
@@ -24,46 +25,55 @@ LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Pauses after a look that failed, or found nothing to read."""
 PATIENCE_S = 60.0
 """A question that had no part of an answer for so long has ended: the source hangs. What comes after all is still sent."""
+ONLY_LATEST = frozenset({"page"})
+"""Kinds of question of which whoever asks anew has heard enough: an answer stops between two parts."""
+MOST_ALIKE = 4
+"""Questions of one kind that may wait: the screen and the verdict both ask for stacks."""
 DISPLACED = "a newer question took its place"
 
 Send = Callable[[str, Value], None]
 
 
+class Waiting(NamedTuple):
+    """A question, and since when nothing has come for it."""
+
+    ask: Ask
+    since: float
+
+
 class Questions:
-    """The questions of one source: at most one of each kind waits, and one is answered. For two threads. Times are monotonic."""
+    """The questions of one source: some wait, and one is being answered. For two threads. Times are monotonic."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[str, tuple[Ask, float]] = {}
-        self._answered: tuple[Ask, float] | None = None
+        self._waiting: list[Waiting] = []
+        self._answered: Waiting | None = None
 
-    def put(self, ask: Ask, now: float) -> AskEnd | None:
-        """The end of the question whose place it takes."""
+    def put(self, ask: Ask, now: float) -> list[AskEnd]:
+        """Wait for its turn. The ends of those whose place it takes."""
         kind = kind_of(ask)
         with self._lock:
-            displaced = self._waiting.pop(kind, None)
-            self._waiting[kind] = (ask, now)
-        return None if displaced is None else AskEnd(displaced[0].ask, kind, DISPLACED)
+            alike = [waiting for waiting in self._waiting if kind_of(waiting.ask) == kind]
+            displaced = alike[: max(0, len(alike) + 1 - (1 if kind in ONLY_LATEST else MOST_ALIKE))]
+            self._waiting = [*(waiting for waiting in self._waiting if waiting not in displaced), Waiting(ask, now)]
+        return [AskEnd(waiting.ask.ask, kind, DISPLACED) for waiting in displaced]
 
     def next(self, now: float) -> Ask | None:
         """The one that waits longest, to be answered now."""
         with self._lock:
-            kind = next(iter(self._waiting), None)
-            if kind is None:
-                return None
-            ask, _ = self._waiting.pop(kind)
-            self._answered = (ask, now)
-            return ask
+            self._answered = Waiting(self._waiting.pop(0).ask, now) if self._waiting else None
+            return None if self._answered is None else self._answered.ask
 
     def is_displaced(self, ask: Ask) -> bool:
         """Whether somebody who asked it has asked anew, and will not read on."""
-        return kind_of(ask) in self._waiting
+        kind = kind_of(ask)
+        return kind in ONLY_LATEST and any(kind_of(waiting.ask) == kind for waiting in self._waiting)
 
     def told(self, now: float) -> None:
         """A part of the answer was sent."""
         with self._lock:
             if self._answered is not None:
-                self._answered = (self._answered[0], now)
+                self._answered = Waiting(self._answered.ask, now)
 
     def end(self, ask: Ask, problem: str | None) -> AskEnd | None:
         """Its end, if that was not told before."""
@@ -74,12 +84,12 @@ class Questions:
     def overdue(self, why: str, now: float) -> list[AskEnd]:
         """The ends of those that have waited too long."""
         with self._lock:
-            late = [ask for ask, since in self._waiting.values() if now - since >= PATIENCE_S]
-            self._waiting = {kind_of(ask): (ask, since) for ask, since in self._waiting.values() if ask not in late}
-            if self._answered is not None and now - self._answered[1] >= PATIENCE_S:
-                late.append(self._answered[0])
+            late = [waiting for waiting in self._waiting if now - waiting.since >= PATIENCE_S]
+            self._waiting = [waiting for waiting in self._waiting if waiting not in late]
+            if self._answered is not None and now - self._answered.since >= PATIENCE_S:
+                late.append(self._answered)
                 self._answered = None
-        return [AskEnd(ask.ask, kind_of(ask), why) for ask in late]
+        return [AskEnd(waiting.ask.ask, kind_of(waiting.ask), why) for waiting in late]
 
 
 class SourceThread(threading.Thread):
@@ -100,8 +110,8 @@ class SourceThread(threading.Thread):
         self._failures = 0
 
     def ask(self, ask: Ask) -> None:
-        """Takes the place of one of its kind that still waits."""
-        if (displaced := self._questions.put(ask, time.monotonic())) is not None:
+        """Answered after those that wait."""
+        for displaced in self._questions.put(ask, time.monotonic()):
             self._send(self.name, displaced)
         self._wake.set()
 

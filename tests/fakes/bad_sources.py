@@ -1,0 +1,76 @@
+"""Sources that hang, fail, find nothing or have no answer, and a probe that runs one of them under the name of a real one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+
+from hangtop.records.ask import Ask
+from hangtop.records.launch import LaunchReading
+from hangtop.records.reading import Value
+from hangtop.sources import Absent, Trouble
+from hangtop.spec import WatchSpec
+
+PATIENCE_S = 0.5
+
+
+class Source:
+    name = "launch"
+    interval_s = 1.0
+    deadline_s = 0.1
+
+    def __init__(self, spec: WatchSpec) -> None:
+        """There is nothing to open."""
+
+    def read(self, now: float) -> Iterable[Value]:
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        return (LaunchReading(ask.ask, problem="it was asked"),)
+
+
+class Hangs(Source):
+    def read(self, now: float) -> Iterable[Value]:
+        time.sleep(600)
+        return ()
+
+
+class HangsOnAsk(Source):
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        time.sleep(600)
+        return ()
+
+
+class HangsOpening(Source):
+    def __init__(self, spec: WatchSpec) -> None:
+        time.sleep(600)
+
+
+class Fails(Source):
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        raise ZeroDivisionError("a bug")
+
+
+class FailsOpening(Source):
+    def __init__(self, spec: WatchSpec) -> None:
+        raise Trouble("the driver does not answer: reboot")
+
+
+class IsAbsent(Source):
+    def read(self, now: float) -> Iterable[Value]:
+        raise Absent("no RAS port here")
+
+
+class SaysNothing(Source):
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        return ()
+
+
+def probe_with(source: type[Source]) -> tuple[str, ...]:
+    """The real probe, in which this is the launch source."""
+    code = (
+        "from hangtop import probe, sources; from hangtop.sources import runner; "
+        f"runner.PATIENCE_S = {PATIENCE_S}; sources.SOURCES['launch'] = '{__name__}:{source.__name__}'; probe.main()"
+    )
+    return (sys.executable, "-c", code)
