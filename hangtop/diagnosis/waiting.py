@@ -37,7 +37,7 @@ from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
 from hangtop.diagnosis.together import functions, waits_within
 from hangtop.mesh import place_words
-from hangtop.records.checkpoints import GUESSED
+from hangtop.records.checkpoints import GIVEN
 from hangtop.records.verdict import Evidence, Kind, Verdict
 from hangtop.text import rate
 
@@ -246,16 +246,24 @@ def _growing(case: Case) -> Evidence | None:
     saved = case.state.checkpoints
     if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
         return None
-    if saved.found_by == GUESSED and not _may_write(case, saved.growth_b_s):
+    if saved.found_by != GIVEN and not _may_write(case, saved.growth_b_s):
         return None
     return Evidence("disk", f"a checkpoint grows by {rate(saved.growth_b_s)}: {saved.newest or saved.directory}")
 
 
 def _may_write(case: Case, bytes_s: float) -> bool:
-    """Whether the run itself may write so much, as far as its processes tell: of two that work in one folder one may hang."""
+    """Whether the run itself may write so much, as far as its processes tell: of two that save into one folder one may hang.
+
+    Ranks on machines that nobody watches may."""
+    if missing_ranks(case):
+        return True
     readings = [*case.state.processes.values()] or ([case.state.procs] if case.state.procs is not None else [])
     alive = [one for each in readings for one in each.processes if one.state not in "ZX"]
-    known = [one.recent.passed_b_s for one in alive if one.recent is not None and one.recent.passed_b_s is not None]
+    known = [
+        max(one.recent.passed_b_s, one.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
+        for one in alive
+        if one.recent is not None and one.recent.passed_b_s is not None
+    ]
     return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
 
 

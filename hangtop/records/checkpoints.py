@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+GIVEN = "--ckpt"
 GUESSED = "its name"
 """Found near where the run works, by its name alone: another run may keep its checkpoints there."""
 
 
 class CheckpointReading(Struct, frozen=True, omit_defaults=True, tag="checkpoints"):
-    """The newest file below `directory`. `growth_b_s`: bytes a second that arrived below it over the last looks.
+    """The newest file below `directory` that is not older than the run. `growth_b_s`: bytes a second that arrived below it over
+    the last looks.
 
     `grown_at`: unix time when bytes last arrived. `found_by`: how the directory was found, in words.
     """

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from hangtop.records.ask import Ask
-from hangtop.records.checkpoints import GUESSED, CheckpointReading
+from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
@@ -51,7 +51,8 @@ class Sight(Struct, frozen=True):
 
 
 class CheckpointSource:
-    """Watches one directory: the one that was given, else the one that the run's processes point to."""
+    """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
+    started are an older run's."""
 
     name = "checkpoints"
     interval_s = 1.0
@@ -100,7 +101,7 @@ class CheckpointSource:
 
     def _look(self, directory: str, now: float) -> Sight:
         began = time.thread_time()
-        sight = look(directory, now)
+        sight = look(directory, now, self._since)
         self._cost_s = time.thread_time() - began
         if self._sights and sight.bytes > self._sights[-1].bytes:
             self._grown_at = now
@@ -129,16 +130,24 @@ class CheckpointSource:
         if self._directory is not None or now < self._look_for_at:
             return
         if self._spec.checkpoint_dir is not None:
-            self._settle(os.path.abspath(self._spec.checkpoint_dir), "--ckpt")
+            self._settle(os.path.abspath(self._spec.checkpoint_dir), GIVEN)
             return
-        if (run := self._watched.procs) is None:
+        if (members := self._watched.members) is None:
             return
         began = time.thread_time()
-        for directory, found_by in self._pointed_to([process.pid for process in run.processes]):
-            if directory is not None and os.path.isdir(directory):
-                self._settle(directory, found_by)
-                return
+        for directory, found_by in self._pointed_to([process.pid for process in members]):
+            if directory is None or not os.path.isdir(directory):
+                continue
+            if found_by == GUESSED and look(directory, now, self._since).newest is None:
+                continue
+            self._settle(directory, found_by)
+            return
         self._look_for_at = now + max(FIND_AGAIN_S, LEISURE * (time.thread_time() - began))
+
+    @property
+    def _since(self) -> float:
+        """When the run started, unix time; 0 where no process of it is known."""
+        return min((member.started_at for member in self._watched.members or ()), default=0.0)
 
     def _settle(self, directory: str, found_by: str) -> None:
         self._directory = self._watched.checkpoint_dir = directory
@@ -174,8 +183,8 @@ class CheckpointSource:
                 yield below(cwd), GUESSED
 
 
-def look(directory: str, now: float) -> Sight:
-    """Sum and newest of at most `MOST_FILES` files below. Files that vanish meanwhile are left out."""
+def look(directory: str, now: float, since: float = 0.0) -> Sight:
+    """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
     for path in islice(_files(directory), MOST_FILES):
@@ -184,9 +193,10 @@ def look(directory: str, now: float) -> Sight:
         except OSError:
             continue
         total, count = total + status.st_size, count + 1
-        newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
+        if status.st_mtime >= since:
+            newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
     if newest is None:
-        return Sight(now, 0, 0, None, None, None)
+        return Sight(now, total, count, None, None, None)
     return Sight(now, total, count, clean(os.path.relpath(newest[1], directory)), newest[2], newest[0])
 
 

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.log import LogReading
+from hangtop.records.process import ProcessReading
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
@@ -101,6 +103,7 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
     program = f"import time; {opened}print(1, flush=True); time.sleep(600)"
     with log.open("wb") as out, python(program, *words, stdout=out, stderr=subprocess.DEVNULL, cwd=tmp_path):
         eventually(lambda: log.stat().st_size)
+        (keeps / "step_1.pt").write_bytes(b"x")
         spec = WatchSpec(logs=(str(log),))
         list(ProcessSource(spec).read(time.time()))
         if how == "the log":
@@ -108,6 +111,41 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
         reading = told(CheckpointSource(spec), 100.0)
         assert reading is not None
         assert (reading.directory, reading.found_by) == (str(keeps), how)
+
+
+@linux_only
+def test_what_an_older_run_left_in_the_folder_is_not_the_runs(tmp_path: Path) -> None:
+    log, old = tmp_path / "train.log", tmp_path / "checkpoints"
+    old.mkdir()
+    (old / "global_step_900.pt").write_bytes(b"x" * 900)
+    os.utime(old / "global_step_900.pt", (1_000_000.0, 1_000_000.0))
+    with log.open("wb") as out, python("import time; print(1, flush=True); time.sleep(600)", stdout=out, cwd=tmp_path):
+        eventually(lambda: log.stat().st_size)
+        spec = WatchSpec(logs=(str(log),))
+        list(ProcessSource(spec).read(time.time()))
+        with pytest.raises(Absent, match="--ckpt DIR"):
+            told(CheckpointSource(spec), 100.0)
+        given = replace(spec, checkpoint_dir=str(old))
+        list(ProcessSource(given).read(time.time()))
+        reading = told(CheckpointSource(given), 100.0)
+        assert reading is not None
+        assert (reading.newest, reading.bytes) == (None, 900)
+
+
+@linux_only
+def test_the_folder_of_a_program_that_is_only_probably_the_run_is_not_the_runs(tmp_path: Path) -> None:
+    log, keeps = tmp_path / "train.log", tmp_path / "checkpoints"
+    keeps.mkdir()
+    words = ("train.log", "--output_dir", "checkpoints")
+    with python("import time; print(flush=True); time.sleep(600)", *words, cwd=tmp_path, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        log.write_text("step 1\n")
+        spec = WatchSpec(logs=(str(log),))
+        (procs,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
+        assert procs.taken == (other.pid,)
+        with pytest.raises(Absent, match="--ckpt DIR"):
+            told(CheckpointSource(spec), 100.0)
 
 
 @pytest.mark.parametrize(

@@ -342,16 +342,24 @@ def test_who_stands_at_one_place_is_told_in_one_piece_of_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found_by", "passed_b_s", "word"), [("its name", 0.0, "hung"), ("its name", 4e8, "slow"), ("the log", 0.0, "slow")]
+    ("found_by", "passed_b_s", "world", "word"),
+    [
+        ("its name", 0.0, 4, "hung"),
+        ("its name", 4e8, 4, "slow"),
+        ("the command line", 0.0, 4, "hung"),
+        ("the command line", 4e8, 4, "slow"),
+        pytest.param("the command line", 0.0, 8, "slow", id="a rank on a machine that nobody watches may save"),
+        ("--ckpt", 0.0, 4, "slow"),
+    ],
 )
-def test_a_checkpoint_that_another_run_of_the_same_folder_writes_is_no_sign_of_life(
-    found_by: str, passed_b_s: float, word: str
+def test_a_checkpoint_that_another_run_writes_into_the_same_folder_is_no_sign_of_life(
+    found_by: str, passed_b_s: float, world: int, word: str
 ) -> None:
     saved = CheckpointReading("/ckpt", found_by, newest="model.pt", growth_b_s=4e8, grown_at=NOW - 3)
     state = four(LOCK, checkpoints=saved)
     assert state.procs is not None
     lately = Recent(10.0, 10, 0.0, passed_b_s=passed_b_s)
-    table = tuple(replace(one, recent=lately) for one in state.procs.processes)
+    table = tuple(replace(one, recent=lately, world=world) for one in state.procs.processes)
     assert diagnose(replace(state, procs=replace(state.procs, processes=table)), SPEC, NOW).word == word
 
 
