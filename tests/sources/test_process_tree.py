@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from hangtop.records.process import Process, ProcessReading
 from hangtop.sources.proc.linux import read_stat
-from hangtop.sources.processes import SELDOM, ProcessSource
+from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.processes import SELDOM, ProcessSource, open_table
 from hangtop.spec import WatchSpec
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
 from tests.fakes.processes import eventually, python, running
@@ -249,3 +251,50 @@ def test_slurm_tasks_of_the_same_job_belong_to_an_srun_that_writes_the_log(tmp_p
         assert watch.ranks()[3].ppid == step.pid
         both = {srun.pid, step.pid}
         watch.until(lambda r: {process.pid for process in r.processes} == both | {watch.ranks()[3].pid}, "these three alone")
+
+
+SRUN = """
+import os, socket, subprocess, sys, time
+server = socket.create_server(("127.0.0.1", 0))
+step = sys.argv[1]
+environ = dict(os.environ, SLURM_SRUN_COMM_PORT=str(server.getsockname()[1]), SLURM_PROCID=step)
+title = f"slurmstepd: [{os.environ['SLURM_JOB_ID']}.{step}]"
+task = "import subprocess, sys; subprocess.run([" + repr(sys.argv[3]) + ", '-c', 'import time; time.sleep(600)'])"
+daemon = ["bash", "-c", f'exec -a "{title}" {sys.argv[2]} -c "$TASK"']
+subprocess.Popen(daemon, env=dict(environ, TASK=task), start_new_session=True, stdout=subprocess.DEVNULL)
+print("started", flush=True)
+time.sleep(600)
+"""
+"""As srun does: it listens, and somebody else starts the tasks of its step, who are told where it listens."""
+
+
+def test_of_two_steps_of_one_slurm_job_only_that_of_the_srun_that_writes_the_log_is_the_runs(tmp_path: Path) -> None:
+    copy = {name: tmp_path / name for name in ("srun", "slurmstepd")}
+    for path in copy.values():
+        path.symlink_to(sys.executable)
+    environ = {**os.environ, "SLURM_JOB_ID": str(os.getpid())}
+    logs = [tmp_path / "mine.out", tmp_path / "theirs.out"]
+    try:
+        with ExitStack() as stack:
+            for step, log in enumerate(logs):
+                out = stack.enter_context(log.open("wb"))
+                argv = (str(copy["srun"]), "-c", SRUN, str(step), str(copy["slurmstepd"]), sys.executable)
+                stack.enter_context(running(*argv, stdout=out, env=environ))
+            watches = [Watch(log) for log in logs]
+            for step, watch in enumerate(watches):
+                watch.until(lambda reading, seen=watch: len(seen.ranks()) == 1, "the task of its own step")
+                assert set(watch.ranks()) == {step}
+                others = {process.pid for process in watches[1 - step].last.processes}
+                assert others.isdisjoint(process.pid for process in watch.last.processes)
+    finally:
+        table = open_table()
+        table.refresh(())
+        for pid in [pid for pid in table.stats if pid_is_of(table, pid, os.getpid())]:
+            os.killpg(pid, signal.SIGKILL)
+
+
+def pid_is_of(table: ProcessTable, pid: int, job: int) -> bool:
+    """Whether it is a step daemon of this job."""
+    with suppress(OSError):
+        return any(word.startswith(f"slurmstepd: [{job}.") for word in table.command(pid)[:1])
+    return False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop.sources.proc.table import OpenFile
+from hangtop.sources.proc.table import OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
 ANYWHERE = frozenset(("0.0.0.0", "::"))
@@ -64,6 +64,16 @@ def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int
     if not isinstance(files, tuple):
         return None
     return frozenset(int(file.target[8:-1]) for file in files if file.target.startswith("socket:["))
+
+
+def listening_ports(table: ProcessTable, pids: Iterable[int]) -> frozenset[int]:
+    """The ports at which these processes listen, as far as that may be seen."""
+    found: set[int] = set()
+    for pid in pids:
+        with suppress(OSError):  # gone, or not ours to see
+            held = socket_inodes(table.open_files(pid)) or frozenset()
+            found |= {each.local_port for each in read_connections(pid) if each.state == LISTEN and each.inode in held}
+    return frozenset(found)
 
 
 def _end(text: str) -> tuple[str, int]:

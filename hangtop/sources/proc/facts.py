@@ -14,7 +14,7 @@ from hangtop.sources.proc.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_fork
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.words import clean, command_line
 
-OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID")
+OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")
 KEPT = (*RANKS, *LOCAL_RANKS, *WORLDS, NODE, *OTHERS, *RAY_ADDRESSES)
 """Nothing else of an environment is kept: it can hold secrets."""

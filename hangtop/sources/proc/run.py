@@ -10,6 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.records.process import Process, ProcessRole
+from hangtop.sources.proc.connections import listening_ports
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
 from hangtop.sources.proc.guard import Guard
@@ -18,7 +19,7 @@ from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
 from hangtop.sources.proc.roles import SHELLS
 from hangtop.sources.proc.samples import History, Sample, window_s
-from hangtop.sources.proc.slurm import step_daemons, steps_of
+from hangtop.sources.proc.slurm import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers
@@ -162,9 +163,22 @@ class RunTree:
         found = {pid for root in roots for pid in descendants(children, root)}
         daemons = step_daemons(stats, found)
         facts = self.book.look({*found, *daemons}, now) if daemons else {}
-        found |= {pid for daemon in steps_of(facts, daemons, found) for pid in descendants(children, daemon)}
+        steps = {daemon: descendants(children, daemon) for daemon in self._own_steps(facts, daemons, found, children, now)}
+        found |= {pid for below in steps.values() for pid in below}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
         return {pid for pid in found if pid not in own and pid > 1}
+
+    def _own_steps(
+        self, facts: Mapping[int, Facts], daemons: list[int], found: Collection[int], children: Children, now: float
+    ) -> list[int]:
+        """The daemons of the Slurm steps that the run started."""
+        steps = steps_of(facts, daemons, found)
+        tasks = {daemon: self.book.look(descendants(children, daemon), now) for daemon in steps}
+        ports = {
+            daemon: {port for each in below.values() if (port := each.environ.get(SRUN_PORT))} for daemon, below in tasks.items()
+        }
+        sruns = [pid for pid in found if self._table.stats[pid].name == "srun"]
+        return launched_by(steps, ports, lambda: listening_ports(self._table, sruns))
 
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.table import Stat
 
+SRUN_PORT = "SLURM_SRUN_COMM_PORT"
+"""In the environment of each task: where the `srun` that started it listens."""
 STEP = re.compile(r"^slurmstepd: \[(?P<job>\d+)\.(?P<step>[^\]]+)\]")
 
 
@@ -18,8 +20,27 @@ def step_daemons(stats: Mapping[int, Stat], members: Collection[int]) -> list[in
     return [pid for pid, stat in stats.items() if stat.name.startswith("slurmstepd")]
 
 
-def steps_of(facts: Mapping[int, Facts], daemons: Collection[int], members: Collection[int]) -> list[int]:
-    """The step daemons of the jobs that an `srun` among the members belongs to. The batch step is the script that runs it."""
+def steps_of(facts: Mapping[int, Facts], daemons: Collection[int], members: Collection[int]) -> dict[int, str]:
+    """The step daemons of the jobs that an `srun` among the members belongs to, with their steps. The batch step is the script
+    that runs it."""
     jobs = {facts[pid].environ.get("SLURM_JOB_ID") for pid in members if pid in facts and facts[pid].name == "srun"} - {None}
     titles = {pid: STEP.match(" ".join(facts[pid].command)) for pid in daemons if pid in facts}
-    return [pid for pid, title in titles.items() if title and title["job"] in jobs and title["step"] not in ("batch", "extern")]
+    return {
+        pid: title["step"]
+        for pid, title in titles.items()
+        if title and title["job"] in jobs and title["step"] not in ("batch", "extern")
+    }
+
+
+def launched_by(
+    steps: Mapping[int, str], ports_of_tasks: Mapping[int, Collection[str]], listens: Callable[[], Collection[int]]
+) -> list[int]:
+    """Those of these step daemons whose tasks a member started. One step alone is that of the job. Another may be another run of
+    the same job, or a shell in it: then those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)).
+
+    `ports_of_tasks`: what the tasks below each daemon name; `listens`: asked for the ports of the members' `srun` if need be.
+    """
+    if len(set(steps.values())) < 2:
+        return list(steps)
+    ports = {str(port) for port in listens()}
+    return [pid for pid in steps if not ports.isdisjoint(ports_of_tasks.get(pid, ()))]
