@@ -16,7 +16,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
-from hangtop.sources.proc.roles import SHELLS
+from hangtop.sources.proc.roles import SHELLS, is_hangtop
 from hangtop.sources.proc.samples import History, Sample, window_s
 from hangtop.sources.proc.slurm import step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
@@ -164,7 +164,8 @@ class RunTree:
         facts = self.book.look({*found, *daemons}, now) if daemons else {}
         found |= {pid for daemon in steps_of(facts, daemons, found) for pid in descendants(children, daemon)}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
-        return {pid for pid in found if pid not in own and pid > 1}
+        facts = self.book.look(found, now)
+        return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
 
     def _sample(self, pids: list[int], now: float) -> None:
         stats = [self._table.stats[pid] for pid in pids]
