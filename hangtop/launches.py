@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 from platformdirs import user_state_path
 
+from hangtop import clock
 from hangtop.records.launch import Launch
 
 KEPT = 50
 """So many starts are kept, the latest."""
+PLAN_LASTS_S = 3600.0
 
 _environ = msgspec.json.Decoder(dict[str, str])
 
@@ -25,8 +28,18 @@ def folder() -> Path:
 
 
 def keep_environ(environ: Mapping[str, str]) -> str:
-    """The path of a new file that holds this environment. Raises `OSError`."""
+    """The path of a new file that holds this environment, for a start or a plan that names it. Raises `OSError`."""
+    _forget_environs()
     return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", msgspec.json.encode(dict(environ))))
+
+
+def discard(environ_files: Iterable[str]) -> None:
+    """Those of a plan that is not carried out, or is done with; not those that a start names. Raises `OSError`."""
+    paths = tuple(environ_files)
+    named = _named() if paths else set()
+    for path in paths:
+        if os.path.basename(path) not in named:
+            Path(path).unlink(missing_ok=True)
 
 
 def environ_of(path: str) -> dict[str, str]:
@@ -62,15 +75,24 @@ def _all() -> list[Launch]:
 
 
 def _forget_old() -> None:
-    """The oldest starts, and environments that no start names any more."""
+    """The oldest starts."""
     files = sorted(folder().glob("*.launch"), key=lambda path: path.stat().st_mtime)
     for path in files[:-KEPT]:
         path.unlink(missing_ok=True)
-    named = {os.path.basename(launch.environ_file) for launch in _all()}
-    environs = sorted(folder().glob("*.environ"), key=lambda path: path.stat().st_mtime)
-    for path in environs[:-KEPT]:
-        if path.name not in named:
-            path.unlink(missing_ok=True)
+    _forget_environs()
+
+
+def _forget_environs() -> None:
+    """Environments that no start names, and that are too old for a plan that is still shown somewhere."""
+    named = _named()
+    for path in folder().glob("*.environ"):
+        with contextlib.suppress(FileNotFoundError):  # another hangtop forgets it too
+            if path.name not in named and clock.now() - path.stat().st_mtime > PLAN_LASTS_S:
+                path.unlink()
+
+
+def _named() -> set[str]:
+    return {os.path.basename(launch.environ_file) for launch in _all()}
 
 
 def write_whole(path: Path, data: bytes) -> Path:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hangtop import text
-from hangtop.actions.stop import Myself, frees, number_of, targets_of, why_not
+from hangtop.actions.stop import STAYS, Myself, frees, number_of, targets_of, why_not
 from hangtop.diagnosis.leftovers import PARTS, leftovers
 from hangtop.model import RunState
+from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Spared
 from hangtop.records.process import Process
 
 OLDER_S = 600.0
+DAEMON = "ray daemon"
 
 
 def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
@@ -21,13 +23,13 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
         return Refusal(found.problem)
     orphans = candidates(state)
     left = leftovers(state)
-    ours = frozenset(one.pid for one in left.processes if left.seen)
+    ours, lost = frozenset(one.pid for one in left.processes if left.seen), _lost_daemons(orphans)
     reasons = {
         orphan.pid: why
         for orphan in orphans
-        if (why := _why_not(orphan, me, found, now, 0.0 if orphan.pid in ours else older_s)) is not None
+        if (why := _why_not(orphan, me, found, now, 0.0 if orphan.pid in ours else older_s, lost)) is not None
     }
-    reasons = _inherited(orphans, reasons, ours)
+    reasons = _inherited(orphans, reasons, ours | lost)
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
     spared = [Spared(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
     if not targets and not found.found:
@@ -49,6 +51,27 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     )
 
 
+def ask_of(state: RunState, me: Myself, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
+    """The question for the probe whose answer the plan is made of."""
+    known = candidates(state)
+    nothing = LeftoversReading(number)
+    lost = _lost_daemons(known)
+    ending = tuple(one.pid for one in known if one.pid in lost and _why_not(one, me, nothing, now, older_s, lost) is None)
+    return LeftoversAsk(number, older_s, tuple(one.pid for one in known), ending)
+
+
+def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
+    """Daemons of Ray that lost their parent, and all that they started: the probe calls one an orphan only when neither GCS nor
+    raylet of its session lives, and then it serves nobody, whatever it writes. One that a run started is not known to be so."""
+    lost: set[int] = set()
+    listed: set[int] = set()
+    for orphan in orphans:
+        if orphan.ppid in lost or (orphan.role == DAEMON and orphan.ppid not in listed):
+            lost.add(orphan.pid)
+        listed.add(orphan.pid)
+    return frozenset(lost)
+
+
 def candidates(state: RunState) -> tuple[Process, ...]:
     """What the watched run left behind when it ended, which was seen; then orphans, of which that is not known."""
     left = leftovers(state).processes
@@ -56,10 +79,12 @@ def candidates(state: RunState) -> tuple[Process, ...]:
     return (*left, *(one for one in (state.procs.orphans if state.procs is not None else ()) if one.pid not in known))
 
 
-def _why_not(orphan: Process, me: Myself, found: LeftoversReading, now: float, older_s: float) -> str | None:
-    if (why := why_not(orphan, me)) is not None:
+def _why_not(
+    orphan: Process, me: Myself, found: LeftoversReading, now: float, older_s: float, lost: Collection[int]
+) -> str | None:
+    if (why := why_not(orphan, me, stays=() if orphan.pid in lost else STAYS)) is not None:
         return why
-    if (path := found.writing.get(orphan.pid)) is not None:
+    if (path := found.writing.get(orphan.pid)) is not None and orphan.pid not in lost:
         return f"it lost its parent, but writes to {path}"
     if now - orphan.started_at < older_s:
         return f"started {text.duration(now - orphan.started_at)} ago"
@@ -69,7 +94,7 @@ def _why_not(orphan: Process, me: Myself, found: LeftoversReading, now: float, o
 def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: frozenset[int]) -> dict[int, str]:
     """What was started by a process that stays, stays; what was started by one that may be a run of its own, too.
 
-    Parents come before their children. `ours`: of the watched run, so none of these is one of its own.
+    Parents come before their children. `ours`: of the watched run, or a lost daemon, so none of these is a run of its own.
     """
     known: dict[int, str] = {}
     listed: set[int] = set()

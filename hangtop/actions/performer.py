@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from hangtop import launches
 from hangtop.actions import errands, raystart, watching
 from hangtop.actions.journal import Journal
 from hangtop.actions.journal import path as journal_path
@@ -30,13 +31,21 @@ BROKEN_OFF = "broken off as asked: what is not told as done was not done; the sa
 def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterator[Step]:
     """The plan, and when it was broken off a last word on that."""
     halt = halt or Halt()
-    yield from _parts(plan, table, halt)
+    try:
+        yield from _parts(plan, table, halt)
+    finally:
+        launches.discard(start.environ_file for start in plan.ray)
     if halt.obeyed:
         yield step("failed", BROKEN_OFF)
 
 
 def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     """One after the other; the next only when the one before did what it should."""
+    try:
+        nodes = raystart.prepared(plan.ray)
+    except (OSError, msgspec.DecodeError) as error:
+        yield step("failed", f"nothing was done, for Ray could not be started again: {error}")
+        return
     yield from errands.run_all(plan.errands, halt)
     ended = not plan.targets or (yield from stopped(plan, table, halt))
     freed = yield from released(plan, halt)
@@ -45,7 +54,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
         return
     if plan.removals:
         yield from remove(plan, table, halt)
-    if plan.ray and not (yield from raystart.started(plan.ray, halt)) and plan.start is not None:
+    if nodes and not (yield from raystart.started(nodes, halt)) and plan.start is not None:
         yield step("failed", "the run was not started, for Ray is not as it was")
         return
     if plan.start is not None:

@@ -25,7 +25,7 @@ WORD = "ray"
 WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon": 2, "gcs_server": 3}
 """A driver that loses its cluster waits for 60 s; agents complain when they outlive their raylet; all need the GCS to go well."""
 GRACE_S = 10.0
-FOLDER = "Ray session"
+FOLDER, LINK = "Ray session", "Ray link"
 FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence first, --keep-logs leaves it"
 
 
@@ -144,10 +144,10 @@ def plain_stop_refused(told: RaySession, me: Myself) -> Refusal | None:
 
 def without_folder(plan: Plan) -> Plan:
     """The same, but the session's folder with its logs stays."""
-    stays = [removal for removal in plan.removals if removal.kind == FOLDER]
+    stays = [removal for removal in plan.removals if removal.kind in (FOLDER, LINK)]
     return replace(
         plan,
-        removals=tuple(removal for removal in plan.removals if removal.kind != FOLDER),
+        removals=tuple(removal for removal in plan.removals if removal not in stays),
         spared=(*plan.spared, *(Spared(removal.path, "kept, as asked") for removal in stays)),
     )
 

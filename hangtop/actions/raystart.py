@@ -9,8 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-
-import msgspec
+from typing import NamedTuple
 
 from hangtop import clock, launches, text
 from hangtop.actions.child import end_group
@@ -33,28 +32,40 @@ GIVEN = frozenset({"memory", "object_store_memory"})
 """Bytes of these may be rounded on the way."""
 
 
-def started(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool]:
+class Prepared(NamedTuple):
+    """A start with all that it takes, secrets and all: it stays in this process."""
+
+    start: RayStart
+    argv: list[str]
+    environ: dict[str, str]
+
+
+def prepared(starts: Sequence[RayStart]) -> list[Prepared]:
+    """To be asked before anything is ended: what cannot be started again must not be stopped. Raises `OSError`, `DecodeError`."""
+    return [Prepared(start, *_with_secrets(start)) for start in starts]
+
+
+def started(nodes: Sequence[Prepared], halt: Halt) -> Generator[Step, None, bool]:
     """Each node, the head first, then the proof. Gives whether all of it is as before."""
-    for start in starts:
+    for node in nodes:
         if halt():
-            yield step("skipped", f"not started: {shlex.join(start.argv)}")
+            yield step("skipped", f"not started: {shlex.join(node.start.argv)}")
             return False
-        if not (yield from _start(start)):
+        if not (yield from _start(*node)):
             return False
-    return (yield from _prove(starts, halt))
+    return (yield from _prove([node.start for node in nodes], halt))
 
 
-def _start(start: RayStart) -> Generator[Step, None, bool]:
+def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> Generator[Step, None, bool]:
     """`ray start` comes back when its daemons are up. They have sessions of their own, and outlive us."""
     yield step("doing", f"{shlex.join(start.argv)}, within {start.deadline_s:.0f} s, in {start.cwd}")
     began = time.monotonic()
     with tempfile.TemporaryFile() as said:
         try:
-            argv, environ = _with_secrets(start)
             process = subprocess.Popen(
                 argv, env=environ, cwd=start.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
             )
-        except (OSError, msgspec.DecodeError) as error:
+        except OSError as error:
             yield step("failed", f"Ray was not started: {error}")
             return False
         try:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from hangtop import clock, text
 from hangtop.actions.steps import Halt, step
 from hangtop.records.plan import Plan, Removal, Spared, Step
-from hangtop.sources.inuse import Holds, InUse, look
-from hangtop.sources.leftovers import TRASH, Candidate, Judge
+from hangtop.sources.inuse import Holds, look
+from hangtop.sources.leftover_places import TRASH, Candidate
+from hangtop.sources.leftovers import Judge
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import ProcessTable
 
@@ -68,9 +69,9 @@ def remove(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None,
     try:
         judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
         moved = yield from _move_all(plan.removals, judge, trash, halt)
-        in_use = look(table, folders, uid, guard)
+        judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
         for aside in moved:
-            if (why := _used(aside, in_use)) is not None:
+            if (why := _used(aside, judge)) is not None:
                 yield from _put_back(aside, why)
             elif halt():
                 yield from _put_back(aside, "it was not deleted")
@@ -118,19 +119,15 @@ def _changed(removal: Removal, judged: Removal | Spared | None) -> str | None:
             return None if same == shown else "it is another one than was shown"
 
 
-def _used(aside: Aside, in_use: InUse) -> str | None:
+def _used(aside: Aside, judge: Judge) -> str | None:
     """Whether somebody took it while it was being moved, or another thing was put in its place before."""
     found = os.stat(aside.name, dir_fd=aside.trash, follow_symlinks=False)
     if (found.st_dev, found.st_ino, found.st_uid) != (aside.removal.device, aside.removal.inode, aside.removal.uid):
         return "it was exchanged for another one"
-    if in_use.unseen:
-        return f"pid {in_use.unseen[0]} of ours cannot be looked into"
-    for path in (aside.path, aside.removal.path):
-        if (pid := in_use.holder(path, found.st_dev, found.st_ino)) is not None:
-            return f"pid {pid} has taken it into use"
-    if aside.removal.folder and (user := in_use.named_by(aside.name)) is not None:
-        return f"pid {user} has taken it into use"
-    return None
+    try:
+        return judge.taken(aside.path, aside.removal.path, aside.removal.kind)
+    except OSError as error:
+        return error.strerror or "it cannot be looked at"
 
 
 def _put_back(aside: Aside, why: str) -> Iterator[Step]:

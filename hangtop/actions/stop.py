@@ -122,8 +122,8 @@ def frees(targets: Iterable[Target]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def why_not(process: Process, me: Myself) -> str | None:
-    """Why this process must not be signalled."""
+def why_not(process: Process, me: Myself, *, stays: Collection[str] = STAYS) -> str | None:
+    """Why this process must not be signalled. `stays`: roles that it must not have."""
     if process.pid <= 1:
         return "pid 1 keeps the machine or the container alive"
     if process.pid == me.pid:
@@ -134,7 +134,7 @@ def why_not(process: Process, me: Myself) -> str | None:
         return "whose it is cannot be seen"
     if process.uid != me.uid:
         return f"it belongs to {process.user or process.uid}"
-    if process.role in STAYS:
+    if process.role in stays:
         return "it serves the whole Ray session; R stops that too"
     if process.state in ("Z", "X"):
         return f"dead already, no signal helps: its parent, pid {process.ppid}, must reap it or end"

@@ -169,7 +169,7 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
             found = os.lstat(path)
         except OSError:  # gone meanwhile
             continue
-        holder = in_use.holder(path, found.st_dev, found.st_ino)
+        holder = in_use.holder(path, {(found.st_dev, found.st_ino): os.path.basename(path)})
         size = text.size(found.st_blocks * 512)
         if holder is not None:
             yield step("done", f"shared memory {path}, {size}, stays: pid {holder}, not of the plan, uses it too")

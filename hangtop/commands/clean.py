@@ -48,7 +48,7 @@ async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading 
     asked: LeftoversAsk | None = None
     async for state, waited_s in looks(feed, PATIENCE_S):
         if asked is None and (state.procs is not None or waited_s > PROCESSES_WITHIN_S):
-            asked = LeftoversAsk(1, older_s, tuple(one.pid for one in clean.candidates(state)))
+            asked = clean.ask_of(state, myself(), 1, clock.now(), older_s)
             feed.ask(asked)
         if state.leftovers is not None:
             break

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import msgspec
 
-from hangtop.doctor import environment, host, machine, network, observed, packages
+from hangtop.doctor import environment, host, machine, network, observed, packages, rayaddress
 from hangtop.doctor.check import Check, Checker, Subject
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
@@ -26,6 +26,7 @@ HEAD_BYTES = 1 << 20
 """Of a log, what is read to tell the framework."""
 CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
+    "Ray's address": rayaddress.addresses,
     "packages": packages.versions,
     "disk": machine.disks,
     "quota": host.quota,

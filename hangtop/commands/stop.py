@@ -7,7 +7,9 @@ import signal
 from collections.abc import Iterable
 from typing import TextIO
 
+from hangtop import launches
 from hangtop.actions import stop
+from hangtop.actions.journal import path as journal_path
 from hangtop.actions.perform import Performance, myself, perform
 from hangtop.actions.presets import Preset, with_presets
 from hangtop.feeds import Feed
@@ -34,8 +36,11 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, presets:
     plan = with_presets(plan, presets)
     out.write("\n".join(lines(plan)) + "\n")
     if not yes:
+        launches.discard(start.environ_file for start in plan.ray)
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
+    out.write(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {journal_path()}\n")
+    out.flush()
     return asyncio.run(_carry_out(plan, out))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -14,6 +15,8 @@ from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import ENDED, Evidence, Verdict
 from hangtop.text import numbered, size, some
 
+MAKER = re.compile(r"/(?:torch_|session_[\d_-]+_)(?P<pid>\d+)(?:_[^/]*)?$")
+"""PyTorch's shared memory and Ray's session folders bear the pid of their maker (Ray: the driver that called `ray.init()`)."""
 STARTED_WITHIN_S = 5.0
 """A launcher's own parts start after it; clocks of starts differ by so much at most."""
 SOURCE = "left"
@@ -39,8 +42,9 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
 
     Where it was seen running only what was seen in its tree counts: another run's orphans are no trace of this one, and what its
     shell started afterwards goes on rightly, as do launchers and a Ray that lives. Of a run that had ended before, orphans that
-    point at its log, or are taken for its writers. `over`: the log says that the run ended; then ranks and engines that nobody
-    looks after are left over also when they still hold the log. Files are known once the probe was asked for them.
+    point at its log, or are taken for its writers: these may be another run's, and are told so. `over`: the log says that the run
+    ended; then ranks and engines that nobody looks after are left over also when they still hold the log. Files are known once
+    the probe was asked for them.
     """
     procs = state.procs
     if procs is None:
@@ -57,8 +61,15 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
         processes = (*(one for one in procs.processes if _lost_its_parent(one)), *pointing)
         since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
-    files = tuple(one for one in found if one.newest_at >= since)
+    makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
+    files = tuple(one for one in found if one.newest_at >= since and _maker(one) in makers)
     return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=bool(procs.writers))
+
+
+def _maker(file: Removal) -> int | None:
+    """The pid of who made it, where it tells: what was made in the same time may be of any run."""
+    match = MAKER.search(file.path)
+    return int(match["pid"]) if match is not None else None
 
 
 def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Process]) -> dict[int, int]:
@@ -104,7 +115,9 @@ def _processes(left: Leftovers) -> str:
     holds = ", ".join(part for part in held if part)
     number = f"{some(more + 1, 'process')} {'are' if more else 'is'}"
     first = left.processes[0]
-    return f"{number} left{f', with {holds}' if holds else ''}: pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
+    what = "left" if left.seen else "without a parent, perhaps left by this run"
+    named = f"pid {first.pid} {first.name}{f' and {more} more' if more else ''}"
+    return f"{number} {what}{f', with {holds}' if holds else ''}: {named}"
 
 
 def _on_gpus(held: Mapping[int, int]) -> str:

@@ -87,9 +87,10 @@ def _leftovers(state: RunState) -> Iterator[Check]:
         yield Check("leftovers", "processes", "unknown", "the process table was not read in time")
         return
     for orphan in procs.orphans[:5]:
-        yield Check(
-            "leftovers", f"pid {orphan.pid}", "warn", f"lost its parent: {orphan.command}", f"hangtop stop --pid {orphan.pid}"
-        )
+        daemon = orphan.role == "ray daemon"
+        what = "its Ray session has neither GCS nor raylet" if daemon else "lost its parent"
+        mend = "hangtop clean" if daemon else f"hangtop stop --pid {orphan.pid}"
+        yield Check("leftovers", f"pid {orphan.pid}", "warn", f"{what}: {orphan.command}", mend)
     for parent in sorted({zombie.ppid for zombie in procs.zombies})[:5]:
         pids = [str(zombie.pid) for zombie in procs.zombies if zombie.ppid == parent]
         detail = f"pid {parent} does not reap {len(pids)} that ended: {', '.join(pids[:5])}{' …' if len(pids) > 5 else ''}"
@@ -114,5 +115,7 @@ def _ray(state: RunState) -> Iterator[Check]:
             yield Check("ray", trouble.part, "fail", trouble.text, trouble.mend)
         for wish in wishes(cluster)[:3]:
             yield Check("ray", "resources", "warn", f"{wish.who} waits for {wish.asks}", "ray status")
-        if not troubles:
+        if not any(part.kind in ("gcs_server", "raylet") and part.gone_at is None for part in cluster.parts):
+            yield Check("ray", "cluster", "warn", f"{cluster.session}: neither GCS nor raylet lives here", "hangtop clean")
+        elif not troubles:
             yield ok("ray", "cluster", f"{len(cluster.nodes)} nodes, {len(cluster.actors)} actors")

@@ -51,11 +51,15 @@ class FlightAsk(Struct, frozen=True, omit_defaults=True, tag="flight"):
 
 
 class LeftoversAsk(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
-    """What did dead runs leave behind that nobody has used for `older_s`? `pids`: processes that might; do they still write?"""
+    """What did dead runs leave behind that nobody has used for `older_s`? `pids`: processes that might; do they still write?
+
+    `ending`: those of them that end first, so that what only they hold is left over too.
+    """
 
     ask: int
     older_s: float = 600.0
     pids: tuple[int, ...] = ()
+    ending: tuple[int, ...] = ()
 
 
 class LaunchAsk(Struct, frozen=True, omit_defaults=True, tag="launch"):

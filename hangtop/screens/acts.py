@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.actions import clean, errands, ray, recover, restart, stop
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
-from hangtop.records.ask import LeftoversAsk, RayAsk
+from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.screens.chosen import Chosen, chosen
 from hangtop.screens.confirm import ActionScreen
@@ -65,8 +65,7 @@ def open_bundle(app: HangtopApp) -> None:
 
 def open_clean(app: HangtopApp) -> None:
     """The probe looks first; the plan is made of what it finds, once."""
-    pids = tuple(one.pid for one in clean.candidates(app.state))
-    ask = LeftoversAsk(int(app.now() * 1000), clean.OLDER_S, pids)
+    ask = clean.ask_of(app.state, myself(), int(app.now() * 1000), app.now())
     app.feed.ask(ask)
 
     def make() -> Plan | Refusal | None:

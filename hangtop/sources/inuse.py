@@ -5,23 +5,29 @@ A leftover is what nobody holds. So whoever of our own user cannot be looked int
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.inode import Inode, inode_of
 from hangtop.sources.proc.leftovers import TRAINING_NAMES
 from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.sources.proc.writers import ancestors
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
+DELETED = " (deleted)"
 LATE_S = 0.5
 """Who did not answer has so long until it is asked again."""
+SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
+"""Nothing of these is ever a leftover, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
 
 PROBE = ("-m", "hangtop.probe")
@@ -33,37 +39,66 @@ NEVER_HOLD = frozenset(
 
 
 class Holds(Struct, frozen=True):
-    """What one process holds. `paths`: files below the asked folders; `mapped`: (device, inode); `command`: its arguments."""
+    """What one process holds. `paths`: files below the asked folders, as it calls them itself; `files`: all that it maps, has
+    open or stands in; `names`: (inode, last part of the path) of what it maps, for file systems that tell another device there.
+
+    `command`: its arguments. `net`: the network that it lives in. `watches`: it is a probe of hangtop, which only reads.
+    """
 
     paths: frozenset[str] = frozenset()
-    mapped: frozenset[tuple[int, int]] = frozenset()
+    files: frozenset[Inode] = frozenset()
+    names: frozenset[tuple[int, str]] = frozenset()
     command: str = ""
+    net: str = ""
+    watches: bool = False
 
 
 class InUse(Struct, frozen=True):
-    """By whom things are held. `unseen`: pids of our own user that did not let us look. `alive`: all pids.
+    """By which pid things are held. `unseen`: pids of our own user that did not let us look. `alive`: all pids.
 
     `trackers`: start times (unix) of our user's live resource trackers: the names of shared memory that they know are not seen.
+    `commands`: of those too that did not let us look, but not of who started us: it may name what it asks about. `watched`: what
+    probes of hangtop have open.
     """
 
     paths: Mapping[str, int]
-    mapped: Mapping[tuple[int, int], int]
+    files: Mapping[Inode, int]
     commands: Mapping[int, str]
+    names: Mapping[tuple[int, str], int] = {}
     unseen: tuple[int, ...] = ()
     others_unseen: bool = False
     alive: frozenset[int] = frozenset()
     trackers: tuple[float, ...] = ()
+    watched: frozenset[Inode] = frozenset()
 
-    def holder(self, path: str, device: int, inode: int) -> int | None:
-        """Who maps or has open this file, or anything below this folder."""
-        if (pid := self.mapped.get((device, inode))) is not None:
-            return pid
+    def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
+        """Who maps or has open this file, or anything below this folder. `inside`: it and all below it, with their names.
+
+        By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
+        """
+        for inode, name in inside.items():
+            if (pid := self.files.get(inode)) is not None or (pid := self.names.get((inode[1], name))) is not None:
+                return pid
         below = path + "/"
         return next((pid for held, pid in self.paths.items() if held == path or held.startswith(below)), None)
 
     def named_by(self, word: str) -> int | None:
         """Whose command line holds this word."""
         return next((pid for pid, command in self.commands.items() if word in command), None)
+
+    def without(self, pids: Collection[int], folder: str) -> InUse:
+        """The same as if these had ended. Sockets in this folder are theirs."""
+        below = folder + "/" if folder else "\0"
+        return InUse(
+            paths={p: pid for p, pid in self.paths.items() if pid not in pids and not (pid == 0 and p.startswith(below))},
+            files={key: pid for key, pid in self.files.items() if pid not in pids},
+            commands={pid: line for pid, line in self.commands.items() if pid not in pids},
+            names={key: pid for key, pid in self.names.items() if pid not in pids},
+            unseen=self.unseen,
+            others_unseen=self.others_unseen,
+            alive=self.alive - set(pids),
+            watched=self.watched,
+        )
 
 
 def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int, Holds]) -> InUse:
@@ -74,14 +109,21 @@ def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int
     seen = _asked(table, [stat.pid for stat in living], roots, guard)
     dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
     owners = {pid: table.owner(pid) for pid in dark}
+    probes = {pid for pid, holds in seen.items() if holds.watches}
+    watched = frozenset(inode for pid in probes for inode in seen[pid].files) | _own_files()
+    seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
+    commands = _commands(table, dark) | {pid: holds.command for pid, holds in seen.items()}
+    asking = ancestors(table.stats, os.getpid())
     return InUse(
-        paths={path: pid for pid, holds in seen.items() for path in holds.paths} | _sockets(roots),
-        mapped={key: pid for pid, holds in seen.items() for key in holds.mapped},
-        commands={pid: holds.command for pid, holds in seen.items()},
+        paths={path: pid for pid, holds in seen.items() for path in holds.paths} | _sockets(roots, seen),
+        files={key: pid for pid, holds in seen.items() for key in holds.files},
+        commands={pid: line for pid, line in commands.items() if pid not in asking},
+        names={key: pid for pid, holds in seen.items() for key in holds.names},
         unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
         trackers=_trackers(table, seen, living, uid),
+        watched=watched,
     )
 
 
@@ -99,6 +141,20 @@ def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], gua
         time.sleep(LATE_S)
         answers |= guard.ask(late)
     return {pid: holds for pid, holds in answers.items() if isinstance(holds, Holds)}
+
+
+def _commands(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
+    """The arguments of those that may not be looked into: these are shown to everybody."""
+    guard: Guard[int, tuple[str, ...]] = Guard()
+    told = guard.ask({pid: partial(table.command, pid) for pid in pids})
+    return {pid: "\0".join(words) for pid, words in told.items() if not isinstance(words, OSError)}
+
+
+def _own_files() -> frozenset[Inode]:
+    """What we have open ourselves."""
+    held = _Held(())
+    held.open("/proc/self")
+    return frozenset(held.files)
 
 
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
@@ -134,33 +190,69 @@ def hidden_neighbours() -> str | None:
 
 
 def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
-    """Raises `PermissionError` when it may not be seen, `FileNotFoundError` when it is gone."""
-    files = {file.target for file in table.open_files(pid)}
-    mapped: set[tuple[int, int]] = set()
-    for line in _maps(pid):
-        match = MAP_LINE.match(line)
-        if match is not None and match["path"]:
-            files.add(match["path"].removesuffix(" (deleted)"))
-            if match["path"].startswith(roots):
-                mapped.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), int(match["inode"])))
-    files.add(os.readlink(f"/proc/{pid}/cwd"))
+    """Raises `PermissionError` when it may not be seen, `FileNotFoundError` or `ProcessLookupError` when it is gone."""
     words = table.command(pid)
-    if words[1:3] == PROBE:
-        return Holds()
-    command = "\0".join(words)
-    return Holds(frozenset(path for path in files if (path + "/").startswith(roots)), frozenset(mapped), command)
+    stat = table.stats.get(pid)
+    first = stat.thread if stat is not None and stat.thread is not None else pid
+    held = _Held(roots)
+    whole = f"/proc/{pid}" if first == pid else f"/proc/{pid}/task/{first}"
+    held.map(f"{whole}/maps")
+    held.open(whole)
+    return Holds(
+        frozenset(held.paths),
+        frozenset(held.files),
+        frozenset(held.names),
+        "\0".join(words),
+        os.readlink(f"/proc/{pid}/ns/net"),
+        watches=words[1:3] == PROBE,
+    )
 
 
-def _maps(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/maps").read_text("utf-8", "replace").splitlines()
+class _Held:
+    """What one process holds, gathered."""
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = roots
+        self.paths: set[str] = set()
+        self.files: set[Inode] = set()
+        self.names: set[tuple[int, str]] = set()
+
+    def map(self, maps: str) -> None:
+        """What it maps."""
+        for line in Path(maps).read_text("utf-8", "replace").splitlines():
+            match = MAP_LINE.match(line)
+            if match is not None and match["path"]:
+                path, inode = match["path"].removesuffix(DELETED), int(match["inode"])
+                self._meet(path)
+                self.files.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), inode))
+                self.names.add((inode, os.path.basename(path)))
+
+    def open(self, process: str) -> None:
+        """What it has open, and where it stands."""
+        for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed meanwhile
+                self._follow(link)
+
+    def _follow(self, link: str) -> None:
+        target = os.readlink(link)
+        if target.startswith("/") and not target.startswith(SPECIAL):
+            self._meet(target.removesuffix(DELETED))
+            with contextlib.suppress(OSError):  # its file system is dead, or not for us: no leftover of ours lies there
+                self.files.add(inode_of(link))
+
+    def _meet(self, path: str) -> None:
+        if (path + "/").startswith(self._roots):
+            self.paths.add(path)
 
 
-def _sockets(roots: tuple[str, ...]) -> dict[str, int]:
-    """Bound Unix sockets: the kernel lists them for as long as somebody has them open. Whose they are it does not say: pid 0."""
-    try:
-        lines = Path("/proc/net/unix").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return {}
+def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> dict[str, int]:
+    """Bound Unix sockets, of every network that a process lives in: the kernel lists them for as long as somebody has them open.
+    Whose they are it does not say: pid 0."""
+    one_of_each = {holds.net: pid for pid, holds in seen.items() if holds.net}
+    lines: list[str] = []
+    for folder in ("self", *one_of_each.values()):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
     named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)
     return {path: 0 for path in named if path.startswith(roots)}
 

@@ -21,12 +21,14 @@ from hangtop.sources.proc.network import is_on_our_network
 from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
 from hangtop.sources.proc.rayties import RayTies
 from hangtop.sources.proc.rendezvous import meeting
+from hangtop.sources.proc.roles import RAY_DAEMON_NAMES
 from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
+from hangtop.sources.raycluster.lost import is_daemon, lost_daemons
 from hangtop.sources.watched import watched
 from hangtop.sparse import unchanged
 from hangtop.spec import WatchSpec
@@ -198,7 +200,16 @@ class ProcessSource:
         around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
         lost = adopted(stats, around)
         facts = self._run.book.look(lost, now)
-        orphans = [pid for pid in lost if self._is_ours(pid) and is_orphan(stats[pid], facts[pid], files.get(pid, ()))]
+        daemons = {pid: facts[pid].command for pid in lost if is_daemon(facts[pid].command)}
+        leading = (
+            self._run.book.look((pid for pid, stat in stats.items() if stat.name in RAY_DAEMON_NAMES), now) if daemons else {}
+        )
+        alone = lost_daemons(daemons, files, [known.command for known in leading.values()])
+        orphans = [
+            pid
+            for pid in lost
+            if self._is_ours(pid) and (pid in alone if pid in daemons else is_orphan(stats[pid], facts[pid], files.get(pid, ())))
+        ]
         children = children_of(stats)
         family = [pid for orphan in orphans for pid in descendants(children, orphan)]
         return self._run.others(family[:MAX_LEFTOVERS], files, now)

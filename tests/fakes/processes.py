@@ -27,6 +27,9 @@ class Family:
     A live Python program elsewhere keeps every `psm_` and `sem.` made in its time, for it may know their names.
     """
 
+    hidden: frozenset[int] = frozenset()
+    """Pids that it does not show, like those of another container."""
+
     def __init__(self) -> None:
         self._real = open_table()
 
@@ -34,7 +37,8 @@ class Family:
     def stats(self) -> Mapping[int, Stat]:
         everybody = self._real.stats
         above = ancestors(everybody, os.getpid())
-        return {pid: stat for pid, stat in everybody.items() if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
+        family = {pid for pid in everybody if pid in above or os.getpid() in (pid, *ancestors(everybody, pid))}
+        return {pid: everybody[pid] for pid in family - self.hidden}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from hangtop.actions.steps import Halt
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
-from hangtop.sources.leftovers import LeftoverSource, Places, candidates
+from hangtop.sources.leftover_places import Places, candidates
+from hangtop.sources.leftovers import LeftoverSource
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, Family, python
+from tests.fakes.processes import PATIENCE_S, Family, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file away")
@@ -333,3 +335,182 @@ def test_the_command_shows_first_and_cleans_when_told_to(tmp_path: Path) -> None
         assert "nothing was done" in shown.stdout
         assert lock.exists()
         assert os.path.exists(f"/proc/{pid}")
+
+
+OWN_TABLE = """
+import ctypes, os, sys, threading, time
+
+def hold():
+    assert ctypes.CDLL(None).unshare(0x400) == 0  # CLONE_FILES
+    os.open(sys.argv[1], os.O_RDONLY)
+    print(flush=True)
+    time.sleep(600)
+
+threading.Thread(target=hold, daemon=True).start()
+time.sleep(600)
+"""
+LEADER_ENDED = """
+import ctypes, sys, threading, time
+
+def hold():
+    held = open(sys.argv[1])
+    time.sleep(0.2)
+    print(flush=True)
+    time.sleep(600)
+
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+UNDER_WAY = """
+import os, socket, sys, time
+ends = socket.socketpair()
+fd = os.open(sys.argv[1], os.O_RDONLY)
+socket.send_fds(ends[0], [b"x"], [fd])
+os.close(fd)
+print(flush=True)
+time.sleep(600)
+"""
+ELSEWHERE = """
+import mmap, os, sys, tempfile, time
+folder, name = os.path.split(sys.argv[1])
+place = tempfile.mkdtemp(dir="/tmp")
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.unshare(0x20000) == 0  # CLONE_NEWNS
+assert libc.mount(None, b"/", None, 0x44000, None) == 0  # private, all below
+assert libc.mount(folder.encode(), place.encode(), None, 0x1000, None) == 0  # bound
+assert libc.umount2(folder.encode(), 0x2) in (0, -1)
+held = open(os.path.join(place, name)) if sys.argv[2] == "open" else None
+if held is None:
+    with open(os.path.join(place, name), "r+b") as file:
+        held = mmap.mmap(file.fileno(), 0)
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        pytest.param(OWN_TABLE, (), id="a thread with files of its own"),
+        pytest.param(LEADER_ENDED, (), id="a process whose first thread has ended"),
+        pytest.param(UNDER_WAY, (), id="under way on a socket"),
+        pytest.param(ELSEWHERE, ("open",), id="open where the folder is mounted elsewhere", marks=needs_root),
+        pytest.param(ELSEWHERE, ("map",), id="mapped where the folder is mounted elsewhere", marks=needs_root),
+    ],
+)
+def test_what_is_held_in_a_rare_way_stays_in_the_plan_and_in_the_removal(program, words, places: Places, later: None) -> None:
+    segment, folder = file(Path(places.shm[0]) / "nccl-held"), session(places)
+    before = look(places)
+    assert names(before) == {"nccl-held", SESSION}
+    with (
+        python(program, str(segment), *words, stdout=subprocess.PIPE) as one,
+        python(program, str(folder / "logs" / "raylet.out"), *words, stdout=subprocess.PIPE) as other,
+    ):
+        for process in (one, other):
+            assert process.stdout is not None
+            process.stdout.readline()
+        found = look(places)
+        steps = carry_out(before)
+    assert names(found) == set()
+    assert [step.kind for step in steps] == ["skipped", "skipped"]
+    assert segment.exists()
+    assert (folder / "logs" / "raylet.out").exists()
+
+
+def test_what_only_a_probe_of_hangtop_has_open_is_left_over(places: Places) -> None:
+    folder = session(places)
+    with open(folder / "logs" / "raylet.out") as log, running(sys.executable, "-c", HOLD, log.name, "x", stdin=log) as reader:
+        assert reasons(look(places)) == {SESSION: f"in use by pid {reader.pid}"}
+    with open(folder / "logs" / "raylet.out") as log, running(sys.executable, "-m", "hangtop.probe", stdin=log, stdout=-1):
+        assert names(look(places)) == {SESSION}
+
+
+def leave_address(places: Places, text: str) -> Path:
+    return file(Path(places.ray[0]) / "ray_current_cluster", data=text.encode())
+
+
+def test_the_address_of_a_cluster_that_is_gone_goes_and_that_of_one_that_lives_stays(places: Places, later: None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gcs:
+        address = f"127.0.0.1:{gcs.getsockname()[1]}"
+        written = leave_address(places, address)
+        assert reasons(look(places)) == {"ray_current_cluster": f"somebody answers at {address}"}
+    found = look(places)
+    assert names(found) == {"ray_current_cluster"}
+    raylet = Path(places.ray[0]).parent / "raylet"
+    shutil.copy("/bin/sh", raylet)
+    with running(str(raylet), "-c", "echo; read x", "raylet", f"--gcs-address={address}", stdin=-1, stdout=-1) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert reasons(look(places)) == {"ray_current_cluster": f"pid {process.pid} is of the cluster at {address}"}
+        assert [step.kind for step in carry_out(found)] == ["skipped"]
+        assert written.exists()
+    assert carry_out(found)[-1].kind == "proof"
+    assert not written.exists()
+
+
+def test_an_address_that_is_none_or_elsewhere_stays(places: Places) -> None:
+    leave_address(places, "rm -rf /")
+    assert reasons(look(places)) == {"ray_current_cluster": "it does not hold an address"}
+
+
+def test_an_address_that_is_written_anew_while_it_goes_is_put_back(places: Places, later: None) -> None:
+    """`ray start` writes into the file that is there."""
+    written = leave_address(places, "127.0.0.1:1")
+    found = look(places)
+    steps = []
+    with socket.create_server(("127.0.0.1", 0)) as gcs:
+        for step in perform(Plan("clean", "Clean", removals=found.found), Family()):
+            steps.append(step)
+            if step.kind == "doing":
+                with open(written, "r+") as started:
+                    started.write(f"127.0.0.1:{gcs.getsockname()[1]}")
+                os.utime(written, (time.time() - OLD_S,) * 2)
+    assert steps[-1].kind == "survived"
+    assert written.read_text().startswith("127.0.0.1:")
+
+
+def test_the_link_of_the_latest_session_goes_only_when_it_leads_nowhere(places: Places, later: None) -> None:
+    folder, link = session(places), Path(places.ray[0]) / "session_latest"
+    link.symlink_to(folder)
+    assert names(look(places)) == {SESSION}
+    carry_out(look(places))
+    assert not folder.exists()
+    found = look(places)
+    assert names(found) == {"session_latest"}
+    folder.mkdir()
+    assert [step.kind for step in carry_out(found)] == ["skipped"]
+    folder.rmdir()
+    assert carry_out(found)[-1].kind == "proof"
+    assert not link.is_symlink()
+
+
+HIDDEN = """
+import ctypes, os, socket, sys, time
+libc = ctypes.CDLL(None)
+listener = socket.socket(socket.AF_UNIX)
+os.chdir(sys.argv[1])
+assert libc.unshare(0x40000000) == 0  # CLONE_NEWNET
+listener.bind("raylet")
+listener.listen()
+os.chdir("/")
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_session_that_a_process_of_another_container_serves_stays_and_so_does_its_address(monkeypatch) -> None:
+    """It is not in our table, and its socket is in no list that we see."""
+    with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as short:
+        places = Places(ray=(short,))
+        sockets = session(places) / "sockets"
+        sockets.mkdir()
+        leave_address(places, "127.0.0.1:1")
+        assert names(look(places)) == {SESSION, "ray_current_cluster"}
+        with python(HIDDEN, str(sockets), stdout=subprocess.PIPE) as raylet:
+            assert raylet.stdout is not None
+            raylet.stdout.readline()
+            monkeypatch.setattr(Family, "hidden", frozenset({raylet.pid}))
+            told = reasons(look(places))
+    assert told[SESSION] == "a process that cannot be seen from here listens at a socket in it"
+    assert "whose processes cannot be seen" in told["ray_current_cluster"]

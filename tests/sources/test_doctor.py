@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.commands import doctor
-from hangtop.doctor import environment, host, machine, network, packages, pairs
+from hangtop.doctor import environment, host, machine, network, packages, pairs, rayaddress
 from hangtop.doctor.check import Check, Subject
 from hangtop.doctor.meeting import Meeting, meeting
 from hangtop.sources.filesystem import FileSystem
@@ -354,3 +354,25 @@ def test_a_gated_model_without_a_token_warns(tmp_path: Path) -> None:
     assert found(environment.hub(where), "gated model").status == "warn"
     (tmp_path / "token").write_text("x")
     assert "gated model" not in [check.title for check in environment.hub(where)]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Ray's default folder differs elsewhere")
+def test_the_address_of_a_cluster_that_is_gone_fails_and_that_of_a_living_one_is_ok(tmp_path: Path) -> None:
+    (tmp_path / "ray").mkdir()
+    file = tmp_path / "ray" / "ray_current_cluster"
+    with socket.create_server(("127.0.0.1", 0)) as gcs:
+        file.write_text(address := f"127.0.0.1:{gcs.getsockname()[1]}")
+        assert [check.status for check in ray_checks(tmp_path)] == ["ok"]
+    (gone,) = ray_checks(tmp_path)
+    assert (gone.status, gone.mend) == ("fail", "hangtop clean")
+    assert f"{file} names {address}" in gone.detail
+    assert ray_checks(tmp_path, RAY_ADDRESS="10.0.0.1:6379") == []
+    file.unlink()
+    (tmp_path / "ray" / "session_latest").symlink_to(tmp_path / "ray" / "session_gone")
+    assert [(check.title, check.status) for check in ray_checks(tmp_path)] == [("latest session", "warn")]
+
+
+def ray_checks(folder: Path, **environ: str) -> list[Check]:
+    """Of this folder alone: the machine's own may have anything."""
+    subject = Subject((), "/", {"RAY_TMPDIR": str(folder), **environ}, sys.executable)
+    return [check for check in rayaddress.addresses(subject) if str(folder) in check.detail]

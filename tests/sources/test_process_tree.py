@@ -18,7 +18,7 @@ from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import SELDOM, ProcessSource, open_table
 from hangtop.spec import WatchSpec
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
-from tests.fakes.processes import eventually, python, running
+from tests.fakes.processes import PATIENCE_S, eventually, python, running
 from tests.fakes.runs import quiet_port
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
@@ -298,3 +298,37 @@ def pid_is_of(table: ProcessTable, pid: int, job: int) -> bool:
     with suppress(OSError):
         return any(word.startswith(f"slurmstepd: [{job}.") for word in table.command(pid)[:1])
     return False
+
+
+BESIDE_A_HANGTOP = """
+import os, subprocess, sys, time
+log = open(sys.argv[1], "w")
+rank = dict(os.environ, RANK="0", WORLD_SIZE="1")
+train = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], env=rank, stdout=log)
+probe = subprocess.Popen([sys.executable, "-m", "hangtop.probe"], env=rank, stdin=subprocess.PIPE, start_new_session=True)
+print(train.pid, probe.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_hangtop_that_the_run_itself_started_is_no_member_of_it_and_no_orphan_afterwards(tmp_path: Path) -> None:
+    """Though it has the environment of a rank."""
+    log = tmp_path / "train.log"
+    with python(BESIDE_A_HANGTOP, str(log), stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        train, probe = map(int, run.stdout.readline().split())
+        handle = os.pidfd_open(probe)
+        try:
+            watch = Watch(log)
+            watch.until(lambda reading: {run.pid, train} <= {one.pid for one in reading.processes}, "the run is known")
+            assert probe not in {one.pid for one in watch.last.processes}
+            signal.pidfd_send_signal(handle, signal.SIGSTOP)
+            run.kill()
+            run.wait(PATIENCE_S)
+            eventually(lambda: (stat := read_stat(probe)) is not None and stat.ppid != run.pid, "it lost its parent")
+            for _ in range(SELDOM):
+                watch.look()
+            assert probe not in {one.pid for one in (*watch.last.processes, *watch.last.orphans)}
+        finally:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            os.close(handle)

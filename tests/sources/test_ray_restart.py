@@ -132,11 +132,29 @@ def test_the_token_is_needed_kept_for_us_alone_and_told_to_nobody(tmp_path: Path
         assert ray.pid_of("gcs_server") != old
         state = tmp_path / "state" / "hangtop"
         assert secret not in dry.stdout + done.stdout + done.stderr + (state / "actions.log").read_text()
-        kept = [path for path in (state / "runs").iterdir() if secret in path.read_text()]
-        assert kept
-        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+        assert [path for path in (state / "runs").iterdir() if secret in path.read_text()] == []
         described_again, told = described(ray)
         assert secret not in repr(told) + msgspec.json.encode(told).decode() + repr(described_again)
+        kept = [path for path in (state / "runs").iterdir() if secret in path.read_text()]
+        assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+        assert [str(path) for path in kept] == [start.environ_file for start in told.starts]
+        leaves_nothing_that_leads_to_it(ray)
+
+
+def leaves_nothing_that_leads_to_it(ray: RealRay) -> None:
+    """Once it is stopped, a program that asks for CPUs gets a Ray of its own, and does not try to join the one that is gone."""
+    place = ray.folder / "r"
+    assert (place / "ray_current_cluster").read_text() == ray.gcs_address
+    command = [sys.executable, "-m", "hangtop", "ray", "stop", "--session", ray.gcs_address, "--yes"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout
+    assert not (place / "ray_current_cluster").exists()
+    assert not (place / "session_latest").is_symlink()
+    program = f"import ray; ray.init(num_cpus=1, include_dashboard=False, _temp_dir={str(place)!r}); print('UP')"
+    started = subprocess.run(
+        [sys.executable, "-c", program], env=ray.environ, cwd=ray.folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "UP" in started.stdout, started.stderr[-2000:]
 
 
 def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived() -> None:

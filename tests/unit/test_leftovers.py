@@ -63,11 +63,17 @@ def test_a_run_whose_writer_lives_has_left_nothing_yet():
     assert with_leftovers(alive, FINISHED) == FINISHED
 
 
-def test_shared_memory_of_its_time_is_told_once_the_probe_has_looked():
-    mine = Removal("/dev/shm/nccl-x", "shared memory", 1, 2, 0, 0, 1_500.0, 3 * G)
-    other = replace(mine, path="/dev/shm/nccl-old", newest_at=300.0)
-    said = with_leftovers(ended(leftovers=LeftoversReading(1, found=(mine, other))), FINISHED)
-    assert [fact.text for fact in said.evidence] == ["1 path is left, 3.0 G: shared memory /dev/shm/nccl-x"]
+def test_what_its_own_processes_made_is_told_once_the_probe_has_looked():
+    mine = Removal("/dev/shm/torch_7_1_0", "shared memory", 1, 2, 0, 0, 1_500.0, 3 * G)
+    driver = replace(mine, path="/tmp/ray/session_2026-01-10_08-00-00_123456_7", kind="Ray session")
+    others = (
+        replace(mine, path="/dev/shm/nccl-x"),  # of its time: it may be any run's
+        replace(mine, path="/dev/shm/torch_8_7_0"),
+        replace(mine, path="/tmp/ray/session_2026-01-10_08-00-00_7_123456"),
+        replace(mine, newest_at=300.0),  # of an earlier process of this pid
+    )
+    said = with_leftovers(ended(leftovers=LeftoversReading(1, found=(mine, driver, *others))), FINISHED)
+    assert [fact.text for fact in said.evidence] == ["2 paths are left, 6.0 G: shared memory /dev/shm/torch_7_1_0 and 1 more"]
 
 
 def test_a_run_that_goes_on_is_not_asked_for_leftovers():
@@ -84,7 +90,8 @@ def test_of_a_run_that_had_ended_before_orphans_that_point_at_its_log_are_named(
     other = replace(ENGINE, pid=91)
     state = found_afterwards(ENGINE, other, pointing=(90,))
     assert leftovers(state).processes == (ENGINE,)
-    assert with_leftovers(state, FINISHED).evidence[0].text == "1 process is left, with 6.0 G of memory: pid 90 VLLM::EngineCore"
+    said = "1 process is without a parent, perhaps left by this run, with 6.0 G of memory: pid 90 VLLM::EngineCore"
+    assert with_leftovers(state, FINISHED).evidence[0].text == said
 
 
 def test_what_only_points_at_the_log_is_not_known_to_be_of_the_run():

@@ -24,9 +24,10 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
     """Whether one that lost its parent was part of a training run.
 
     A run of its own under `nohup` also has pid 1 as its parent, and lives rightly: it leads its group or session, and no launcher
-    gave it a rank. A shell is none: its children are asked themselves; nor is a hangtop that names a training log.
+    gave it a rank. A shell is none: its children are asked themselves; nor is a program that only looks at runs, such as another
+    hangtop, even where it was started with the environment of a rank.
     """
-    if stat.name in SHELLS:
+    if stat.name in SHELLS or reads_only(facts.command):
         return False
     if stat.name.startswith("pt_data_") or (facts.command and facts.command[0].startswith("ray::")):
         return True
@@ -34,7 +35,7 @@ def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
         return True
     leads = stat.pid in (stat.group, stat.session)
     holds_gpu = any(file.target.startswith("/dev/nvidia") for file in files)
-    trains = not reads_only(facts.command) and looks_like_training([" ".join(facts.command)], [facts.environ])
+    trains = looks_like_training([" ".join(facts.command)], [facts.environ])
     return not leads and (holds_gpu or trains)
 
 

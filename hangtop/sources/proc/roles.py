@@ -19,7 +19,7 @@ COMPILE_WORKER = re.compile(r"torch/_inductor/compile_worker|torch\._inductor\.c
 ENGINE = re.compile(r"^(?:VLLM::|sglang::|sglang\.)|EngineCore")
 RAY_DAEMON = re.compile(
     r"^ray::(?:DashboardAgent|RuntimeEnvAgent)|^ray-dashboard|/raylet/raylet |/gcs/gcs_server |/ray/dashboard/|/ray/autoscaler/|"
-    r"/ray/_private/(?:log_monitor|monitor)\.py"
+    r"/ray/_private/(?:log_monitor|monitor)\.py|(?:^| )ray\.util\.client\.server(?: |$)"
 )
 RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
 SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
@@ -27,6 +27,9 @@ SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu
 PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
+
+HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.runner)[\w.]+)?(?: |$)")
+"""A program of hangtop itself, but for the runner, which keeps the log of a run that hangtop started."""
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
@@ -61,6 +64,11 @@ def program(command: Sequence[str]) -> str:
             words = words[2 if words[0] in ("-W", "-X") else 1 :]
         words = words[1:] if words[:1] == ["-m"] else words
     return " ".join(words[: 3 if words and words[0].endswith("ray") else 2 if words[:1] == ["-c"] else 1])
+
+
+def is_hangtop(command: Sequence[str]) -> bool:
+    """Whether it only looks at runs, or acts for a person on one: then it is part of none, whoever started it."""
+    return HANGTOP.search(program(command)) is not None
 
 
 def is_forked(command: Sequence[str]) -> bool:

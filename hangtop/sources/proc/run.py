@@ -17,7 +17,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
-from hangtop.sources.proc.roles import SHELLS
+from hangtop.sources.proc.roles import SHELLS, is_hangtop
 from hangtop.sources.proc.samples import History, Sample, window_s
 from hangtop.sources.proc.slurm import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
@@ -166,7 +166,8 @@ class RunTree:
         steps = {daemon: descendants(children, daemon) for daemon in self._own_steps(facts, daemons, found, children, now)}
         found |= {pid for below in steps.values() for pid in below}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
-        return {pid for pid in found if pid not in own and pid > 1}
+        facts = self.book.look(found, now)
+        return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
 
     def _own_steps(
         self, facts: Mapping[int, Facts], daemons: list[int], found: Collection[int], children: Children, now: float

@@ -118,7 +118,8 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
     if kind is None:
         return None
     options = options_of(words)
-    folder = options.get("session-dir") or options.get("logs-dir", "").removesuffix("/logs") or None
+    logs = options.get("logs-dir") or options.get("log-dir", "")
+    folder = options.get("session-dir") or logs.removesuffix("/logs") or None
     return Daemon(
         kind,
         folder=folder,

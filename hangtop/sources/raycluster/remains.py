@@ -1,54 +1,80 @@
-"""What is left of one session when its processes have ended: its folder, what it spilled, shared memory that only it maps."""
+"""What is left of one session when its processes have ended: its folder, what it spilled, shared memory that only it maps, and
+what leads the next program to it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from msgspec.structs import replace
 
 from hangtop.records.plan import Removal, Spared
 from hangtop.sources.inuse import Holds, InUse, look
-from hangtop.sources.leftovers import SEGMENT, Candidate, Judge
+from hangtop.sources.leftover_places import (
+    RAY_ADDRESS,
+    RAY_LINK,
+    RAY_SESSION,
+    RAY_SPILL,
+    SEGMENT,
+    SHARED_MEMORY,
+    Candidate,
+)
+from hangtop.sources.leftovers import Judge
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.raycluster.address_file import LATEST, NAME, read_address
 from hangtop.sources.raycluster.daemons import Daemon
 from hangtop.sources.raycluster.options import spill_folder
 
 SHARED = "/dev/shm"
 ANY_AGE = float("-inf")
-SESSION, SPILL = "Ray session", "Ray spill"
 
 
 def remains(
-    daemons: Iterable[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
+    daemons: Collection[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
 ) -> tuple[tuple[Removal, ...], tuple[Spared, ...]]:
     """(what can go, what stays and why), as if the members had ended. They still write, so times may change."""
-    places = tuple(_places(daemons, folder))
+    real = os.path.realpath(folder) if folder else ""
+    places = tuple(_places(daemons, real))
     roots = {os.path.dirname(candidate.path) for candidate in places} | {SHARED}
     guard: Guard[int, Holds] = Guard()
     in_use = look(table, roots, os.geteuid(), guard)
-    held = {key for key, pid in in_use.mapped.items() if pid in members}
-    judge = Judge(_without(in_use, members, folder or ""), now, ANY_AGE, os.geteuid())
-    judged = [judge.judge(candidate) for candidate in chain(places, _segments(held))]
+    going = [candidate.path for candidate in places]
+    judge = Judge(in_use.without(members, real), now, ANY_AGE, os.geteuid(), going=going, sure=not members)
+    judged = [judge.judge(candidate) for candidate in chain(places, _segments(in_use, members))]
     return (
         tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),
         tuple(one for one in judged if isinstance(one, Spared)),
     )
 
 
-def _places(daemons: Iterable[Daemon], folder: str | None) -> Iterator[Candidate]:
+def _places(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
+    """The folder before the link that leads to it."""
     if folder:
-        yield Candidate(os.path.realpath(folder), SESSION)
+        yield Candidate(folder, RAY_SESSION)
+        yield from _pointers(daemons, folder)
     spills = {spill_folder(d.origin.words) for d in daemons if d.kind == "raylet" and d.origin is not None}
     for spill in sorted(filter(None, spills)):
-        yield Candidate(os.path.realpath(spill), SPILL)
+        yield Candidate(os.path.realpath(spill), RAY_SPILL)
 
 
-def _segments(held: Iterable[tuple[int, int]]) -> Iterator[Candidate]:
+def _pointers(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
+    """What leads to this session: the link of the latest one, and the file with the address that `ray.init()` joins."""
+    beside = os.path.dirname(folder)
+    link, file = os.path.join(beside, LATEST), os.path.join(beside, NAME)
+    if os.path.islink(link) and os.path.realpath(link) == folder:
+        yield Candidate(link, RAY_LINK)
+    try:
+        address = read_address(file)
+    except OSError:  # there is none, or it is not for us
+        return
+    if address in {daemon.gcs_address for daemon in daemons}:
+        yield Candidate(file, RAY_ADDRESS)
+
+
+def _segments(in_use: InUse, members: frozenset[int]) -> Iterator[Candidate]:
     """Shared memory with a name that the members map: the object store has none, it is freed when the raylet ends."""
-    wanted = set(held)
     try:
         entries = sorted(os.scandir(SHARED), key=lambda entry: entry.name)
     except OSError:  # no shared memory here
@@ -56,21 +82,5 @@ def _segments(held: Iterable[tuple[int, int]]) -> Iterator[Candidate]:
     for entry in entries:
         if SEGMENT.match(entry.name) and not entry.name.startswith("sem."):
             found = entry.stat(follow_symlinks=False)
-            if (found.st_dev, found.st_ino) in wanted:
-                yield Candidate(entry.path, "shared memory")
-
-
-def _without(in_use: InUse, members: frozenset[int], folder: str) -> InUse:
-    """The same as if the members had ended. Sockets in the session's folder are theirs."""
-    below = os.path.realpath(folder) + "/" if folder else "\0"
-    return InUse(
-        paths={
-            path: pid for path, pid in in_use.paths.items() if pid not in members and not (pid == 0 and path.startswith(below))
-        },
-        mapped={key: pid for key, pid in in_use.mapped.items() if pid not in members},
-        commands={pid: line for pid, line in in_use.commands.items() if pid not in members},
-        unseen=in_use.unseen,
-        others_unseen=in_use.others_unseen,
-        alive=in_use.alive - members,
-        trackers=(),
-    )
+            if in_use.files.get((found.st_dev, found.st_ino)) in members:
+                yield Candidate(entry.path, SHARED_MEMORY)

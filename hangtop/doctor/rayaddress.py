@@ -1,0 +1,55 @@
+"""Whether the next `ray.init()` would join a cluster that is gone: what the last `ray start` left in Ray's temporary folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from hangtop.doctor.check import Check, Subject, ok
+from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.users import Users
+from hangtop.sources.processes import open_table
+from hangtop.sources.raycluster.address_file import read_address, why_current
+
+
+def addresses(subject: Subject) -> Iterator[Check]:
+    """One line for each folder in which something is left. `RAY_ADDRESS` goes before all of it."""
+    if subject.environ.get("RAY_ADDRESS"):
+        return
+    places = usual_places(dict(subject.environ))
+    commands = _commands()
+    for left in candidates(places):
+        if left.kind == RAY_ADDRESS:
+            yield _address(left.path, commands)
+        elif left.kind == RAY_LINK:
+            detail = f"{left.path} leads to a session that is gone, and Ray will not set it again"
+            yield Check("ray", "latest session", "warn", detail, _mend(left.path))
+
+
+def _address(path: str, commands: Mapping[int, str]) -> Check:
+    try:
+        address, alive = read_address(path), why_current(path, commands)
+    except OSError as error:
+        return Check("ray", "address", "unknown", f"{path}: {error.strerror}", f"ls -l {path}")
+    if alive is not None:
+        return ok("ray", "address", f"{path}: {alive}")
+    detail = f"{path} names {address}, where no cluster is: ray.init() would try to join it, and fail"
+    return Check("ray", "address", "fail", detail, _mend(path))
+
+
+def _mend(path: str) -> str:
+    """Only its owner may remove it, in a folder like /tmp."""
+    try:
+        owner = os.lstat(path).st_uid
+    except OSError:  # gone meanwhile
+        return "hangtop clean"
+    return "hangtop clean" if owner == os.geteuid() else f"it is {Users().name(owner) or owner}'s: RAY_TMPDIR=… of your own"
+
+
+def _commands() -> dict[int, str]:
+    """The command line of every process."""
+    table, guard = open_table(), Guard[int, tuple[str, ...]]()
+    table.refresh(())
+    told = guard.ask({pid: (lambda pid=pid: table.command(pid)) for pid, stat in table.stats.items() if not stat.kernel})  # type: ignore[misc]
+    return {pid: "\0".join(words) for pid, words in told.items() if not isinstance(words, OSError)}
