@@ -39,8 +39,9 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
 
     Where it was seen running only what was seen in its tree counts: another run's orphans are no trace of this one, and what its
     shell started afterwards goes on rightly, as do launchers and a Ray that lives. Of a run that had ended before, orphans that
-    point at its log, or are taken for its writers, and workers of its own Ray session. `over`: the log says that the run ended; then ranks and engines that nobody
-    looks after are left over also when they still hold the log. Files are known once the probe was asked for them.
+    point at its log, or are taken for its writers, and workers of its own Ray session. `over`: the log says that the run ended;
+    then ranks and engines that nobody looks after are left over also when they still hold the log. Files are known once the probe
+    was asked for them.
     """
     procs = state.procs
     if procs is None:
