@@ -77,6 +77,14 @@ def _lost_its_parent(one: Process) -> bool:
     return one.ppid == 1 and one.role in PARTS and one.state not in "ZX"
 
 
+def _has_a_parent(processes: Iterable[Process]) -> bool:
+    """Whether somebody who is not left over looks after one of them, as a raylet does after detached actors: a clean-up takes
+    only what has lost its parent."""
+    left = list(processes)
+    pids = {one.pid for one in left} | {1}
+    return any(one.ppid not in pids for one in left)
+
+
 def _outlives_its_driver(one: Process, procs: ProcessReading) -> bool:
     """A worker of the run's own Ray job, whose driver is gone: a detached actor."""
     return one.pid in procs.of_ray and one.state not in "ZX"
@@ -99,7 +107,7 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     if not said:
         return verdict
     held = state.procs is not None and any(writer.alive for writer in state.procs.writers)
-    key = STOP if held or detached else CLEAN
+    key = STOP if held or _has_a_parent(left.processes) else CLEAN
     return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, key))
 
 

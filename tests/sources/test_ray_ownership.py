@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +128,11 @@ def test_once_the_driver_is_gone_the_log_tells_what_it_left_and_another_address_
     beside.ray.signal(beside.driver.pid, signal.SIGKILL)
     beside.driver.wait(PATIENCE_S)
     text = beside.log.read_text()
+    end = time.monotonic() + 3 * PATIENCE_S
+    while (said := checked(beside.log))["verdict"] != "crashed":  # within seconds Ray sees that its driver is gone
+        assert time.monotonic() < end, said
+    assert said["headline"] == f"The driver is gone; {RANKS} actors of its job live on."
+    assert any(fact["source"] == "left" and f"{RANKS} processes are left" in fact["text"] for fact in said["evidence"])
     code, plan = hangtop("stop", "--log", beside.log)
     assert code == 0, plan
     assert pids_in(plan) == ranks, "detached actors, and nothing of the cluster"
