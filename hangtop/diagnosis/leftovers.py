@@ -42,9 +42,9 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
 
     Where it was seen running only what was seen in its tree counts: another run's orphans are no trace of this one, and what its
     shell started afterwards goes on rightly, as do launchers and a Ray that lives. Of a run that had ended before, orphans that
-    point at its log, or are taken for its writers: these may be another run's, and are told so. `over`: the log says that the run
-    ended; then ranks and engines that nobody looks after are left over also when they still hold the log. Files are known once
-    the probe was asked for them.
+    point at its log, or are taken for its writers: these may be another run's, and are told so; and workers of its own Ray
+    session. `over`: the log says that the run ended; then ranks and engines that nobody looks after are left over also when they
+    still hold the log. Files are known once the probe was asked for them.
     """
     procs = state.procs
     if procs is None:
@@ -58,7 +58,7 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
         processes = tuple(one for one in procs.processes if since <= one.started_at <= until and _is_left(one, procs))
     else:
         pointing = [one for one in procs.orphans if one.pid in procs.pointing]
-        processes = (*(one for one in procs.processes if _lost_its_parent(one)), *pointing)
+        processes = (*(one for one in procs.processes if _lost_its_parent(one) or _outlives_its_driver(one, procs)), *pointing)
         since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
     makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
@@ -87,6 +87,19 @@ def _lost_its_parent(one: Process) -> bool:
     return one.ppid == 1 and one.role in PARTS and one.state not in "ZX"
 
 
+def _has_a_parent(processes: Iterable[Process]) -> bool:
+    """Whether somebody who is not left over looks after one of them, as a raylet does after detached actors: a clean-up takes
+    only what has lost its parent."""
+    left = list(processes)
+    pids = {one.pid for one in left} | {1}
+    return any(one.ppid not in pids for one in left)
+
+
+def _outlives_its_driver(one: Process, procs: ProcessReading) -> bool:
+    """A worker of the run's own Ray job, whose driver is gone: a detached actor."""
+    return one.pid in procs.of_ray and one.state not in "ZX"
+
+
 def _is_left(one: Process, procs: ProcessReading) -> bool:
     if one.state in "ZX" or one.role in ("launcher", "ray daemon"):
         return False
@@ -94,15 +107,18 @@ def _is_left(one: Process, procs: ProcessReading) -> bool:
 
 
 def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
-    """The verdict of a run that ended, with what it left behind as evidence and the key that cleans it up."""
-    if verdict.word not in ENDED:
-        return verdict
+    """The verdict of a run that ended, with what it left behind as evidence and the key that cleans it up. Detached actors whose
+    driver is gone are told of a stalled run, too: they hold its GPUs, and their session lives on."""
     left = leftovers(state, over=True)
+    detached = state.procs is not None and any(_outlives_its_driver(one, state.procs) for one in left.processes)
+    if verdict.word not in ENDED and not (verdict.word == "stalled" and detached):
+        return verdict
     said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
     if not said:
         return verdict
     held = state.procs is not None and any(writer.alive for writer in state.procs.writers)
-    return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, STOP if held else CLEAN))
+    key = STOP if held or _has_a_parent(left.processes) else CLEAN
+    return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, key))
 
 
 def _processes(left: Leftovers) -> str:

@@ -89,7 +89,8 @@ class _Run(Struct, frozen=True):
 
 
 class _Question(Struct, frozen=True):
-    """Whether one cluster is the run's. `all`: the clusters that it is told from."""
+    """Whether one cluster is the run's. `all`: the clusters that it is told from. `shared_log`: the log lies on a network file
+    system, so that another machine may have written it: then 127.0.0.1 in it says nothing."""
 
     cluster: RayCluster
     run: _Run
@@ -97,6 +98,7 @@ class _Question(Struct, frozen=True):
     named: bool
     all: tuple[RayCluster, ...]
     spoke_at: float | None
+    shared_log: bool = False
 
 
 @kept
@@ -136,7 +138,8 @@ def said_of(others: Sequence[RayCluster], now: float) -> str:
     whose = f"{first.session}{f' of {user}' if user else ''}{f', since {moment(begun, now)}' if begun is not None else ''}"
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
     named = f": {whose}{more}" if first.session else ""
-    return f"{some(len(others), 'Ray session')} on this machine, not this run's{named}"
+    unseen = "; its processes may not be looked into: sudo hangtop" if first.hidden else ""
+    return f"{some(len(others), 'Ray session')} on this machine, not this run's{named}{unseen}"
 
 
 def uses_ray(state: RunState) -> bool:
@@ -164,7 +167,8 @@ def _questions(state: RunState) -> list[_Question]:
         procs = state.processes.get(host) if state.processes else state.procs
         run = _Run.of(procs, name)
         said, spoke_at = (log.ray, log.last_output_at) if log is not None else (None, None)
-        found += [_Question(one, run, said, reading.named, everything, spoke_at) for one in reading.clusters]
+        shared = log is not None and any(file.network for file in log.files)
+        found += [_Question(one, run, said, reading.named, everything, spoke_at, shared) for one in reading.clusters]
     return found
 
 
@@ -233,12 +237,12 @@ def _by_log(one: _Question) -> str | None:
         return None
     if cluster.session in said.sessions:
         return "the log names its session"
-    if said.joined and _is_at(cluster, said.joined) and _is_only(one, said.joined) and _was_up(cluster, said):
+    if said.joined and _is_told_at(one, said.joined):
         return f"the log says that the run joined {said.joined}"
-    if said.dashboard and _is_at(cluster, said.dashboard) and _is_only(one, said.dashboard):
-        if said.started and _was_up(cluster, said):
+    if said.dashboard and _is_told_at(one, said.dashboard):
+        if said.started:
             return f"the log says that the run started it, with the dashboard at {said.dashboard}"
-        if said.joined and not is_loopback(said.dashboard) and _was_up(cluster, said):
+        if said.joined and not is_loopback(said.dashboard):
             return f"the log names its dashboard {said.dashboard}"
     if said.submission and any(actor.name.endswith(said.submission) for actor in cluster.actors):
         return f"the log names its job {said.submission}"
@@ -306,8 +310,11 @@ def _speaks_against(one: _Question) -> bool:
     return bool(said.sessions) and not there and bool(cluster.session) and cluster.session not in said.sessions
 
 
-def _was_up(cluster: RayCluster, said: RaySaid) -> bool:
-    return _up(cluster, said) is True
+def _is_told_at(one: _Question, address: str) -> bool:
+    """Whether the log means this session with this address: no other has it, and it was there when the log named it."""
+    if one.said is None or (one.shared_log and is_loopback(address)):
+        return False
+    return _is_at(one.cluster, address) and _is_only(one, address) and _up(one.cluster, one.said) is True
 
 
 def _up(cluster: RayCluster, said: RaySaid) -> bool | None:

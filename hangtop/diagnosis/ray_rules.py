@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import hung, silence
+from hangtop.diagnosis.presence import nobody_writes
 from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import LEADS, meaning
-from hangtop.diagnosis.ray_ownership import clusters_of_run
+from hangtop.diagnosis.ray_ownership import clusters_of_run, owned
 from hangtop.diagnosis.ray_wishes import Wish, wishes
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
@@ -109,6 +112,40 @@ def leader_alone(case: Case) -> Verdict | None:
             next=(("s", "stacks"),),
         )
     return None
+
+
+def driver_gone(case: Case) -> Verdict | None:
+    """Nobody writes the log, and the session that it was proven to be of has no driver of its jobs any more: the run is over.
+    Detached actors outlive it, idle, and hold its GPUs: they are no sign of life."""
+    if not case.is_quiet or not _only_actors_here(case):
+        return None
+    for one in owned(case.state):
+        cluster, jobs = one.cluster, one.proof.jobs
+        told = cluster.api.answer == "ok" and stale_since(cluster, case.now) is None and any(n.workers for n in cluster.nodes)
+        if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
+            continue
+        alive = [actor for actor in cluster.actors if actor.state not in LEFT]
+        left = (
+            f"{some(len(alive), 'actor')} of its job {'lives' if len(alive) == 1 else 'live'} on" if alive else "its actors, too"
+        )
+        return Verdict(
+            word="crashed",
+            headline=f"The driver is gone; {left}.",
+            refute="the driver runs elsewhere, and Ray has lost sight of it",
+            kind="dead_process",
+            confidence="likely",
+            evidence=(Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {one.proof.fact}"), silence(case)),
+            next=(("b", "bundle"), ("r", "restart")),
+        )
+    return None
+
+
+def _only_actors_here(case: Case) -> bool:
+    """Nobody writes the log, and no process of the run is here but workers of its Ray session."""
+    if case.procs is None:
+        return False
+    others = tuple(one for one in case.procs.processes if one.pid not in case.procs.of_ray)
+    return nobody_writes(replace(case.state, procs=replace(case.procs, processes=others)))
 
 
 def _leads(actor: RayActor) -> bool:

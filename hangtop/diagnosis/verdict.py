@@ -37,6 +37,7 @@ RULES: tuple[Rule, ...] = (
     crash.crashed,
     log.finished,
     process.writer_gone,
+    ray_rules.driver_gone,
     log.pipe_closed,
     gpu_rules.driver_hung,
     gone.dead,

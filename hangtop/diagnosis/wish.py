@@ -5,6 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.loops import SPAN_S, trades
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.waiting import GROWN_S
 from hangtop.records.ask import StacksAsk
 
@@ -15,6 +16,8 @@ SECOND_LOOK_S = 2.0
 AGAIN_S = 20.0
 """While the run stays quiet."""
 MOST_PIDS = 64
+GONE = frozenset(("dead", "gone", "zombie"))
+"""States of actors without a living process."""
 
 
 def looks_in_this_silence(case: Case) -> int:
@@ -27,11 +30,24 @@ def satisfied(case: Case) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
     stacks = case.state.health.get("stacks")
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
+    if case.is_quiet and _workers_to_come(case):
+        return False
     if not case.is_quiet or not case.pids:
         return True
     if driver_doubted(case) or _may_grow(case):
         return False
     return impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
+
+
+def _workers_to_come(case: Case) -> bool:
+    """A run on Ray lives in its workers: whose session it is the Ray source tells, and then the process source who they are."""
+    health = case.state.health.get("ray")
+    if case.log.ray is None or health is None:
+        return False
+    actors = (actor for cluster in clusters_of_run(case.state) for actor in cluster.actors)
+    here = {actor.pid for actor in actors if actor.pid is not None and actor.state not in GONE}
+    seen = {process.pid for process in case.procs.processes} if case.procs is not None else set()
+    return not health.told or bool(here and not here & seen)
 
 
 def _unproven(case: Case) -> bool:

@@ -187,7 +187,8 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
 
     `actors_total` counts more than `actors` holds when there are too many to send; those left out are dead or like others.
     `orphans`: worker processes on this machine whose raylet is gone. `ended_at`: when its last process on this machine was seen
-    to be gone. `addresses`: every `host:port` by which it is joined or asked, GCS first.
+    to be gone. `addresses`: every `host:port` by which it is joined or asked, GCS first. `hidden`: what its processes hold and
+    were given may not be seen, so that less can prove whose it is.
     """
 
     session: str
@@ -206,6 +207,7 @@ class RayCluster(Struct, frozen=True, omit_defaults=True):
     orphans: tuple[int, ...] = ()
     ended_at: float | None = None
     addresses: tuple[str, ...] = ()
+    hidden: bool = False
 
 
 class RayReading(Struct, frozen=True, omit_defaults=True, tag="ray"):

@@ -115,3 +115,13 @@ def test_an_orphan_that_is_taken_for_the_writer_of_a_log_that_nobody_holds_is_le
     assert leftovers(taken).processes == (ENGINE,)
     assert leftovers(RunState(procs=ProcessReading(processes=(replace(ENGINE, ppid=80),), taken=(90,)))).processes == ()
     assert leftovers(RunState(procs=ProcessReading(processes=(replace(ENGINE, role="other"),), taken=(90,)))).processes == ()
+
+
+def test_detached_actors_in_the_run_s_own_ray_session_are_left_when_its_driver_is_gone():
+    actor = replace(ENGINE, ppid=80, role="ray worker", name="ray::WorkerDict")
+    state = RunState(procs=ProcessReading(processes=(actor,), of_ray=(90,)))
+    stalled = replace(FINISHED, word="stalled")
+    said = with_leftovers(state, stalled)
+    assert said.evidence[0].text == "1 process is left, with 6.0 G of memory: pid 90 ray::WorkerDict"
+    assert said.next == (STOP,)
+    assert with_leftovers(RunState(procs=ProcessReading(processes=(actor,))), stalled) == stalled

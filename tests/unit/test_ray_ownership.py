@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from hangtop.diagnosis.leftovers import STOP
 from hangtop.diagnosis.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
+from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
+from hangtop.spec import WatchSpec
 
 NOW = 1_768_126_000.0
 BEGAN = NOW - 3_600
@@ -211,6 +214,14 @@ def test_two_sessions_at_one_address_in_two_containers_are_not_told_apart_by_it(
     assert [one.cluster.session for one in told if one.cluster.ended_at is None] == [NAME]
 
 
+def test_an_address_of_the_machine_itself_in_a_log_that_another_machine_may_have_written_says_nothing():
+    here = cluster(addresses=("127.0.0.1:6379",))
+    told = state(here, said=replace(JOINED, joined="127.0.0.1:6379", dashboard=None), procs=ProcessReading())
+    assert owned(told)
+    log = replace(told.log, files=(LogFile("/home/ada/train.log", network="nfs4"),))
+    assert owned(replace(told, log=log)) == ()
+
+
 def test_a_process_of_the_run_is_surer_than_what_its_log_says_of_an_earlier_attempt():
     before = replace(JOINED, joined="10.9.9.9:6379")
     assert fact(state(cluster(), ties=(TIE,), said=before)) == "its driver, pid 500, writes train.log"
@@ -246,3 +257,32 @@ def test_a_session_that_ended_is_the_one_it_lived_in():
     assert clusters_of_run(over) == ()
     assert [one.session for one in clusters_of_run(over, ended=True)] == [NAME]
     assert strangers(over) == ()
+
+
+def gone(*drivers: RayDriver, said: RaySaid | None = None) -> RunState:
+    """The driver is gone, two detached actors of its job are found through Ray, and the log names them."""
+    spoke = (RaySpeaker("WorkerDict", 601, "", NOW - 70), RaySpeaker("WorkerDict", 602, "", NOW - 70))
+    workers = tuple(Process(pid, BEGAN + 70, 6_010, 90, "ray::WorkerDict", "ray::WorkerDict", "S") for pid in (601, 602))
+    there = cluster(
+        api=RayApi(DASHBOARD, "ok", gcs_ok=True, actors_at=NOW),
+        nodes=(RayNode("n", "n1", moved_at=NOW - 1, workers=3),),
+        drivers=(RayDriver("03000000", 9, "n", "python other.py", local=True), *drivers),
+    )
+    procs = ProcessReading(processes=workers, of_ray=(601, 602))
+    return state(there, said=said or replace(JOINED, speakers=spoke), procs=procs)
+
+
+def test_a_run_whose_driver_is_gone_is_over_whatever_actors_outlive_it():
+    verdict = diagnose(gone(), WatchSpec(logs=("/runs/train.log",), stall_s=30), NOW)
+    assert (verdict.word, verdict.kind) == ("crashed", "dead_process")
+    assert verdict.headline == "The driver is gone; 2 actors of its job live on."
+    assert [fact.text for fact in verdict.evidence if fact.source == "left"] == [
+        "2 processes are left: pid 601 ray::WorkerDict and 1 more"
+    ]
+    assert STOP in verdict.next
+
+
+def test_a_driver_on_another_node_still_drives_its_run():
+    elsewhere = RayDriver("02000000", 7, "m", "python main.py")
+    assert diagnose(gone(elsewhere), WatchSpec(logs=("/runs/train.log",), stall_s=30), NOW).word != "crashed"
+    assert diagnose(gone(said=RaySaid(joined="10.9.9.9:6379")), WatchSpec(stall_s=30), NOW).word != "crashed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import re
 import socket
@@ -75,6 +76,7 @@ class Cluster:
             orphans=orphans,
             ended_at=self._ended_at,
             addresses=addresses_of(daemons, socket.gethostname()) or tuple(filter(None, [view.api.address])),
+            hidden=uid not in (None, os.geteuid()) and os.geteuid() != 0,
         )
 
     def close(self) -> None:
