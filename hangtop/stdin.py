@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 OF_ITS_OWN = frozenset(("explain",))
 """Commands that read stdin themselves, to its end."""
-CLOSED_WITHIN_S = 0.05
+CLOSED_WITHIN_S = 0.02
 """A writer that has ended is known to have by then."""
 
 _drain: Drain | None = None
@@ -82,15 +82,15 @@ def farewell() -> str | None:
     """What to say on the way out: who reads the pipe from now on. `None` where nobody writes into it any more."""
     if _drain is None or not _drain.reads():
         return None
-    from hangtop.sources.spool import Spool
+    from hangtop.sources.drain import CLOSED, READER
+    from hangtop.sources.start_drain import read_board
 
-    spool = Spool(_drain.memory)
     until = time.monotonic() + CLOSED_WITHIN_S
-    while not spool.board.closed and time.monotonic() < until:
+    while (board := read_board(_drain.memory)) is not None and not board[CLOSED] and time.monotonic() < until:
         time.sleep(0.002)
-    if spool.board.closed:
+    if board is not None and board[CLOSED]:
         return None
-    reader = f"pid {spool.board.reader}" if spool.board.reader else "a process of hangtop"
+    reader = f"pid {board[READER]}" if board is not None else "a process of hangtop"
     said = f"hangtop: {reader} keeps reading the pipe, so that your run lives; it ends with the run."
     if os.isatty(2):
         said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."

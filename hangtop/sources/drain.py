@@ -28,6 +28,8 @@ from typing import NoReturn
 
 CHUNK_BYTES = 1 << 20
 KEPT_BYTES = 64 << 20
+PIPE_BYTES = 256 << 10
+"""Room for what comes while the machine lets others run; a user may have 64 MB of it in all pipes together."""
 BOARD_BYTES = mmap.PAGESIZE
 BOARD = struct.Struct("=5Q")
 END, UNKEPT, CLOSED, ARRIVED_US, READER = range(5)
@@ -231,7 +233,7 @@ def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     os.chdir("/")
     with suppress(OSError):  # no pipe, or the limit of this user's pipes is reached: then it stays as large as it is
-        fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, CHUNK_BYTES)
+        fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     kept = None
     with suppress(OSError, ValueError):  # the pipe can be read all the same: what comes is thrown away
         kept = Kept(memory)
