@@ -69,6 +69,8 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
         stops=_place(state) if whole else None,
+        logs=tuple(sorted({path for writer in procs.writers if writer.alive for path in writer.paths})),
+        newest_ticks=newest(procs.processes),
     )
 
 
@@ -102,6 +104,11 @@ def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tupl
     """The processes as targets, children before parents, with what they hold on these GPUs."""
     held = memory_of(gpus)
     return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
+
+
+def newest(processes: Iterable[Process]) -> int:
+    """Start of the youngest of them, in ticks after boot."""
+    return max((process.start_ticks for process in processes), default=0)
 
 
 def number_of(targets: Sequence[Target]) -> str:

@@ -45,6 +45,11 @@ class Stat(Struct, frozen=True):
         return Identity(self.pid, self.start_ticks)
 
 
+Layout = tuple[int, int, int]
+"""Where code, stack and heap of a process begin. The kernel draws that by chance when a program is started (proc(5),
+randomize_va_space), and a fork keeps it: two processes of one layout have one ancestor that ran this program."""
+
+
 class OpenFile(Struct, frozen=True):
     """An open file or pipe. `target` is a path without its ` (deleted)`, or `pipe:[inode]`, or `socket:[inode]`."""
 
@@ -115,6 +120,10 @@ class ProcessTable(Protocol):
 
     def inode(self, pid: int, fd: int) -> int | None:
         """The inode behind a descriptor, without touching the file; `None` where that is not told."""
+        ...
+
+    def layout(self, pid: int) -> Layout | None:
+        """Where its memory lies; `None` where that is not told, or not by chance. Raises `OSError`."""
         ...
 
     def details(self, pid: int) -> Details:
