@@ -43,7 +43,7 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
     procs = _procs_here(state, me)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
-    if unsure := only_taken(procs):
+    if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
         return unsure
     what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
     whole = rank is None and pid is None
@@ -90,6 +90,16 @@ def only_taken(procs: ProcessReading) -> Refusal | None:
     pids = text.rank_ranges(procs.taken)
     given = " ".join(f"--pid {pid}" for pid in procs.taken[:4])
     return Refusal(f"nobody holds the log open, and pid {pids} is only taken for its writer: {given} says that it is the run")
+
+
+def which_job(procs: ProcessReading) -> Refusal | None:
+    """Several jobs of a person's shell write the log that its output goes to: which is the run, only a person knows."""
+    if not procs.jobs:
+        return None
+    commands = {process.pid: process.command for process in procs.processes}
+    jobs = "; ".join(f"--pid {pid}: {commands.get(pid, '?')[:80]}" for pid in procs.jobs[:8])
+    number = len(procs.jobs)
+    return Refusal(f"{number} jobs of your shell (pid {procs.shell}) write this log, which of them is the run? {jobs}")
 
 
 def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
@@ -206,6 +216,8 @@ def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Spar
 
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:
+    if procs.shell is not None:
+        yield f"the log is the output of a shell that a person works in: that shell, pid {procs.shell}, is not touched"
     for process in targets:
         if process.state == "D":
             yield f"pid {process.pid} is {process.doing}: no signal reaches it until its mount or GPU answers"

@@ -152,6 +152,7 @@ class LinuxTable:
             main_cpu_ns=int(schedstat[0]) if schedstat else None,
             run_delay_ns=int(schedstat[1]) if len(schedstat) > 1 else None,
             denied=io is None,
+            ignored=int(status["SigIgn"], 16) if "SigIgn" in status else None,
         )
 
 

@@ -63,7 +63,8 @@ class Details(Struct, frozen=True):
     """What costs more than a line of the table, and may wait or be refused. `None` each: not known.
 
     Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
-    voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core.
+    voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core. `ignored`: the signals that it
+    ignores, a bit each, the lowest for signal 1.
     """
 
     uid: int | None = None
@@ -76,6 +77,7 @@ class Details(Struct, frozen=True):
     main_cpu_ns: int | None = None
     run_delay_ns: int | None = None
     denied: bool = False
+    ignored: int | None = None
 
 
 class ProcessTable(Protocol):
