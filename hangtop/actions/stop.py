@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop import text
+from hangtop.actions.consequences import clients, of_a_part, on_another_node
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.limits import current_stage
 from hangtop.model import RunState
@@ -41,6 +42,8 @@ class Myself(Struct, frozen=True):
 def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
     procs = _procs_here(state, me)
+    if rank is not None and (far := on_another_node(state, me.host, rank)) is not None:
+        return Refusal(far)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
     if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
@@ -65,7 +68,12 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         targets=targets,
         spared=(*_spared(spared), *_neighbours(targets, gpus)),
         beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and process.state not in "ZX"]),
-        warnings=(*_warnings(stopped, procs), *_gpu_warnings(targets, gpus)),
+        warnings=(
+            *_warnings(stopped, procs),
+            *clients(stopped),
+            *(of_a_part(stopped, procs) if not whole else ()),
+            *_gpu_warnings(targets, gpus),
+        ),
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
         stops=_place(state) if whole else None,
