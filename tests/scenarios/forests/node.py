@@ -4,14 +4,17 @@ It registers what it starts, takes TERM in its way, and sleeps. The names it is 
 command lines show.
 """
 
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 FOLDER = os.environ["FOREST"]
+TYPED = os.environ.pop("TYPED", None)
 with open(os.path.join(FOLDER, "nodes.json")) as planted:
     NODES = {node["number"]: node for node in json.load(planted)}
 NODE = NODES[int(sys.argv[-1].lstrip("@"))]
@@ -108,6 +111,8 @@ def on_term(*_):
 
 def main():
     way = NODE["way"]
+    if TYPED:
+        register(NODE["kind"], os.getpid())
     if "ignores" in way:
         signal.signal(signal.SIGTERM, lambda *_: None)
     elif NODE["kind"] != "member" or "forks" in way:
@@ -123,6 +128,10 @@ def main():
         register(NODE["kind"], os.getpid())
     children = {number: start(number) for number in NODE["children"]}
     print(f"step 1 of {NODE['number']}", flush=True)
+    if "headless" in way:
+        threading.Thread(target=time.sleep, args=(600,)).start()
+        register("up", os.getpid())
+        ctypes.CDLL(None).pthread_exit(None)
     register("up", os.getpid())
     while True:
         if "restarts" in way:
@@ -140,18 +149,19 @@ def main():
 
 def breed():
     """An innocent that starts others all the time, some of which it leaves behind, and some of which stay for good."""
-    time.sleep(0.15)
+    time.sleep(0.4)
     pid = os.fork()
     if pid == 0:
         if os.getpid() % 3 == 0:
             os.setsid()
         if os.getpid() % 2 and os.fork():
             os._exit(0)
-        stays = os.getpid() % 4 == 0
+        stays = os.getpid() % 8 == 0
         register("innocent" if stays else "brief", os.getpid())
         time.sleep(600 if stays else 0.3)
         os._exit(0)
-    register("brief", pid) if pid % 2 or pid % 4 else None
+    if pid % 8:
+        register("brief", pid)
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
