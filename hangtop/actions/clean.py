@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from hangtop import text
-from hangtop.actions.stop import STAYS, Myself, frees, number_of, targets_of, why_not
+from hangtop.actions.stop import STAYS, Myself, frees, newest, number_of, targets_of, why_not
 from hangtop.diagnosis.leftovers import PARTS, leftovers
 from hangtop.model import RunState
 from hangtop.records.ask import LeftoversAsk
@@ -48,6 +48,7 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
         word="clean",
         frees=", ".join(word for word in had_back if word),
         older_s=older_s,
+        newest_ticks=newest(orphans),
     )
 
 

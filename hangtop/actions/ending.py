@@ -1,29 +1,40 @@
-"""End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents; then look again and say who survived."""
+"""End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents. Then end what they started meanwhile,
+look again, and say who survived.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from hangtop.actions.births import Births
 from hangtop.actions.signals import Aim
 from hangtop.actions.steps import Halt, step
-from hangtop.actions.survivors import look_before, name_of, prove
+from hangtop.actions.survivors import SHOWN, Known, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.writers import ancestors
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05
+LOOK_SOON_S, SOON_S = 0.01, 1.0
+"""What a handler of TERM starts comes at once, and its parent may be gone in the next moment."""
+RESTARTED_WITHIN_S = 1.5
+"""A supervisor needs a moment to start what it lost."""
+ROUNDS = 5
+"""So often what was started meanwhile is ended; what starts itself again and again beyond that is named."""
 
 
 def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
-    """Signal the targets of the plan, and nothing else. Gives whether all of them, and nothing like them, are gone."""
+    """Signal the targets of the plan and what they start meanwhile, nothing else. Gives whether all of that is gone."""
     table.refresh(tuple(table.stats))
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
     known = look_before(plan, table)
+    births = Births(plan, table)
     aims: list[Aim] = []
     for target in plan.targets:
         try:
@@ -32,21 +43,61 @@ def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bo
             yield step("skipped", f"pid {target.pid}: {reason}", target)
     try:
         for _, wave in groupby(sorted(aims, key=_wave), key=_wave):
-            yield from _end_wave(list(wave), plan.grace_s, halt)
-        return (yield from prove(plan, known, table))
+            yield from _end_wave(list(wave), plan.grace_s, births, halt)
     finally:
         for aim in aims:
             aim.release()
+    yield from _end_born(plan, known, births, table, own, halt)
+    return (yield from prove(plan, known, births, table))
 
 
-def _end_wave(aims: list[Aim], grace_s: float, halt: Halt) -> Iterator[Step]:
+def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own: frozenset[int], halt: Halt) -> Iterator[Step]:
+    """Round after round, until nothing new is seen. The first takes leave by TERM as the run did; a handler that starts another
+    one then is not asked again."""
+    tried: set[Identity] = set()
+    for number in range(ROUNDS):
+        if halt.asked or not (newborn := _await_born(plan, known, births, table, tried)):
+            return
+        tried.update(stat.identity for stat, _ in newborn)
+        aims: list[Aim] = []
+        try:
+            for stat, why in newborn:
+                target = target_of(stat, table)
+                with contextlib.suppress(LookupError):  # it has ended, or is another user's: then it is named in the end
+                    aims.append(Aim(target, table, own, os.geteuid()))
+                    yield step("doing", f"pid {stat.pid} came meanwhile ({why}) and ends too: {target.command[:SHOWN]}", target)
+            yield from _end_wave(aims, plan.grace_s, births, halt, gently=number == 0)
+        finally:
+            for aim in aims:
+                aim.release()
+
+
+def _await_born(
+    plan: Plan, known: Known, births: Births, table: ProcessTable, tried: Collection[Identity]
+) -> list[tuple[Stat, str]]:
+    """What the run has borne and was not dealt with, once two looks see the same; none after a while without any."""
+    until = time.monotonic() + RESTARTED_WITHIN_S
+    before: list[Identity] | None = None
+    while True:
+        births.look(into_files=True)
+        born = [(stat, why) for stat, why in births.living() if stat.identity not in tried]
+        names = [stat.identity for stat, _ in born]
+        late = time.monotonic() > until or bool(restarted(plan, known, births, table))
+        if names == before and (born or late):
+            return born
+        before = names
+        time.sleep(LOOK_EVERY_S)
+
+
+def _end_wave(aims: list[Aim], grace_s: float, births: Births, halt: Halt, *, gently: bool = True) -> Iterator[Step]:
     """TERM, wait, KILL. Some may have ended with those before them: told, and left alone."""
-    left = yield from _await(aims, 0.0, halt)
-    yield from _signal(left, signal.SIGTERM, halt)
-    left = yield from _await(left, grace_s, halt)
+    left = yield from _await(aims, 0.0, births, halt)
+    if gently:
+        yield from _signal(left, signal.SIGTERM, halt)
+        left = yield from _await(left, grace_s, births, halt)
     if left:
         yield from _signal(left, signal.SIGKILL, halt)
-        yield from _await(left, KILL_WAIT_S, halt)
+        yield from _await(left, KILL_WAIT_S, births, halt)
 
 
 def _wave(aim: Aim) -> int:
@@ -73,16 +124,18 @@ def _not_sent(aims: Iterable[Aim], number: signal.Signals) -> Iterator[Step]:
         yield step("skipped", f"pid {aim.target.pid} {name_of(aim.target)} gets no {number.name}", aim.target)
 
 
-def _await(aims: list[Aim], within_s: float, halt: Halt) -> Generator[Step, None, list[Aim]]:
-    """Say who ends; gives those that have not."""
-    deadline = time.monotonic() + within_s
+def _await(aims: list[Aim], within_s: float, births: Births, halt: Halt) -> Generator[Step, None, list[Aim]]:
+    """Say who ends, and look who is born; gives those that have not ended."""
+    began = time.monotonic()
     left = list(aims)
     while left:
+        births.look()
         ended = [aim for aim in left if aim.gone()]
         for aim in ended:
             left.remove(aim)
             yield step("done", f"pid {aim.target.pid} {name_of(aim.target)} ended", aim.target)
-        if not left or halt.asked or time.monotonic() >= deadline:
+        now = time.monotonic()
+        if not left or halt.asked or now >= began + within_s:
             break
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(LOOK_SOON_S if now < began + SOON_S else LOOK_EVERY_S)
     return left

@@ -108,6 +108,7 @@ def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
         frees=frees(targets),
         ports=tuple(_ports(told.starts)),
         older_s=0.0,
+        newest_ticks=max((process.start_ticks for process in told.processes), default=0),
     )
 
 

@@ -73,6 +73,8 @@ def plan(
         ports=tuple(dict.fromkeys((*run.ports, *(below.ports if below is not None else ())))),
         older_s=0.0,
         stops=run.stops,
+        logs=run.logs,
+        newest_ticks=max(run.newest_ticks, below.newest_ticks if below is not None else 0),
     )
     return stop.doubted(made, verdict if run.targets else None)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions import stop
-from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken
+from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -22,7 +22,7 @@ BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data wor
 
 def top(procs: ProcessReading | None) -> Process | Refusal | None:
     """The process that a person started; `None` when none of the run lives; a refusal when that is not one."""
-    if procs is not None and (unsure := only_taken(procs)):
+    if procs is not None and (unsure := only_taken(procs) or which_job(procs)):
         return unsure
     living = [process for process in procs.processes if process.state not in "ZX"] if procs is not None else []
     members = {process.pid for process in living if RUNNER not in process.command}

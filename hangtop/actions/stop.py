@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop import text
+from hangtop.actions.consequences import clients, of_a_part, on_another_node
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.limits import current_stage
 from hangtop.model import RunState
@@ -41,9 +42,11 @@ class Myself(Struct, frozen=True):
 def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
     procs = _procs_here(state, me)
+    if rank is not None and (far := on_another_node(state, me.host, rank)) is not None:
+        return Refusal(far)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")
-    if unsure := only_taken(procs):
+    if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
         return unsure
     what = f"rank {rank}" if rank is not None else f"pid {pid} and what it started" if pid is not None else "the run"
     whole = rank is None and pid is None
@@ -65,10 +68,17 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
         targets=targets,
         spared=(*_spared(spared), *_neighbours(targets, gpus)),
         beyond=targets_of([process for process, _ in spared if process.uid not in (None, me.uid) and process.state not in "ZX"]),
-        warnings=(*_warnings(stopped, procs), *_gpu_warnings(targets, gpus)),
+        warnings=(
+            *_warnings(stopped, procs),
+            *clients(stopped),
+            *(of_a_part(stopped, procs) if not whole else ()),
+            *_gpu_warnings(targets, gpus),
+        ),
         frees=frees(targets),
         ports=(meeting.port,) if meeting is not None and meeting.listening else (),
         stops=_place(state) if whole else None,
+        logs=tuple(sorted({path for writer in procs.writers if writer.alive for path in writer.paths})),
+        newest_ticks=newest(procs.processes),
     )
 
 
@@ -90,6 +100,16 @@ def only_taken(procs: ProcessReading) -> Refusal | None:
     return Refusal(f"nobody holds the log open, and pid {pids} is only taken for its writer: {given} says that it is the run")
 
 
+def which_job(procs: ProcessReading) -> Refusal | None:
+    """Several jobs of a person's shell write the log that its output goes to: which is the run, only a person knows."""
+    if not procs.jobs:
+        return None
+    commands = {process.pid: process.command for process in procs.processes}
+    jobs = "; ".join(f"--pid {pid}: {commands.get(pid, '?')[:80]}" for pid in procs.jobs[:8])
+    number = len(procs.jobs)
+    return Refusal(f"{number} jobs of your shell (pid {procs.shell}) write this log, which of them is the run? {jobs}")
+
+
 def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
     """The plan to stop a run that seems to work is run only when its word is typed."""
     if verdict is None or verdict.word not in WORKING:
@@ -102,6 +122,11 @@ def targets_of(processes: Collection[Process], gpus: Iterable[Gpu] = ()) -> tupl
     """The processes as targets, children before parents, with what they hold on these GPUs."""
     held = memory_of(gpus)
     return tuple(_target(process, held.get(process.pid, {})) for process in _deepest_first(processes))
+
+
+def newest(processes: Iterable[Process]) -> int:
+    """Start of the youngest of them, in ticks after boot."""
+    return max((process.start_ticks for process in processes), default=0)
 
 
 def number_of(targets: Sequence[Target]) -> str:
@@ -199,6 +224,8 @@ def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Spar
 
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:
+    if procs.shell is not None:
+        yield f"the log is the output of a shell that a person works in: that shell, pid {procs.shell}, is not touched"
     for process in targets:
         if process.state == "D":
             yield f"pid {process.pid} is {process.doing}: no signal reaches it until its mount or GPU answers"

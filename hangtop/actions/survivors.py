@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from functools import partial
 
 from msgspec import Struct
 
 from hangtop import text
+from hangtop.actions.births import Births
 from hangtop.actions.steps import step
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.sources.inuse import Holds, files_of, look
 from hangtop.sources.proc.connections import LISTEN, read_connections
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.words import command_line
+from hangtop.sources.proc.words import clean, command_line
 
 LOOK_EVERY_S = 0.05
-RESTARTED_WITHIN_S = 1.5
-"""A supervisor needs a moment to start what it lost."""
 PORT_WAIT_S = 3.0
 SHARED = "/dev/shm"
+NUMBERS = re.compile(r"\d+")
 SHOWN = 90
 """So many characters of a command tell which it is."""
 TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
@@ -33,42 +33,57 @@ TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
 
 
 class Known(Struct, frozen=True):
-    """What was there before the first signal. `late`: what the targets started after the plan was made, and its command.
-
-    `segments`: files of shared memory that the targets held. `starters`: pids outside the plan that had started targets.
-    """
+    """What was there before the first signal. `segments`: files of shared memory that the targets held. `starters`: pids outside
+    the plan that had started targets."""
 
     before: frozenset[Identity]
-    late: dict[Identity, str]
     segments: frozenset[str]
     starters: frozenset[int]
 
 
-def prove(plan: Plan, known: Known, table: ProcessTable) -> Generator[Step, None, bool]:
+def prove(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Generator[Step, None, bool]:
     """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone."""
     table.refresh(tuple(table.stats))
+    births.look(into_files=True)
     survivors = 0
     for target in (*plan.targets, *plan.beyond):
         survivors += yield from _survived(target, table)
-    anew = _await_restarted(plan, known, table)
     yield from _unreaped(plan, table)
-    for stat, command in anew:
-        parent = table.stats.get(stat.ppid)
-        who = f"pid {stat.ppid} ({parent.name})" if parent is not None and stat.ppid > 1 else "a supervisor"
-        yield step(
-            "survived", f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first ({command[:SHOWN]})"
-        )
-    younger = [(identity, command) for identity, command in known.late.items() if _stat_of(identity, table) is not None]
-    for identity, command in younger:
-        yield step(
-            "survived", f"pid {identity.pid} was started after the plan was made, so it is not touched ({command[:SHOWN]})"
-        )
+    newcomers = 0
+    for said in _newcomers(plan, known, births, table):
+        newcomers += 1
+        yield said
     ports = yield from _prove_ports(plan.ports)
-    if not survivors and not anew and not younger:
+    if not survivors and not newcomers:
         number = len(plan.targets)
         yield step("proof", "the process of the plan is gone" if number == 1 else f"all {number} processes of the plan are gone")
     yield from _prove_shared(known.segments, table)
-    return ports and not survivors and not anew and not younger
+    return ports and not survivors and not newcomers
+
+
+def _newcomers(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Iterator[Step]:
+    """What was not there when the first signal was sent, and lives: each is named once."""
+    born = births.living()
+    again = restarted(plan, known, births, table)
+    doubtful = [(stat, why) for stat, why in births.doubtful() if stat not in again]
+    commands = _commands(table, [stat for stat, _ in (*born, *doubtful)] + again)
+    for stat, why in born:
+        target = target_of(stat, table, commands)
+        yield step("survived", f"pid {stat.pid} came meanwhile ({why}): {_why(stat, table)} ({target.command[:SHOWN]})", target)
+    for stat in again:
+        parent = table.stats.get(stat.ppid)
+        who = f"pid {stat.ppid} ({clean(parent.name)})" if parent is not None and stat.ppid > 1 else "a supervisor"
+        said = f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first"
+        yield step("survived", f"{said} ({commands.get(stat.pid, stat.name)[:SHOWN]})")
+    for stat, why in doubtful:
+        said = f"pid {stat.pid} came meanwhile: {why}. It may be of this run, which is not proven, so it is not touched"
+        yield step("survived", f"{said} ({commands.get(stat.pid, clean(stat.name))[:SHOWN]})")
+
+
+def target_of(stat: Stat, table: ProcessTable, commands: Mapping[int, str] | None = None) -> Target:
+    """What was born meanwhile, as a target."""
+    command = (_commands(table, [stat]) if commands is None else commands).get(stat.pid) or clean(stat.name)
+    return Target(stat.pid, stat.start_ticks, table.started_at(stat.start_ticks), command, stat.state)
 
 
 def name_of(target: Target) -> str:
@@ -81,21 +96,7 @@ def look_before(plan: Plan, table: ProcessTable) -> Known:
     segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
     ended = {target.pid for target in plan.targets}
     starters = frozenset(table.stats[pid].ppid for pid in ended if pid in table.stats) - ended
-    return Known(frozenset(stat.identity for stat in table.stats.values()), _started_since(plan, table), segments, starters)
-
-
-def _started_since(plan: Plan, table: ProcessTable) -> dict[Identity, str]:
-    """What the targets have started since the plan was made: it was not shown, so it is named and left alone."""
-    known = {Identity(target.pid, target.start_ticks) for target in plan.targets}
-    spared = {target.pid for target in plan.targets}
-    children = children_of(table.stats)
-    alive = [one.pid for one in known if one.pid in table.stats and table.stats[one.pid].identity == one]
-    below = {pid for top in alive for pid in descendants(children, top)} - spared
-    newest = max((target.start_ticks for target in plan.targets), default=0)
-    found = (table.stats[pid] for pid in below if pid in table.stats)
-    younger = [stat for stat in found if stat.start_ticks > newest and stat.state not in "ZX"]
-    commands = _commands(table, younger)
-    return {stat.identity: commands.get(stat.pid, stat.name) for stat in younger}
+    return Known(frozenset(stat.identity for stat in table.stats.values()), segments, starters)
 
 
 def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool]:
@@ -183,27 +184,21 @@ def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
     return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
 
 
-def _await_restarted(plan: Plan, known: Known, table: ProcessTable) -> list[tuple[Stat, str]]:
-    """Those that are started anew within a moment; at once when there is one."""
-    until = time.monotonic() + RESTARTED_WITHIN_S
-    while True:
-        table.refresh(tuple(table.stats))
-        if (found := list(_restarted(plan, known, table))) or time.monotonic() > until:
-            return found
-        time.sleep(LOOK_EVERY_S)
-
-
-def _restarted(plan: Plan, known: Known, table: ProcessTable) -> Iterator[tuple[Stat, str]]:
+def restarted(plan: Plan, known: Known, births: Births, table: ProcessTable) -> list[Stat]:
     """Processes that run a command of the plan, were not there before, and stem from whoever had started the plan's: another
-    run of the same command has other ancestors."""
-    wanted = {target.command for target in plan.targets if not _common(target.command)}
+    run of the same command has other ancestors. Numbers in it, such as that of an attempt, do not count."""
+    wanted = {_without_numbers(target.command) for target in plan.targets if not _common(target.command)}
+    born = {stat.identity for stat, _ in births.living()}
     there = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX")
-    younger = [stat for stat in there if stat.identity not in known.before and _stems_from(stat, known.starters, table)]
+    newcomers = [stat for stat in there if stat.identity not in known.before and stat.identity not in born]
+    younger = [stat for stat in newcomers if _stems_from(stat, known.starters, table) and not births.is_foreign(stat)]
     commands = _commands(table, younger)
-    for stat in younger:
-        command = commands.get(stat.pid)
-        if command and command in wanted and table.owner(stat.pid) == os.geteuid():
-            yield stat, command
+    alike = [stat for stat in younger if (command := commands.get(stat.pid)) and _without_numbers(command) in wanted]
+    return [stat for stat in alike if table.owner(stat.pid) == os.geteuid()]
+
+
+def _without_numbers(command: str) -> str:
+    return NUMBERS.sub("0", command)
 
 
 def _stems_from(stat: Stat, starters: Collection[int], table: ProcessTable) -> bool:

@@ -132,7 +132,9 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     `beyond`: processes of the run that are another user's: never signalled, but named where they live on.
     `word`: what a person must type to run it, if anything. `warnings`: what it will not achieve, and what would. `frees`: what
     is had back. `ports`: that must be free after it. `older_s`: nothing younger is removed. `stops`: the run that it ends as a
-    whole, and where that stood.
+    whole, and where that stood. `logs`: real paths that the run writes: who begins to write them while it ends is named.
+    `newest_ticks`: start of the youngest process that was known when the plan was made: what a target started later was not seen;
+    what it started before was, and is spared if it is no target.
     """
 
     action: str
@@ -152,6 +154,8 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     ports: tuple[int, ...] = ()
     older_s: float = 600.0
     stops: Place | None = None
+    logs: tuple[str, ...] = ()
+    newest_ticks: int = 0
 
 
 class Refusal(Struct, frozen=True):

@@ -180,6 +180,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
     command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers by what they were
     started with; good enough to look at, never to be stopped. `pointing`: the same of orphans, where nobody writes the log.
+    `shell`: a person's shell, whose own output goes to the log, and with it that of all that it starts; it is no writer. `jobs`:
+    the first processes of its jobs, where several write the log, so that a person must say which of them is the run.
     `ray`: what ties processes of the run to Ray, one process for each fact, where its writers were seen. `of_ray`: pids that are
     here because their Ray session was proven to be the run's: they prove nothing of it.
     """
@@ -196,6 +198,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     blocked_on: tuple[BlockedOn, ...] = ()
     taken: tuple[int, ...] = ()
     pointing: tuple[int, ...] = ()
+    shell: int | None = None
+    jobs: tuple[int, ...] = ()
     ray: tuple[RayTie, ...] = ()
     of_ray: tuple[int, ...] = ()
 

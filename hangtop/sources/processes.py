@@ -23,6 +23,7 @@ from hangtop.sources.proc.rayties import RayTies
 from hangtop.sources.proc.rendezvous import meeting
 from hangtop.sources.proc.roles import RAY_DAEMON_NAMES
 from hangtop.sources.proc.run import RunTree
+from hangtop.sources.proc.shells import Shells
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.words import clean
@@ -71,7 +72,8 @@ class ProcessSource:
         self._writing = Writing(spec, self._table, self._exits)
         self._likely = Likely(self._table)
         self._taken: dict[int, str] = {}
-        self._run = RunTree(spec, self._table, self._exits)
+        self._shells = Shells(self._table)
+        self._run = RunTree(spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTies()
         self._ray: tuple[RayTie, ...] = ()
         self._host = Host()
@@ -100,7 +102,7 @@ class ProcessSource:
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.look(Machine.of(self._table.stats, self._held), now)
+            self._writing.look(Machine.of(self._table.stats, self._held, self._shells.look(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)
@@ -128,6 +130,8 @@ class ProcessSource:
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
             blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
+            shell=self._writing.shell,
+            jobs=self._writing.jobs,
             pointing=self._pointing,
             ray=self._ray,
             of_ray=tuple(sorted(self._run.of_ray)),

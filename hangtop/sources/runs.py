@@ -16,6 +16,7 @@ from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.sources.proc.frameworks import RANK_NAMES, framework_of, looks_like_training
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import OpenFiles
+from hangtop.sources.proc.shells import Shells
 from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
@@ -48,6 +49,7 @@ class RunsSource:
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
+        self._shells = Shells(self._table)
         self._members: Guard[Hashable, Member] = Guard()
         self._sizes: Guard[Hashable, tuple[int, float]] = Guard()
         self._users = Users()
@@ -57,7 +59,7 @@ class RunsSource:
         """All runs that are found now. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        machine = Machine.of(self._table.stats, self._files.by_pid())
+        machine = Machine.of(self._table.stats, self._files.by_pid(), self._shells.look(now))
         children = children_of(machine.stats)
         found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions import survivors
+from hangtop.actions import ending
 from hangtop.actions.journal import Journal
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
 from hangtop.records.plan import Plan, Step, Target
+from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.processes import open_table
 from tests.fakes.processes import PATIENCE_S
@@ -28,7 +29,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); 
 WILLING = "import time; print(flush=True); time.sleep(600)"
 SUPERVISOR = f"""
 import signal, subprocess, sys
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, lambda *_: None)  # ignored it would be by its children too
 while True:
     child = subprocess.Popen([sys.executable, "-c", {WILLING!r}], stdout=subprocess.DEVNULL)
     print(child.pid, flush=True)
@@ -143,12 +144,61 @@ def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
 
 
 def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", PATIENCE_S)
     with python(SUPERVISOR) as (supervisor, first):
         steps = stop(target(int(first)))
         survived = [step for step in steps if step.kind == "survived"]
         assert len(survived) == 1
         assert re.search(rf"pid {supervisor.pid} \(python[\d.]*\) restarts it; stop that first", survived[0].text)
+
+
+FORKS_AT_TERM = """
+import os, signal, sys, time
+def child():
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        {middle}
+        sys.stdout.write(f"{{os.getpid()}}\\n"); sys.stdout.flush()
+        time.sleep(600)
+def leave(*_):
+    child()
+    time.sleep({stays})
+    os._exit(0)
+signal.signal(signal.SIGTERM, leave)
+print("up", flush=True)
+time.sleep(600)
+"""
+DOUBLE = "os.fork() and os._exit(0)"
+
+
+def alive(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is not None and stat.state not in "ZX"
+
+
+def test_what_a_stubborn_launcher_starts_again_during_the_grace_ends_with_it() -> None:
+    with python(SUPERVISOR) as (supervisor, first):
+        steps = stop(target(int(first)), target(supervisor.pid), grace_s=1.0)
+        assert supervisor.stdout is not None
+        ranks = [int(line) for line in supervisor.stdout]
+        assert ranks, "it had the time to start one more"
+        assert not any(map(alive, ranks))
+        assert [step.kind for step in steps if step.kind in ("survived", "proof")] == ["proof"]
+        assert f"came meanwhile (pid {supervisor.pid} started it) and ends too" in " ".join(step.text for step in steps)
+
+
+@pytest.mark.parametrize(
+    "middle", ["pass", "os.setsid()", DOUBLE, f"os.setsid(); {DOUBLE}"], ids=["fork", "setsid", "twice", "daemon"]
+)
+@pytest.mark.parametrize("stays", [0, 0.3], ids=["at once", "later"])
+def test_what_a_handler_of_term_starts_ends_too(middle: str, stays: float) -> None:
+    with python(FORKS_AT_TERM.format(middle=middle, stays=stays)) as (rank, _):
+        steps = stop(target(rank.pid), grace_s=5.0)
+        assert rank.stdout is not None
+        (child,) = [int(line) for line in rank.stdout.read().split()]
+        assert not alive(child)
+        assert steps[-1].kind == "proof", steps
 
 
 def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Whatever the process table does meanwhile, no signal reaches a process that was not in the plan.
+"""Whatever the process table does meanwhile, no signal reaches a process that neither was in the plan nor descends from it.
 
 A table in memory whose pids end, are reused, change owner and get children between any two looks; and a kernel that takes down
-every signal. Without pidfds, so that the start time is all there is to tell two processes apart.
+every signal. Without pidfds, so that the start time is all there is to tell two processes apart. The table knows the true
+descent of all, which /proc forgets when a parent ends.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
-from hangtop.sources.proc.table import Details, Stat
+from hangtop.sources.proc.table import Details, Identity, OpenFile, Stat
 
 UID = os.geteuid()
 
@@ -39,6 +40,7 @@ class RestlessTable:
         self.owners: dict[int, int] = {}
         self.stubborn: set[int] = set()
         self._stats: dict[int, Stat] = {}
+        self.parents: dict[Identity, Identity | None] = {}
         for pid in range(1, count + 1):
             self._born(pid, chance.randrange(0, pid))
 
@@ -50,9 +52,21 @@ class RestlessTable:
         for _ in range(self._chance.randrange(3)):
             pid = self._chance.randrange(2, 60)
             if self._chance.random() < 0.5:
-                self._stats.pop(pid, None)
-            else:
+                self._gone(pid)
+            elif self._may_be_given(pid):
                 self._born(pid, self._chance.choice(list(self._stats) or [1]))
+
+    def descends(self, one: Identity, tops: Collection[Identity]) -> bool:
+        """By birth, whatever has become of those between."""
+        up: Identity | None = one
+        while up is not None and up not in tops:
+            up = self.parents[up]
+        return up is not None
+
+    def _may_be_given(self, pid: int) -> bool:
+        """The kernel gives no pid away that is the number of a group or session with anybody in it."""
+        taken = {number for stat in self._stats.values() for number in (stat.pid, stat.group, stat.session)}
+        return pid not in taken
 
     def started_at(self, start_ticks: int) -> float:
         return start_ticks / 100
@@ -66,14 +80,34 @@ class RestlessTable:
     def details(self, pid: int) -> Details:
         return Details()
 
+    def environ(self, pid: int) -> Mapping[str, str]:
+        return {}
+
+    def open_files(self, pid: int) -> tuple[OpenFile, ...]:
+        return ()
+
+    def layout(self, pid: int) -> None:
+        return None
+
     def end(self, pid: int, number: int) -> None:
         if number == signal.SIGKILL or pid not in self.stubborn:
-            self._stats.pop(pid, None)
+            self._gone(pid)
+
+    def _gone(self, pid: int) -> None:
+        """Its children are taken in by pid 1."""
+        self._stats.pop(pid, None)
+        for child in [stat for stat in self._stats.values() if stat.ppid == pid]:
+            self._stats[child.pid] = replace(child, ppid=1)
 
     def _born(self, pid: int, ppid: int) -> None:
+        """In the group and session of its parent, or in one of its own."""
         self._ticks += 1
+        parent = self._stats.get(ppid)
+        apart = parent is None or self._chance.random() < 0.3
+        group, session = (pid, pid) if apart or parent is None else (parent.group, parent.session)
         state = self._chance.choice("RSSSDTZ")
-        self._stats[pid] = Stat(pid, "python", state, ppid, ppid, ppid, self._ticks)
+        self._stats[pid] = Stat(pid, "python", state, ppid, group, session, self._ticks)
+        self.parents[self._stats[pid].identity] = parent.identity if parent is not None else None
         self.owners[pid] = self._chance.choice([UID, UID, UID, UID + 1])
         if self._chance.random() < 0.3:
             self.stubborn.add(pid)
@@ -96,19 +130,22 @@ def _without_pidfd_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "KILL_WAIT_S", 0.0)
     monkeypatch.setattr(ending, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(survivors, "files_of", lambda *_: frozenset())  # these pids are none of the machine
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 0.0)
+    monkeypatch.setattr(ending, "LOOK_SOON_S", 0.0)
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 0.0)
 
 
 @settings(max_examples=1_200, deadline=None)
 @given(st.integers(0, 2**32), st.integers(3, 40))
-def test_no_signal_leaves_the_plan(seed: int, count: int) -> None:
+def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: int) -> None:
     chance = random.Random(seed)
     table = RestlessTable(chance, count)
-    run = [stat for stat in table.stats.values() if stat.pid % 2 == 0]  # the odd pids are the run beside it
+    tops = {stat.identity for stat in table.stats.values() if stat.pid % 2 == 0}
+    run = [stat for stat in table.stats.values() if table.descends(stat.identity, tops)]  # the odd pids are the run beside it
     me = Myself(chance.randrange(1, count + 1), frozenset(chance.sample(range(1, count + 1), 2)), UID)
     made = plan(RunState(procs=ProcessReading(processes=tuple(described(table, stat) for stat in run))), me)
     if not isinstance(made, Plan):
         return
+    before = {stat.identity for stat in table.stats.values()}
     sent: list[tuple[int, int, int | None]] = []
 
     def kill(pid: int, number: int) -> None:
@@ -122,14 +159,15 @@ def test_no_signal_leaves_the_plan(seed: int, count: int) -> None:
     halt.asked = chance.random() < 0.1  # a person may break it off at any moment
     steps = told(replace(made, grace_s=0.0), table, kill, halt)
     assert not (halt.asked and sent)
-    meant = {(target.pid, target.start_ticks) for target in made.targets}
+    meant = {Identity(target.pid, target.start_ticks) for target in made.targets}
     for pid, ticks, owner in sent:
-        assert pid % 2 == 0
         assert pid > 1
-        assert pid not in (me.pid, os.getpid(), *me.ancestors)
-        assert (pid, ticks) in meant
+        assert pid != os.getpid()
+        assert table.descends(Identity(pid, ticks), meant)
+        assert Identity(pid, ticks) in meant or Identity(pid, ticks) not in before
         assert owner == UID
-    assert {step.pid for step in steps if step.kind == "doing"} <= {pid for pid, _ in meant}
+    told_of = {Identity(step.pid, step.start_ticks or 0) for step in steps if step.kind == "doing" and step.pid is not None}
+    assert all(table.descends(one, meant) for one in told_of)
 
 
 def told(made: Plan, table: RestlessTable, kill: object, halt: Halt) -> list[Step]:

@@ -8,12 +8,14 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from hangtop.sources.proc.table import Details, OpenFile, Stat
+from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
+NOT_BY_CHANCE = 0x0004_0000
+"""ADDR_NO_RANDOMIZE in personality(2)."""
 FULL_SCAN_EVERY = 30
 """Refreshes between two looks at every process: 2,000 of them cost about 40 ms."""
 LISTING_GAP_S = 1.5
@@ -124,6 +126,14 @@ class LinuxTable:
         info = _status(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
         return _number(info, "ino")
 
+    def layout(self, pid: int) -> Layout | None:
+        """Fields 26, 28 and 47 of `stat`, which are 0 for whoever may not trace it (proc_pid_stat(5))."""
+        if read_optional("/proc/sys/kernel/randomize_va_space") in (None, b"0\n"):
+            return None
+        field = _read(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
+        code, stack, heap = int(field[23]), int(field[25]), int(field[44])
+        return (code, stack, heap) if stack and not _is_laid_out_alike(pid) else None
+
     def details(self, pid: int) -> Details:
         folder = self._folder(pid)
         status = _status(_read(f"{folder}/status"))
@@ -142,6 +152,7 @@ class LinuxTable:
             main_cpu_ns=int(schedstat[0]) if schedstat else None,
             run_delay_ns=int(schedstat[1]) if len(schedstat) > 1 else None,
             denied=io is None,
+            ignored=int(status["SigIgn"], 16) if "SigIgn" in status else None,
         )
 
 
@@ -213,6 +224,12 @@ def _open_file(folder: str, fd: str) -> OpenFile | None:
         return None
     plain = target.removesuffix(" (deleted)")
     return OpenFile(int(fd), plain, writable, plain != target)
+
+
+def _is_laid_out_alike(pid: int) -> bool:
+    """Whether it was started without chance in it, as `setarch -R` does (personality(2), ADDR_NO_RANDOMIZE)."""
+    told = read_optional(f"/proc/{pid}/personality")
+    return bool(told) and bool(int(told or b"0", 16) & NOT_BY_CHANCE)
 
 
 def _status(text: bytes) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import psutil
 
-from hangtop.sources.proc.table import Details, OpenFile, Stat
+from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = 100
 """psutil gives start times as unix seconds: kept as hundredths of a second, as Linux counts."""
@@ -74,6 +74,9 @@ class PortableTable:
         return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
 
     def inode(self, pid: int, fd: int) -> int | None:
+        return None
+
+    def layout(self, pid: int) -> Layout | None:
         return None
 
     def details(self, pid: int) -> Details:

@@ -9,7 +9,7 @@ from hangtop.records.process import ProcessRole
 
 LAUNCHERS = re.compile(
     r"(?:^|[/ ])(?:torchrun|deepspeed|accelerate|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|prted|orted|horovodrun|srun)(?: |$)"
-    r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd:|(?:^|[/ ])ray job submit"
+    r"|torch[./]distributed[./](?:run|launch)|deepspeed[./]launcher|^slurmstepd: \[\S+\.\d|(?:^|[/ ])ray job submit"
 )
 COMPILERS = frozenset(
     "nvcc ptxas cicc cudafe++ fatbinary nvlink cc1 cc1plus gcc g++ c++ cc clang clang++ ld ld.lld lld as ninja cmake triton "

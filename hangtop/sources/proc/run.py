@@ -19,10 +19,11 @@ from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
 from hangtop.sources.proc.roles import SHELLS, is_hangtop
 from hangtop.sources.proc.samples import History, Sample, window_s
+from hangtop.sources.proc.shells import Shells
 from hangtop.sources.proc.slurm import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers
+from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import ancestors
@@ -46,11 +47,12 @@ WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine c
 class RunTree:
     """The processes of one run. `look` once per refresh of the table."""
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: Shells) -> None:
         self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
         self._rights: dict[int | None, str] = {}
         self._table = table
         self._exits = exits
+        self._shells = shells
         self._users = Users()
         self.book = FactBook(table)
         self._details: Guard[Identity, Details] = Guard()
@@ -135,8 +137,9 @@ class RunTree:
         stats, found_by = self._table.stats, (self._table.stats, files, set(writers), workers)
         known = self._found_by
         if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_by[2:]:
-            children = children_of(stats)
-            found = self._find(writers, files, children, now)
+            shells = self._shells.look(now)
+            children = without(children_of(stats), shells)
+            found = self._find(writers, files, children, shells, now)
             roots = [one.pid for one in workers if one.pid in stats and stats[one.pid].identity == one]
             with_ray = found | {pid for root in roots for pid in descendants(children, root)} - _own(stats)
             self._of_ray = frozenset(stats[pid].identity for pid in with_ray - found)
@@ -146,7 +149,12 @@ class RunTree:
         return self._lined_up
 
     def _find(
-        self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], children: Children, now: float
+        self,
+        writers: Collection[int],
+        files: Mapping[int, tuple[OpenFile, ...]],
+        children: Children,
+        shells: Collection[int],
+        now: float,
     ) -> set[int]:
         stats = self._table.stats
         above = {pid for writer in writers for pid in ancestors(stats, writer)}
@@ -156,7 +164,7 @@ class RunTree:
         def is_launcher(pid: int) -> bool:
             return pid in facts and pid not in own and facts[pid].role == "launcher"
 
-        roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher)
+        roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher, shells)
         roots += left_behind(stats, roots)
         seen = self._last.keys() - self._of_ray
         roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]

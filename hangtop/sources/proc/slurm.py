@@ -28,7 +28,7 @@ def steps_of(facts: Mapping[int, Facts], daemons: Collection[int], members: Coll
     return {
         pid: title["step"]
         for pid, title in titles.items()
-        if title and title["job"] in jobs and title["step"] not in ("batch", "extern")
+        if title and title["job"] in jobs and title["step"] not in ("batch", "extern", "interactive")
     }
 
 

@@ -45,6 +45,11 @@ class Stat(Struct, frozen=True):
         return Identity(self.pid, self.start_ticks)
 
 
+Layout = tuple[int, int, int]
+"""Where code, stack and heap of a process begin. The kernel draws that by chance when a program is started (proc(5),
+randomize_va_space), and a fork keeps it: two processes of one layout have one ancestor that ran this program."""
+
+
 class OpenFile(Struct, frozen=True):
     """An open file or pipe. `target` is a path without its ` (deleted)`, or `pipe:[inode]`, or `socket:[inode]`."""
 
@@ -58,7 +63,8 @@ class Details(Struct, frozen=True):
     """What costs more than a line of the table, and may wait or be refused. `None` each: not known.
 
     Counters count from the start of the process: bytes from and to storage, bytes through read and write calls,
-    voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core.
+    voluntary switches of the main thread, nanoseconds that it ran, and that it waited for a core. `ignored`: the signals that it
+    ignores, a bit each, the lowest for signal 1.
     """
 
     uid: int | None = None
@@ -71,6 +77,7 @@ class Details(Struct, frozen=True):
     main_cpu_ns: int | None = None
     run_delay_ns: int | None = None
     denied: bool = False
+    ignored: int | None = None
 
 
 class ProcessTable(Protocol):
@@ -115,6 +122,10 @@ class ProcessTable(Protocol):
 
     def inode(self, pid: int, fd: int) -> int | None:
         """The inode behind a descriptor, without touching the file; `None` where that is not told."""
+        ...
+
+    def layout(self, pid: int) -> Layout | None:
+        """Where its memory lies; `None` where that is not told, or not by chance. Raises `OSError`."""
         ...
 
     def details(self, pid: int) -> Details:

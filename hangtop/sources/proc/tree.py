@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import takewhile
 
 from hangtop.kept import kept
 from hangtop.sources.proc.table import Stat
@@ -32,11 +33,20 @@ def descendants(children: Children, pid: int) -> list[int]:
     return list(line)
 
 
-def with_launchers(stats: Mapping[int, Stat], pids: Iterable[int], is_launcher: Callable[[int], bool]) -> list[int]:
-    """Each pid, or the highest launcher above it: a rank that writes its own log belongs to torchrun with its silent siblings."""
+def without(children: Children, pids: Collection[int]) -> Children:
+    """The same, but these are nobody's children: nothing that goes down comes to them, nor to what is below them."""
+    return {parent: [child for child in below if child not in pids] for parent, below in children.items()} if pids else children
+
+
+def with_launchers(
+    stats: Mapping[int, Stat], pids: Iterable[int], is_launcher: Callable[[int], bool], shells: Collection[int] = ()
+) -> list[int]:
+    """Each pid, or the highest launcher above it: a rank that writes its own log belongs to torchrun with its silent siblings.
+    Not through a shell that a person types into: what is above that one starts other things as well."""
     roots: list[int] = []
     for pid in pids:
-        highest = next((above for above in reversed(ancestors(stats, pid)) if above > 1 and is_launcher(above)), pid)
+        near = list(takewhile(lambda above: above not in shells, ancestors(stats, pid)))
+        highest = next((above for above in reversed(near) if above > 1 and is_launcher(above)), pid)
         if highest not in roots:
             roots.append(highest)
     return roots

@@ -16,7 +16,7 @@ from hangtop.sources.proc.openfiles import YOUNG_S
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.words import clean, command_line
-from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders
+from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, jobs_of
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from hangtop.text import some
@@ -45,6 +45,10 @@ class Writing:
         self._looks = 0
         self.followed_another = 0
         """Counts the writers that turned out to be another run's, or of a run that is watched no more."""
+        self.shell: int | None = None
+        """A person's, whose own output goes to the logs."""
+        self.jobs: tuple[int, ...] = ()
+        """The jobs of that shell that write them, where there are several."""
 
     @property
     def owners(self) -> frozenset[int]:
@@ -72,6 +76,9 @@ class Writing:
         self._looks += 1
         self._forget_unwatched()
         feeders = self._feeders(machine)
+        self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
+        jobs = jobs_of(machine, feeders)
+        self.jobs = jobs if len(jobs) > 1 else ()
         for feeder in feeders:
             self._meet(machine.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})

@@ -1,0 +1,135 @@
+"""What a stop leaves to others, said before it: a launcher that answers the end of a rank, the run behind a client, another node.
+
+By the documents of each program; where these do not tell, nothing is claimed. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from hangtop.model import RunState
+from hangtop.ranks import join
+from hangtop.records.process import Process, ProcessReading
+from hangtop.sources.proc.roles import program
+
+RESTARTS = re.compile(r"--max[-_]restarts(?:=|\s+)(?P<times>\d+)")
+KILLS_ON_EXIT = re.compile(r"(?:^|\s)(?:-K|--kill-on-bad-exit)(?:=1)?(?:\s|$)")
+ENDS_THE_REST = "ends the other ranks when one ends: the run ends with it"
+
+
+class Launcher(Struct, frozen=True):
+    """A launcher by its program. `otherwise`: what it does at the end of a rank when `option` does not stand in its command line;
+    `instead`: what when it does, `{}` stands for the number that it gives."""
+
+    name: re.Pattern[str]
+    otherwise: str
+    option: re.Pattern[str] | None = None
+    instead: str = ""
+
+
+LAUNCHERS = (
+    Launcher(
+        re.compile(r"(?:^|[/ ])(?:torchrun|accelerate)$|torch[./]distributed[./](?:run|launch)"),
+        ENDS_THE_REST,
+        RESTARTS,
+        "ends all its ranks when one ends and starts them again, up to {} times: stop the run to end it",
+    ),
+    Launcher(re.compile(r"(?:^|[/ ])deepspeed$|deepspeed[./]launcher"), ENDS_THE_REST),
+    Launcher(re.compile(r"(?:^|[/ ])(?:mpirun|mpiexec(?:\.hydra)?|orterun|prterun)$"), ENDS_THE_REST),
+    Launcher(
+        re.compile(r"(?:^|[/ ])srun$"),
+        "goes on with the other tasks, unless the cluster sets KillOnBadExit: they may wait for this one for good",
+        KILLS_ON_EXIT,
+        ENDS_THE_REST,
+    ),
+)
+"""torchrun(1) --max-restarts is 0 unless given; deepspeed/launcher/launch.py; mpirun(1), "Process Termination"; srun(1)."""
+
+
+class Client(Struct, frozen=True):
+    """A program that shows what runs elsewhere. `when`: what must stand in its command line, if anything. `where`: it goes on
+    there; `{}` stands for its last word."""
+
+    names: frozenset[str]
+    where: str
+    when: re.Pattern[str] | None = None
+
+
+SHOWS = re.compile(r"\s(?:logs|exec|attach)\s")
+FOLLOWS = re.compile(r"\s-(?:-follow|\w*[fF])")
+CLIENTS = (
+    Client(frozenset(("kubectl", "oc")), "in its pod", SHOWS),
+    Client(frozenset(("docker", "podman", "nerdctl")), "in its container", SHOWS),
+    Client(frozenset(("tail",)), "with whoever writes {}", FOLLOWS),
+    Client(frozenset(("journalctl",)), "with its service", FOLLOWS),
+    Client(frozenset(("sattach",)), "in its Slurm step"),
+)
+SSH_WITH_VALUE = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOoPpQRSWw")
+"""Options of ssh(1) that take the next word."""
+
+
+def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
+    """What becomes of the rest when these end: by the nearest launcher above them that is not among them."""
+    known, ended = {process.pid: process for process in procs.processes}, {process.pid for process in part}
+    if any(process.role == "ray worker" or process.command.startswith("ray::") for process in part):
+        yield "Ray starts an actor again only where its max_restarts allows that (0 unless set): what calls it fails then"
+    answers = {said for process in part if (said := _answer(process, known, ended)) is not None}
+    yield from sorted(answers)
+
+
+def clients(processes: Iterable[Process]) -> Iterator[str]:
+    """Those that only pass on what a run somewhere else says: it does not end with them."""
+    for process in processes:
+        if (where := _behind(process.command.split())) is not None:
+            yield f"pid {process.pid} ({process.name}) is a client: the run behind it goes on {where}"
+
+
+def on_another_node(state: RunState, host: str, rank: int) -> str | None:
+    """Where this rank is and what stops it there; `None` when it is not known to be anywhere else."""
+    found = next((one.host for one in join(state) if one.rank == rank), None)
+    if not host or not found or found == host:
+        return None
+    log = state.log.files[0].path if state.log is not None and state.log.files else "LOG"
+    command = shlex.join(("hangtop", "stop", "--log", log, "--rank", str(rank)))
+    return f"rank {rank} runs on {found}: ssh {shlex.quote(found)} {command}"
+
+
+def _answer(process: Process, known: dict[int, Process], ended: Collection[int]) -> str | None:
+    up, seen = known.get(process.ppid), {process.pid}
+    while up is not None and up.pid not in seen:
+        seen.add(up.pid)
+        title = program(up.command.split())
+        rule = next((rule for rule in LAUNCHERS if up.pid not in ended and rule.name.search(title)), None)
+        if rule is not None:
+            given = rule.option.search(up.command) if rule.option is not None else None
+            times = given.groupdict().get("times") if given is not None else None
+            said = rule.instead.format(times) if given is not None and times != "0" else rule.otherwise
+            return f"pid {up.pid} ({up.name}) {said}"
+        up = known.get(up.ppid)
+    return None
+
+
+def _behind(words: Sequence[str]) -> str | None:
+    name = words[0].rpartition("/")[2] if words else ""
+    if name == "ssh":
+        host = _operand(words[1:])
+        return f"on {host}" if host else None
+    for client in CLIENTS:
+        if name in client.names and (client.when is None or client.when.search(" ".join(words))):
+            return client.where.format(words[-1])
+    return None
+
+
+def _operand(words: Sequence[str]) -> str | None:
+    """The first word that is neither an option nor its value."""
+    left = iter(words)
+    for word in left:
+        if not word.startswith("-"):
+            return word
+        if word in SSH_WITH_VALUE:
+            next(left, None)
+    return None

@@ -1,0 +1,107 @@
+"""What a process of the run passes on to what it starts: memory as it lies, pipes and sockets, the log, the environment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from hangtop.records.plan import Plan
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.roles import BY_NODE, RANKS
+from hangtop.sources.proc.table import Identity, Layout, OpenFile, ProcessTable, Stat
+
+Thing = TypeVar("Thing", bound=Hashable)
+OUTPUTS = (1, 2)
+
+
+class Heirlooms:
+    """As the run held them before the first signal. Who may not be looked into shares nothing that is known."""
+
+    def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:
+        self._table = table
+        self._files: Guard[Hashable, tuple[OpenFile, ...]] = Guard()
+        self._environs: Guard[Hashable, Mapping[str, str]] = Guard()
+        self._held: dict[Identity, tuple[OpenFile, ...]] = {}
+        self._same_environ: dict[Identity, bool] = {}
+        there = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX"]
+        before, layouts = self._files_of(there), self._layouts_of(there)
+        self._ends, _ = _alone(kin, {one: _ends(files) for one, files in before.items()})
+        self._layouts, self._foreign_layouts = _alone(kin, {one: {layout} for one, layout in layouts.items()})
+        outputs = (file for one in kin for file in before.get(one, ()) if file.fd in OUTPUTS and _is_log(file))
+        self._logs = frozenset(plan.logs) | {file.target for file in outputs}
+        self._environs_of_ranks = frozenset(environ for environ in self._environs_of(kin) if _numbers_a_rank(environ))
+        self._layout_of: dict[Identity, Layout | None] = {}
+
+    def ask(self, stats: Iterable[Stat]) -> None:
+        """Look into these. A process may close what it inherited when it becomes another program, and open the log later."""
+        for one, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
+            self._held[one] = (*self._held.get(one, ()), *(file for file in files if file not in self._held.get(one, ())))
+
+    def shares(self, stat: Stat) -> bool:
+        """Whether it was seen to hold a pipe or socket that only the run held: it has inherited it."""
+        return not self._ends.isdisjoint(_ends(self._held.get(stat.identity, ())))
+
+    def writes_log(self, stat: Stat) -> bool:
+        return any(file.writable and file.target in self._logs for file in self._held.get(stat.identity, ()))
+
+    def is_fork(self, stat: Stat) -> bool:
+        """Whether it is a copy of a process of the run, and of no other."""
+        return self._layout(stat) in self._layouts
+
+    def is_foreign_fork(self, stat: Stat) -> bool:
+        """Whether it is a copy of a process that was there before and is not of the run."""
+        return self._layout(stat) in self._foreign_layouts
+
+    def has_environ(self, stat: Stat) -> bool:
+        """Whether its environment is that of a rank of the run, to the last letter."""
+        if stat.identity not in self._same_environ:
+            self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
+        return self._same_environ[stat.identity]
+
+    def _layout(self, stat: Stat) -> Layout | None:
+        """As it was when it was first seen: it may become another program, and stays what it was born as."""
+        if stat.identity not in self._layout_of:
+            self._layout_of[stat.identity] = self._layouts_of((stat,)).get(stat.identity)
+        return self._layout_of[stat.identity]
+
+    def _layouts_of(self, stats: Iterable[Stat]) -> dict[Identity, Layout]:
+        found: dict[Identity, Layout] = {}
+        for stat in stats:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                if (layout := self._table.layout(stat.pid)) is not None:
+                    found[stat.identity] = layout
+        return found
+
+    def _files_of(self, stats: Iterable[Stat]) -> dict[Identity, tuple[OpenFile, ...]]:
+        """Of our own user alone: no other's are ever ended, and pipes to them prove nothing."""
+        ours = [stat for stat in stats if self._table.owner(stat.pid) == os.geteuid()]
+        answers = self._files.ask({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
+        found = {stat.identity: answers.get(stat.identity) for stat in ours}
+        return {one: files for one, files in found.items() if isinstance(files, tuple)}
+
+    def _environs_of(self, ones: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
+        answers = self._environs.ask({one: partial(self._table.environ, one.pid) for one in ones})
+        return frozenset(frozenset(environ.items()) for environ in answers.values() if isinstance(environ, Mapping) and environ)
+
+
+def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]) -> tuple[frozenset[Thing], frozenset[Thing]]:
+    """(what only kin hold, what others hold)."""
+    of_kin = {thing for one, things in held.items() if one in kin for thing in things}
+    others = {thing for one, things in held.items() if one not in kin for thing in things}
+    return frozenset(of_kin - others), frozenset(others)
+
+
+def _numbers_a_rank(environ: Iterable[tuple[str, str]]) -> bool:
+    return any(name in RANKS or name == BY_NODE for name, _ in environ)
+
+
+def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:
+    """Pipes and sockets by name, and whether written to: who holds the reading end has not inherited the writing one."""
+    return {(file.target, file.writable) for file in files if file.target.startswith(("pipe:", "socket:"))}
+
+
+def _is_log(file: OpenFile) -> bool:
+    return file.writable and not file.deleted and file.target.startswith("/") and not file.target.startswith("/dev/")

@@ -1,0 +1,39 @@
+"""The shells that people type into. What such a shell starts is told apart by its process groups, and the shell is of no run.
+
+A shell with job control leads its process group on a terminal, gives each job a group of its own, and ignores the signals by
+which the terminal would stop it (SIGTSTP, SIGTTOU: POSIX.1-2017, 2.11); a job has them as they were. A shell that runs a script
+does none of this, and is a part of the run like any other launcher.
+"""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.openfiles import YOUNG_S
+from hangtop.sources.proc.table import Details, Identity, ProcessTable
+
+JOB_SIGNALS = sum(1 << (number - 1) for number in (signal.SIGTSTP, signal.SIGTTOU))
+
+
+class Shells:
+    """Looks for them among the processes that lead a group on a terminal. A young one is asked again: it may become one."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._guard: Guard[Identity, Details] = Guard()
+        self._known: dict[Identity, bool] = {}
+
+    def look(self, now: float) -> frozenset[int]:
+        """The pids of all shells with job control on this machine. `now`: unix time."""
+        stats = self._table.stats.values()
+        leaders = {stat.identity: stat for stat in stats if stat.terminal and stat.pid == stat.group and stat.state not in "ZX"}
+        self._known = {identity: is_shell for identity, is_shell in self._known.items() if identity in leaders}
+        due = [identity for identity in leaders if identity not in self._known]
+        for identity, details in self._guard.ask({one: partial(self._table.details, one.pid) for one in due}).items():
+            if isinstance(details, Details) and details.ignored is not None:
+                is_shell = details.ignored & JOB_SIGNALS == JOB_SIGNALS
+                if is_shell or now - self._table.started_at(identity.start_ticks) > YOUNG_S:
+                    self._known[identity] = is_shell
+        return frozenset(identity.pid for identity, is_shell in self._known.items() if is_shell)

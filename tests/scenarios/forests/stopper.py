@@ -1,0 +1,41 @@
+"""What `hangtop stop --log LOG` does, with a shorter grace: the plan, or its steps, as JSON into a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop.actions import stop
+from hangtop.actions.perform import myself
+from hangtop.actions.performer import perform
+from hangtop.feeds import ProbeFeed
+from hangtop.records.plan import Plan
+from hangtop.session import processes_of
+from hangtop.sources.proc.linux import TICKS_PER_S
+from hangtop.sources.processes import open_table
+from hangtop.spec import WatchSpec
+
+GRACE_S = 2.0
+
+
+def main() -> None:
+    log, word, answer = sys.argv[1:]
+    plan = stop.plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), myself())
+    targets = [(target.pid, target.start_ticks) for target in plan.targets] if isinstance(plan, Plan) else []
+    steps = list(perform(replace(plan, grace_s=GRACE_S), open_table())) if isinstance(plan, Plan) and word == "stop" else []
+    told = {
+        "refused": None if isinstance(plan, Plan) else plan.why,
+        "targets": targets,
+        "ended_ticks": int((time.clock_gettime(time.CLOCK_BOOTTIME) - 0.3) * TICKS_PER_S),
+        "steps": [{"kind": one.kind, "text": one.text, "pid": one.pid, "start_ticks": one.start_ticks} for one in steps],
+    }
+    Path(answer).write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
