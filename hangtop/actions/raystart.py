@@ -16,6 +16,7 @@ from hangtop import clock, launches, text
 from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
 from hangtop.logs.clean import clean_text
+from hangtop.rawtext import raw_environ
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.redact import Redactor
@@ -52,7 +53,13 @@ def _start(start: RayStart) -> Generator[Step, None, bool]:
         try:
             argv, environ = _with_secrets(start)
             process = subprocess.Popen(
-                argv, env=environ, cwd=start.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                argv,
+                env=raw_environ(environ),
+                cwd=start.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
         except (OSError, msgspec.DecodeError) as error:
             yield step("failed", f"Ray was not started: {error}")
