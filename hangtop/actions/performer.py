@@ -49,8 +49,8 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
 
 
 def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, watching.Mark | None]:
-    """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs, `None`
-    when none was started."""
+    """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs,
+    `None` when none was started."""
     yield from errands.run_all(plan.errands, halt)
     table.refresh(tuple(table.stats))
     if plan.start is not None and not (yield from _may_begin(plan, table)):
@@ -84,7 +84,9 @@ def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
     return not found.problems
 
 
-def _start(plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt) -> Generator[Step, None, watching.Mark | None]:
+def _start(
+    plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt
+) -> Generator[Step, None, watching.Mark | None]:
     """The run. `before`: who wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")

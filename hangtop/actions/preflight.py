@@ -11,6 +11,7 @@ import errno
 import os
 import resource
 import select
+import signal
 import stat
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from typing import IO
 import msgspec
 
 from hangtop import launches, text
-from hangtop.actions.child import begin, end_group
+from hangtop.abandoned import abandon
+from hangtop.actions.child import begin
 from hangtop.actions.runner import environ_of
 from hangtop.actions.startable import Finding, NotFoundError, Scene, findings, found
 from hangtop.rawtext import from_os, to_os
@@ -68,8 +70,9 @@ def decoded(line: bytes, child: subprocess.Popen[bytes]) -> Fit:
         why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead" if late else "the look at it broke off"
         return Fit((f"whether it can start is not known: {why}",))
     finally:
-        if child.poll() is None:
-            end_group(child)
+        if child.poll() is None:  # it may be stuck in the kernel: nobody waits for it
+            os.killpg(child.pid, signal.SIGKILL)
+        abandon(child)
 
 
 def _all(ask: FitAsk) -> Iterator[Finding]:

@@ -47,6 +47,17 @@ def command(text: str, shell: str = "") -> tuple[str, ...]:
     return ("env", *sets, *rest) if sets else rest
 
 
+def plain_words(text: str) -> tuple[str, ...]:
+    """The words of a line that no shell reads: quotes count, and nothing is expanded. Raises `CommandError`."""
+    try:
+        found = tuple(shlex.split(text))
+    except ValueError as error:
+        raise CommandError(str(error).lower()) from error
+    if not found:
+        raise CommandError("an empty command starts nothing")
+    return found
+
+
 def with_variables(words: Sequence[str]) -> tuple[str, ...]:
     """Words that a shell has split already: variables set before the command stay with it, by way of `env`."""
     before = next((number for number, word in enumerate(words) if not ASSIGNMENT.match(word)), len(words))

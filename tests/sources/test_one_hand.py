@@ -42,6 +42,13 @@ with Lock(msgspec.json.decode(sys.argv[1], type=Plan)):
     print(flush=True)
     time.sleep(600)
 """
+SUPERVISOR = """
+import subprocess, sys, psutil
+old = psutil.Process(int(sys.argv[1]))
+print(flush=True)
+old.wait()
+subprocess.Popen([sys.executable, "-c", sys.argv[3], "another word"], stdout=open(sys.argv[2], "a"), start_new_session=True)
+"""
 ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
 
 
@@ -207,9 +214,7 @@ def test_a_copy_that_began_to_write_during_the_stop_is_not_doubled(log: Path) ->
     """A supervisor of the person's own starts it in another session, with another command line: only the log tells."""
     with running(log) as old:
         plan = planned(log)
-        wanted = "import subprocess, sys, time, psutil\nold = psutil.Process(int(sys.argv[1]))\nprint(flush=True)\nold.wait()\n"
-        wanted += "subprocess.Popen([sys.executable, '-c', sys.argv[3], 'other'], stdout=open(sys.argv[2], 'a'), start_new_session=True)"
-        words = [sys.executable, "-c", wanted, str(old.pid), str(log), PROGRAM]
+        words = [sys.executable, "-c", SUPERVISOR, str(old.pid), str(log), PROGRAM]
         with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True) as supervisor:
             assert supervisor.stdout is not None
             supervisor.stdout.readline()

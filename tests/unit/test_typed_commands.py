@@ -1,4 +1,5 @@
-"""Command lines as people type them: run as they are, given to a shell, or refused with the reason; and what they run in the end."""
+"""Command lines as people type them: run as they are, given to a shell, or refused with the reason; and what they run in the
+end."""
 
 from __future__ import annotations
 
@@ -86,7 +87,9 @@ def test_what_starts_nothing_is_refused_with_the_reason(text: str, why: str) -> 
         command(text)
 
 
-@pytest.mark.parametrize("argv", [("a b", "$x", "", "'", '"', "\\", "*", "A=1", "~", "#", "a|b", "é\n", "2", "&"), ("x", "-c", "y; z")])
+@pytest.mark.parametrize(
+    "argv", [("a b", "$x", "", "'", '"', "\\", "*", "A=1", "~", "#", "a|b", "é\n", "2", "&"), ("x", "-c", "y; z")]
+)
 def test_a_command_that_is_shown_and_taken_back_is_the_same(argv: tuple[str, ...]) -> None:
     assert command(shlex.join(argv)) == argv
 
@@ -108,7 +111,12 @@ def test_the_simple_commands_of_a_line_up_to_where_the_way_is_not_plain() -> Non
     def seen(text: str) -> list[str]:
         return [" ".join(token.text for token in simple.words) for simple in simple_commands(tokens(text))]
 
-    assert seen("cd /run && A=1 python t.py 2>&1 >out | tee -a log; echo done") == ["cd /run", "A=1 python t.py", "tee -a log", "echo done"]
+    assert seen("cd /run && A=1 python t.py 2>&1 >out | tee -a log; echo done") == [
+        "cd /run",
+        "A=1 python t.py",
+        "tee -a log",
+        "echo done",
+    ]
     assert seen("a || b") == ["a"]
     assert seen("f() { a; }; b") == []
     assert seen("a; (b; c)") == ["a"]
