@@ -69,11 +69,10 @@ def _newer(start: Start, table: ProcessTable) -> Launch | None:
 
 
 def _alive(identity: Identity, table: ProcessTable) -> bool:
-    """Whether this very process is there, and not only waits for its parent. One whose first thread has ended lives with the
-    others."""
+    """Whether this very process is there, and not only waits for its parent."""
     table.refresh((identity.pid,))
     stat = table.stats.get(identity.pid)
-    return stat is not None and stat.identity == identity and (stat.state not in "ZX" or stat.threads > 1)
+    return stat is not None and stat.identity == identity and stat.state not in "ZX"
 
 
 def _is(file: OpenFile, log: str) -> bool:
