@@ -157,10 +157,11 @@ ODD = (("LATIN", b"\xff\xfe=\xe9"), ("PRIVATE", "\U0010dcff\U0010dc80".encode())
 TELL = """
 import os, resource, sys
 names = sys.argv[1].split()
+mask = [line.split()[1] for line in open('/proc/self/status') if line.startswith('Umask')]
 print([os.environb.get(name.encode()) for name in names], [os.fsencode(word) for word in sys.argv[2:]])
-print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE), next(line.split()[1] for line in
-open('/proc/self/status') if line.startswith('Umask'))) print(os.nice(0), open('/proc/self/oom_score_adj').read().strip(),
-flush=True) import time; time.sleep(600)
+print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE), *mask)
+print(os.nice(0), open('/proc/self/oom_score_adj').read().strip(), flush=True)
+import time; time.sleep(600)
 """
 
 
