@@ -97,9 +97,7 @@ def restart(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
 @options(WATCH, CHANGES, PLAN)
 @click.option("--session", default="", metavar="NAME", help="The run's Ray session, where nothing proves which it is.")
 @click.pass_context
-def recover(
-    context: click.Context, /, chosen: tuple[Any, ...], variables: dict[str, str], session: str, **given: Any
-) -> None:
+def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[str, str], session: str, **given: Any) -> None:
     """Do all that a hung run needs, up to the new start.
 
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
