@@ -7,6 +7,7 @@ holds one. A range stands for a process of the plan, by pid and start time, or f
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -23,6 +24,9 @@ from hangtop.records.plan import Plan
 FLOCK = struct.Struct("@hhqqi4x")
 """struct flock of Linux on 64 bits: type, whence, start, length, pid."""
 BOOT = "/proc/sys/kernel/random/boot_id"
+NO_LOCKS = frozenset((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL))
+PROBED = 2**62
+"""A byte behind all that stand for something."""
 
 
 class HeldError(Exception):
@@ -33,9 +37,7 @@ class Lock:
     """Everything that a plan touches, held. Raises `HeldError` with the holder, `OSError` when the file cannot be had."""
 
     def __init__(self, plan: Plan, at: Path | None = None) -> None:
-        path = at or user_state_path("hangtop") / "actions.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd: int | None = _opened(at or user_state_path("hangtop") / "actions.lock")
         try:
             for place in sorted({_place(name) for name in names(plan)}):  # in one order everywhere: of two, one gets all
                 self._take(place)
@@ -64,6 +66,33 @@ class Lock:
             ) from error
 
     _fd: int | None
+
+
+def _opened(path: Path) -> int:
+    """The file; where its file system knows no locks (Lustre without `flock`, NFS without a lock service), one of the same user
+    in /tmp. Raises `OSError`."""
+    try:
+        return _lockable(path)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+    folder = Path(f"/tmp/hangtop-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, "belongs to another user, and there must be a lock", str(folder))
+    return _lockable(folder / path.name)
+
+
+def _lockable(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_SH, 1, PROBED)
+        fcntl.lockf(fd, fcntl.LOCK_UN, 1, PROBED)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def names(plan: Plan) -> Iterator[bytes]:

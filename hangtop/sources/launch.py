@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hangtop import launches
-from hangtop.rawtext import from_os, text_of
+from hangtop.rawtext import from_os, text_of, to_os
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
@@ -59,7 +59,8 @@ class LaunchSource:
         if (known := launches.of_process(pid, start_ticks)) is not None:
             return known
         argv, environ = _words(pid), self._table.environ(pid)
-        cwd, output = from_os(self._table.cwd(pid)), _plain_file(f"/proc/{pid}/fd/1")
+        cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
+        output = _plain_file(f"/proc/{pid}/fd/1")
         program, conditions = _program(pid), conditions_of(pid)
         self._table.refresh((pid,))
         stat = self._table.stats.get(pid)
@@ -111,6 +112,15 @@ def _words(pid: int) -> tuple[str, ...]:
     """Its arguments, empty ones at the end too: each ends with a zero byte."""
     raw = read_optional(f"/proc/{pid}/cmdline") or b""
     return tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
+
+
+def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
+    """Where it was started. A program may have gone elsewhere since, as Hydra's `job.chdir` does: then a file that its command
+    line names is not below the folder where it stands, but below the one where its shell stood (PWD)."""
+    words = [to_os(word) for word in argv[1:] if word and not word.startswith(("-", "/"))]
+    left = [word for word in words if not os.path.exists(os.path.join(cwd, word))]
+    there = pwd.startswith("/") and any(os.path.isfile(os.path.join(pwd, word)) for word in left)
+    return pwd if there else cwd
 
 
 def _program(pid: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -163,6 +165,24 @@ def test_a_lock_is_of_one_run_alone(log: Path) -> None:
         ]
     assert answers == [b"held\n", b"free\n", b"held\n"]
     assert issubclass(HeldError, Exception)
+
+
+def test_where_the_disk_of_the_state_knows_no_locks_another_place_is_taken(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(log):
+        plan = planned(log)
+    real, refused = fcntl.lockf, list[int]()
+
+    def without(fd: int, *more: int) -> None:
+        if str(tmp_path) in os.readlink(f"/proc/self/fd/{fd}"):
+            refused.append(fd)
+            raise OSError(errno.ENOSYS, "Function not implemented")
+        real(fd, *more)
+
+    monkeypatch.setattr(fcntl, "lockf", without)
+    with Lock(plan):
+        assert refused
 
 
 def test_a_run_that_ended_after_the_plan_is_not_started_again_unasked(log: Path) -> None:

@@ -27,10 +27,10 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
-from hangtop.sources.launch import LaunchSource
+from hangtop.sources.launch import LaunchSource, interfaces
 from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, eventually
+from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -205,6 +205,21 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
             old.wait(PATIENCE_S)
         if new is not None:
             end(new)
+
+
+def test_a_run_that_went_to_another_folder_is_started_where_it_was_started(tmp_path: Path) -> None:
+    log, there = tmp_path / "train.log", tmp_path / "outputs"
+    there.mkdir()
+    (tmp_path / "main.py").write_text("import os, time; os.chdir('outputs'); print('here', flush=True); time.sleep(600)")
+    with (
+        log.open("wb") as output,
+        running(sys.executable, "main.py", stdout=output, cwd=tmp_path, env={**os.environ, "PWD": str(tmp_path)}),
+    ):
+        eventually(lambda: log.read_bytes())
+        told = asked(log, watch(log))
+        assert told.launch is not None
+        assert told.launch.cwd == str(tmp_path)
+        assert told.interfaces == interfaces()
 
 
 def test_a_variable_that_is_no_text_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
