@@ -15,8 +15,8 @@ from hangtop.actions.typed import with_variables
 from hangtop.commands.stop import Changes, show
 from hangtop.feeds import Feed
 from hangtop.questions import unanswered
-from hangtop.records.ask import LaunchAsk
 from hangtop.rawtext import from_os
+from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import TOO_LONG, looks
 from hangtop.sources.proc.words import clean
