@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 from contextlib import suppress
@@ -30,6 +32,7 @@ from hangtop.options import (
     watch_spec,
 )
 from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.text import ascii_only
 
 
 class LogCommand(click.Command):
@@ -279,6 +282,7 @@ def main() -> None:
     """Entry point. An interrupt is a normal end."""
     code: int | str | None = 0
     _fill_closed_outputs()
+    _write_what_the_terminal_takes()
     stdin.keep(sys.argv[1:])
     try:
         hangtop.main(prog_name="hangtop")
@@ -300,6 +304,21 @@ def _fill_closed_outputs() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open to the end
+
+
+def _write_what_the_terminal_takes() -> None:
+    """A sign that its encoding lacks gets a stand-in: a message in the middle of an action must never end it."""
+    codecs.register_error("hangtop.signs", _stand_in)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="hangtop.signs")
+
+
+def _stand_in(error: UnicodeError) -> tuple[str, int]:
+    """As Python asks an error handler: what is written instead, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return ascii_only(error.object[error.start : error.end]), error.end
 
 
 def _leave(code: int | str | None) -> NoReturn:

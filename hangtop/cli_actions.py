@@ -23,14 +23,34 @@ def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> A
         raise click.UsageError(error.args[0]) from error
 
 
-PRESETS = (
+def _variables(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> Any:
+    """Exit 2 for what is no NAME=VALUE."""
+    from hangtop.actions.shelltext import CommandError
+    from hangtop.actions.typed import variables
+    from hangtop.rawtext import from_os
+
+    try:
+        return variables([from_os(pair) for pair in pairs])
+    except CommandError as error:
+        raise click.UsageError(f"--env: {error}") from error
+
+
+CHANGES = (
     click.option(
         "--preset",
         "chosen",
         multiple=True,
         callback=_presets,
         metavar="NAME",
-        help="More debugging in the new run: nccl, recorder, …; an unknown NAME lists them.",
+        help="More debugging, tests, other time limits in the new run: nccl, recorder, no_ib, …; an unknown NAME lists them.",
+    ),
+    click.option(
+        "--env",
+        "variables",
+        multiple=True,
+        callback=_variables,
+        metavar="NAME=VALUE",
+        help="A variable of the new run's environment, for this start alone; again for more.",
     ),
 )
 
@@ -55,34 +75,36 @@ def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
 
 
 @click.command()
-@options(WATCH, PRESETS, PLAN)
+@options(WATCH, CHANGES, PLAN)
 @click.pass_context
-def restart(context: click.Context, /, chosen: tuple[Any, ...], **given: Any) -> None:
+def restart(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[str, str], **given: Any) -> None:
     """Stop the run and start it again as it was.
 
-    With the same command, folder and environment. Prints its plan; only --yes carries it out.
-    Exit code 1: something survived, or did not start.
+    With the same command, folder, environment and limits. Whether it can start is looked at before anything is ended. Prints its
+    plan; only --yes carries it out. Exit code 1: something survived, or did not start; 2: it could not start, nothing was done.
     """
     from hangtop.commands import run as command
+    from hangtop.commands.stop import Changes
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
     spec = spec_of_run(given, config)
-    context.exit(command.restart_run(ProbeFeed(spec), spec, chosen, yes=yes, out=sys.stdout))
+    context.exit(command.restart_run(ProbeFeed(spec), spec, Changes(chosen, variables), yes=yes, out=sys.stdout))
 
 
 @click.command()
-@options(WATCH, PRESETS, PLAN)
+@options(WATCH, CHANGES, PLAN)
 @click.option("--session", default="", metavar="NAME", help="The run's Ray session, where nothing proves which it is.")
 @click.pass_context
-def recover(context: click.Context, /, chosen: tuple[Any, ...], session: str, **given: Any) -> None:
+def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[str, str], session: str, **given: Any) -> None:
     """Do all that a hung run needs, up to the new start.
 
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
     plan; only --yes carries it out. Exit code 1: something survived, did not start, or has not passed that place in time.
     """
     from hangtop.commands import recover as command
+    from hangtop.commands.stop import Changes
     from hangtop.feeds import ProbeFeed
 
     config = read_config(given["config"])
@@ -90,7 +112,8 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], session: str, **
     spec = watch_spec(given, config)
     if not spec.logs:
         raise click.UsageError("which run? give --log PATH")
-    context.exit(command.run(ProbeFeed(spec), spec, chosen, session=session, yes=yes, out=sys.stdout))
+    changes = Changes(chosen, variables)
+    context.exit(command.run(ProbeFeed(spec), spec, changes, session=session, yes=yes, out=sys.stdout))
 
 
 @click.command()

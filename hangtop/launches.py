@@ -11,13 +11,15 @@ import msgspec
 from platformdirs import user_state_path
 
 from hangtop import clock
+from hangtop.rawtext import bytes_of, from_os, text_of
 from hangtop.records.launch import Launch
 
 KEPT = 50
 """So many starts are kept, the latest."""
 PLAN_LASTS_S = 3600.0
 
-_environ = msgspec.json.Decoder(dict[str, str])
+OLD_FORM = b'{"'
+"""So begins an environment that an older hangtop kept, as JSON."""
 
 
 def folder() -> Path:
@@ -28,9 +30,11 @@ def folder() -> Path:
 
 
 def keep_environ(environ: Mapping[str, str]) -> str:
-    """The path of a new file that holds this environment, for a start or a plan that names it. Raises `OSError`."""
+    """The path of a new file that holds this environment, byte by byte as /proc/PID/environ has it, for a start or a plan that
+    names it. `environ` is raw text (see `hangtop.rawtext`). Raises `OSError`."""
     _forget_environs()
-    return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", msgspec.json.encode(dict(environ))))
+    data = b"\0".join(bytes_of(f"{name}={value}") for name, value in environ.items())
+    return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", data))
 
 
 def discard(environ_files: Iterable[str]) -> None:
@@ -43,8 +47,12 @@ def discard(environ_files: Iterable[str]) -> None:
 
 
 def environ_of(path: str) -> dict[str, str]:
-    """Raises `OSError` when it is not there, `msgspec.DecodeError` when it is none."""
-    return _environ.decode(Path(path).read_bytes())
+    """As raw text. Raises `OSError` when it is not there, `msgspec.DecodeError` when it is none."""
+    data = Path(path).read_bytes()
+    if data.startswith(OLD_FORM):
+        return msgspec.json.decode(data, type=dict[str, str])
+    pairs = (text_of(entry).partition("=") for entry in data.split(b"\0") if b"=" in entry)
+    return {name: value for name, _, value in pairs}
 
 
 def keep(launch: Launch) -> None:
@@ -55,7 +63,8 @@ def keep(launch: Launch) -> None:
 
 def latest(output: str) -> Launch | None:
     """The last start whose output went to this file (a real path), or that was known by it."""
-    known = [launch for launch in _all() if output in (launch.output, *launch.logs)]
+    wanted = from_os(output)
+    known = [launch for launch in _all() if wanted in (launch.output, *launch.logs)]
     return max(known, key=lambda launch: launch.started_at, default=None)
 
 

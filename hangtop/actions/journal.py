@@ -17,17 +17,27 @@ def path() -> Path:
     return user_state_path("hangtop") / "actions.log"
 
 
+class JournalError(Exception):
+    """The log cannot be written. The message is one line: which file, and why."""
+
+
 class Journal:
-    """Appends. Raises `OSError` when the log cannot be written: then nothing is done at all."""
+    """Appends. Raises `JournalError` when that fails: then nothing more is done at all."""
 
     def __init__(self, at: Path | None = None) -> None:
         self._path = at or path()
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._by = Users().name(os.getuid())
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise JournalError(f"{error.filename}: {error.strerror}") from error
 
     def write(self, plan: Plan, step: Step) -> None:
         told = {"at": step.at, "by": self._by, "action": plan.title, "kind": step.kind, "text": step.text}
         if step.pid is not None:
             told |= {"pid": step.pid, "start_ticks": step.start_ticks}
-        os.write(self._fd, json.dumps(told, ensure_ascii=False).encode() + b"\n")
+        try:
+            os.write(self._fd, json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\n")
+        except OSError as error:
+            raise JournalError(f"{self._path}: {error.strerror}") from error

@@ -8,6 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.actions.wrapped import innermost
+
 SCRIPTS = frozenset("bash sh dash zsh ksh fish".split())
 
 
@@ -37,7 +39,8 @@ def with_option(argv: tuple[str, ...], option: Option) -> tuple[str, ...] | None
     """The command line with it; `None` where it is not there and cannot be added: a shell script may not pass it on."""
     if has_option(argv, option):
         return _replaced(argv, option)
-    if not option.add or (argv and os.path.basename(argv[0]) in SCRIPTS):
+    program = innermost(argv)
+    if not option.add or not program or os.path.basename(program[0]) in SCRIPTS:
         return None
     return (*argv, *((option.name, option.value) if option.style == "flag" else (f"++{option.name}={option.value}",)))
 

@@ -8,67 +8,109 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop import launches
+from hangtop import launches, text
 from hangtop.actions import errands, raystart, watching
-from hangtop.actions.journal import Journal
-from hangtop.actions.journal import path as journal_path
+from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.launching import started
+from hangtop.actions.lock import HeldError, Lock
+from hangtop.actions.preflight import fit
+from hangtop.actions.premise import broken, intruders, writers
 from hangtop.actions.released import released
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
 from hangtop.actions.stopping import stopped
+from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.sources.proc.table import Identity, ProcessTable
 from hangtop.sources.processes import open_table
 
 BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"
 
 
 def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterator[Step]:
-    """The plan, and when it was broken off a last word on that."""
+    """The plan, and when it was broken off a last word on that. One hand at a time: what it works on is locked until it is
+    proven."""
     halt = halt or Halt()
     try:
-        yield from _parts(plan, table, halt)
+        yield from _locked(plan, table, halt)
     finally:
         launches.discard(start.environ_file for start in plan.ray)
     if halt.obeyed:
         yield step("failed", BROKEN_OFF)
 
 
-def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
-    """One after the other; the next only when the one before did what it should."""
+def _locked(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
+    """The parts under a lock, then the look at what was started."""
+    try:
+        lock = Lock(plan)
+    except HeldError as held:
+        yield step("failed", f"{held}; nothing was done")
+        return
+    with lock:
+        mark = yield from _parts(plan, table, halt)
+    if plan.watch is not None and mark is not None:
+        yield from watching.watched(plan.watch, mark, halt)
+
+
+def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, watching.Mark | None]:
+    """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs,
+    `None` when none was started."""
     try:
         nodes = raystart.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, for Ray could not be started again: {error}")
-        return
+        return None
     yield from errands.run_all(plan.errands, halt)
+    table.refresh(tuple(table.stats))
+    if plan.start is not None and not (yield from _may_begin(plan, table)):
+        return None
+    before = writers(plan.start, table) if plan.start is not None else frozenset[Identity]()
     ended = not plan.targets or (yield from stopped(plan, table, halt))
     freed = yield from released(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, for something of the old run is left")
-        return
+        return None
     if plan.removals:
         yield from remove(plan, table, halt)
     if nodes and not (yield from raystart.started(nodes, halt)) and plan.start is not None:
         yield step("failed", "the run was not started, for Ray is not as it was")
-        return
-    if plan.start is not None:
-        yield from _start(plan, plan.start, halt)
+        return None
+    return None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
 
 
-def _start(plan: Plan, start: Start, halt: Halt) -> Iterator[Step]:
-    """The run, and the look at it."""
+def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
+    """Whether the run is still the one of the plan, and can be started again: looked at before the first signal, for there is no
+    way back after it."""
+    if (why := broken(plan, table)) is not None:
+        yield step("failed", f"nothing was signalled or started: {why}")
+        return False
+    ask = fit_ask(plan)
+    if ask is None or not (plan.targets or plan.removals or plan.ray):
+        return True
+    found = fit(ask)
+    for problem in found.problems:
+        yield step("failed", f"nothing was signalled, for the run could not be started again: {problem}")
+    return not found.problems
+
+
+def _start(
+    plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt
+) -> Generator[Step, None, watching.Mark | None]:
+    """The run. `before`: who wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")
-        return
-    mark = watching.Mark(plan.watch.logs) if plan.watch is not None else None
-    if (yield from started(start)) and plan.watch is not None and mark is not None:
-        yield from watching.watched(plan.watch, mark, halt)
+        return None
+    if start.repeats is not None:
+        table.refresh(tuple(table.stats))
+        if (why := intruders(start, before, plan, table)) is not None:
+            yield step("failed", f"nothing was started: {why}")
+            return None
+    mark = watching.Mark(plan.watch.logs if plan.watch is not None else ())
+    return mark if (yield from started(start)) else None
 
 
 class Told:
@@ -98,13 +140,36 @@ def main() -> None:
     told = Told()
     try:
         journal = Journal()
+        _carry_out(plan, journal, told, halt)
+    except JournalError as error:
+        told.tell(step("failed", f"{error}: what is not logged is not done"))
+        told.leave(1)
+    told.leave(0)
+
+
+def _carry_out(plan: Plan, journal: Journal, told: Told, halt: Halt) -> None:
+    """Every step into the action log, then to whoever listens. What breaks in between is named, with the step after which it
+    did."""
+    last = "its beginning"
+    try:
         for said in perform(plan, open_table(), halt):
             journal.write(plan, said)
             told.tell(said)
-    except OSError as error:
-        told.tell(step("failed", f"{error.filename or journal_path()}: {error.strerror}: what is not logged is not done"))
+            last = said.text
+    except JournalError:
+        raise
+    except Exception as error:
+        said = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")
+        journal.write(plan, said)
+        told.tell(said)
         told.leave(1)
-    told.leave(0)
+
+
+def _named(error: Exception) -> str:
+    """What failed, in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else f"{error.strerror} (system call, no file named)"
+    return f"{type(error).__name__}: {text.first_line(str(error))}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from hangtop.records.plan import Plan, Start
 FILE = Path(__file__).with_name("presets.toml")
 FIRST_TWO_GPUS = "{first two GPUs}"
 """In a value: the first two of those that the run sees, never those of somebody else."""
+INTERFACE, INTERFACES = "{network interface}", "{network interfaces}"
+"""In a value or a text: the interface of the default route, and all that are up."""
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,9 +45,9 @@ def presets() -> tuple[Preset, ...]:
     return msgspec.toml.decode(FILE.read_bytes(), type=_File).preset
 
 
-def presets_for(frameworks: frozenset[str], argv: tuple[str, ...]) -> tuple[Preset, ...]:
-    """Those that fit a run of these frameworks with this command line."""
-    return tuple(one for one in presets() if _fits(one, frameworks, argv))
+def presets_for(frameworks: frozenset[str], start: Start) -> tuple[Preset, ...]:
+    """Those that fit a run of these frameworks with this command line, their placeholders filled."""
+    return tuple(_filled(preset, start) for preset in presets() if _fits(preset, frameworks, start))
 
 
 def named(names: Sequence[str]) -> tuple[Preset, ...]:
@@ -56,17 +58,20 @@ def named(names: Sequence[str]) -> tuple[Preset, ...]:
     return tuple(known[name] for name in names)
 
 
-def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
-    """The plan, as it was made, with these. What a command line cannot take is said in its warnings."""
+def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | None = None) -> Plan:
+    """The plan, as it was made, with these, and with variables of a person's own, which go before those of presets. What a
+    command line cannot take is said in its warnings."""
     start, warnings = plan.start, list(plan.warnings)
     if start is None:
         return plan
-    for preset in chosen:
-        if not _has_what_it_needs(preset, start.argv):
-            warnings.append(f"{preset.title}: the command gives none of {', '.join(option.name for option in preset.options)}")
+    for preset in (_filled(preset, start) for preset in chosen):
+        if not _has_what_it_needs(preset, start):
+            options = ", ".join(option.name for option in preset.options)
+            warnings.append(
+                f"{preset.title}: {f'the command gives none of {options}' if options else 'no network interface is known'}"
+            )
             continue
-        given = {name: _value(value, start) for name, value in preset.env.items()}
-        start = replace(start, set_env=start.set_env | given)
+        start = replace(start, set_env=start.set_env | preset.env)
         for option in preset.options:
             changed = with_option(start.argv, option)
             if changed is not None:
@@ -74,28 +79,43 @@ def with_presets(plan: Plan, chosen: Iterable[Preset]) -> Plan:
                 start = replace(start, argv=changed, usual_argv=usual, changed=(*start.changed, option.shown))
             elif option.add:
                 warnings.append(f"{preset.title}: the command is a script, so set {option.shown} in it yourself")
+    start = replace(start, set_env=start.set_env | dict(own or {}))
     return replace(plan, start=start, warnings=tuple(warnings))
 
 
 def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:
     """The plan, as it was made, with a command that a person has changed; the next start takes that one too."""
-    return plan if plan.start is None else replace(plan, start=replace(plan.start, argv=tuple(argv)))
+    start = plan.start
+    if start is None:
+        return plan
+    program = start.program if tuple(argv[:1]) == start.argv[:1] else ""
+    return replace(plan, start=replace(start, argv=tuple(argv), program=program))
 
 
-def _fits(preset: Preset, frameworks: frozenset[str], argv: tuple[str, ...]) -> bool:
+def _fits(preset: Preset, frameworks: frozenset[str], start: Start) -> bool:
     if preset.frameworks and not frameworks.intersection(preset.frameworks):
         return False
     if frameworks.intersection(preset.unless):
         return False
-    return _has_what_it_needs(preset, argv)
+    return _has_what_it_needs(preset, start)
 
 
-def _has_what_it_needs(preset: Preset, argv: tuple[str, ...]) -> bool:
-    return not preset.only_where_given or any(has_option(argv, option) for option in preset.options)
+def _has_what_it_needs(preset: Preset, start: Start) -> bool:
+    if not start.interfaces and any(INTERFACE in value for value in preset.env.values()):
+        return False
+    return not preset.only_where_given or any(has_option(start.argv, option) for option in preset.options)
 
 
-def _value(value: str, start: Start) -> str:
-    if value != FIRST_TWO_GPUS:
-        return value
+def _filled(preset: Preset, start: Start) -> Preset:
+    """With what its placeholders stand for in this start."""
     seen = [gpu for gpu in (start.visible_devices or "").split(",") if gpu]
-    return ",".join(seen[:2] or ("0", "1"))
+    stands_for = {FIRST_TWO_GPUS: ",".join(seen[:2] or ("0", "1"))}
+    if start.interfaces:
+        stands_for |= {INTERFACES: ", ".join(start.interfaces), INTERFACE: start.interfaces[0]}
+
+    def fill(words: str) -> str:
+        for placeholder, value in stands_for.items():
+            words = words.replace(placeholder, value)
+        return words
+
+    return replace(preset, does=fill(preset.does), env={name: fill(value) for name, value in preset.env.items()})

@@ -15,6 +15,7 @@ from hangtop import clock, launches, text
 from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
 from hangtop.logs.clean import clean_text
+from hangtop.rawtext import raw_environ
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.redact import Redactor
@@ -63,7 +64,13 @@ def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> 
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(
-                argv, env=environ, cwd=start.cwd, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+                argv,
+                env=raw_environ(environ),
+                cwd=start.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
         except OSError as error:
             yield step("failed", f"Ray was not started: {error}")

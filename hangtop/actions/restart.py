@@ -11,7 +11,7 @@ from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_jo
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.spec import plain_file
@@ -57,7 +57,11 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
     if told.launch is None:
         return Refusal(told.problem or "how it was started is not known")
     made = plan(state, told.launch, me, _output(state.procs, logs))
-    return made if isinstance(made, Refusal) else stop.doubted(made, verdict if made.targets else None)
+    if isinstance(made, Refusal):
+        return made
+    assert made.start is not None
+    made = replace(made, start=replace(made.start, interfaces=told.interfaces))
+    return stop.doubted(made, verdict if made.targets else None)
 
 
 def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
@@ -73,6 +77,9 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
     output = launch.output or log
     if output is None:
         return Refusal("its output went to no file: watch one plain file (--log FILE), and the new run will write to it")
+    first = top(state.procs)
+    if isinstance(first, Refusal):
+        return first
     start = Start(
         launch.argv,
         launch.cwd,
@@ -80,10 +87,11 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
         launch.environ_file,
         visible_devices=launch.visible_devices,
         attempt=launch.attempt + 1,
+        shell=launch.shell,
+        program=launch.program,
+        conditions=launch.conditions,
+        repeats=Repeats(launch.pid, launch.start_ticks, launch.started_at, lives=first is not None),
     )
-    first = top(state.procs)
-    if isinstance(first, Refusal):
-        return first
     if first is None:
         return Plan("restart", f"Start the run again: attempt {start.attempt}", start=start)
     if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):

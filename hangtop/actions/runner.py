@@ -1,7 +1,8 @@
 """Keeps a run that hangtop started: its terminal, its log, its exit code. Outlives hangtop, and ends with the run.
 
 stdin: a `Start` as JSON. stdout: one line, a `Launch` as JSON, or the reason why nothing was started. The run gets a session of
-its own under a terminal, so that its output comes line by line, and no input: a program that asks gets the end of file.
+its own under a terminal, so that its output comes line by line, and no input: a program that asks gets the end of file. It gets
+the limits, the umask and the like that the start names; the runner keeps those of hangtop.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import msgspec
 from msgspec.structs import replace
 
 from hangtop import clock, launches
+from hangtop.rawtext import bytes_of, from_os, raw_environ, to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start
+from hangtop.sources.proc.conditions import conditions_of, take_on
 from hangtop.sources.proc.linux import read_stat
 
 CHUNK_BYTES = 65_536
@@ -33,21 +36,47 @@ def main() -> None:
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     try:
-        environ = (launches.environ_of(start.environ_file) if start.environ_file else dict(os.environ)) | start.set_env
-        log = os.open(start.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        environ = environ_of(start) | start.set_env
+        log = _open(start)
+        environ_file = start.environ_file or launches.keep_environ(environ)
         master, pid = _spawn(start, environ)
-        launch = _launch(start, pid, environ)
-        launches.keep(launch)
     except (OSError, msgspec.DecodeError) as error:
-        sys.stdout.write(f"{error}\n")
+        sys.stdout.buffer.write(f"{error}\n".encode(errors="replace"))
         sys.stdout.flush()
         sys.exit(1)
+    launch = _launch(start, pid, environ, environ_file)
+    _keep(launch, log)
     signal.signal(signal.SIGTERM, lambda number, frame: _pass_on(pid))
     _tell(msgspec.json.encode(launch) + b"\n")
     _copy(master, log)
     code = _reap(pid)
-    launches.keep(replace(launch, exit_code=code))
+    _keep(replace(launch, exit_code=code), log)
     _end_like(code)
+
+
+def environ_of(start: Start) -> dict[str, str]:
+    """The environment before what is set for this start, as raw text. Raises `OSError`, `msgspec.DecodeError`."""
+    if start.environ_file:
+        return launches.environ_of(start.environ_file)
+    return {from_os(name): from_os(value) for name, value in os.environ.items()}
+
+
+def _open(start: Start) -> int:
+    """The log, made as the run itself would make it. Raises `OSError`."""
+    ours = os.umask(0o077)
+    os.umask(ours if start.conditions.umask is None else start.conditions.umask)
+    try:
+        return os.open(bytes_of(start.log), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    finally:
+        os.umask(ours)
+
+
+def _keep(launch: Launch, log: int) -> None:
+    """Take it down. Where that fails the run goes on all the same: it can be started again as long as it lives."""
+    try:
+        launches.keep(launch)
+    except OSError as error:
+        _write(log, f"hangtop: this start could not be taken down: {error}\n".encode(errors="replace"))
 
 
 def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, int]:
@@ -64,7 +93,7 @@ def _spawn(start: Start, environ: dict[str, str]) -> tuple[int, int]:
         problem = pipe.read()
     if problem:
         os.waitpid(pid, 0)
-        number, _, what = problem.decode().partition(" ")
+        number, _, what = os.fsdecode(problem).partition(" ")
         raise OSError(int(number), os.strerror(int(number)), what)
     return master, pid
 
@@ -77,11 +106,13 @@ def _become(start: Start, environ: dict[str, str], terminal: int, tells: int) ->
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
-        os.chdir(start.cwd)
+        os.chdir(bytes_of(start.cwd))
+        take_on(start.conditions)  # what cannot be as it was has been said in the plan
         what = start.argv[0]
-        os.execvpe(start.argv[0], start.argv, environ)
+        words = [bytes_of(word) for word in start.argv]
+        os.execvpe(words[0], words, raw_environ(environ))
     except OSError as error:
-        os.write(tells, f"{error.errno} {what}".encode())
+        os.write(tells, b"%d %s" % (error.errno or 0, bytes_of(what)))
     finally:
         os._exit(127)
 
@@ -95,19 +126,21 @@ def _plain_output(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
 
 
-def _launch(start: Start, pid: int, environ: dict[str, str]) -> Launch:
+def _launch(start: Start, pid: int, environ: dict[str, str], environ_file: str) -> Launch:
     """What was set for this start alone is not kept: the next one begins without it."""
     stat = read_stat(pid)
     return Launch(
         argv=start.usual_argv or start.argv,
         cwd=start.cwd,
-        environ_file=start.environ_file or launches.keep_environ(environ),
+        environ_file=environ_file,
         pid=pid,
         start_ticks=stat.start_ticks if stat else 0,
         started_at=clock.now(),
-        output=os.path.realpath(start.log),
+        output=from_os(os.path.realpath(to_os(start.log))),
         visible_devices=environ.get("CUDA_VISIBLE_DEVICES") if start.visible_devices is None else start.visible_devices,
         attempt=start.attempt,
+        conditions=conditions_of(pid),
+        shell=environ.get("SHELL", ""),
     )
 
 

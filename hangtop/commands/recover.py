@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TextIO
 
 from hangtop import clock
 from hangtop.actions import ray, recover, restart
 from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
-from hangtop.actions.presets import Preset
-from hangtop.commands.stop import show
+from hangtop.commands.stop import Changes, show
 from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
 from hangtop.model import RunState
@@ -26,11 +24,11 @@ NUMBER = 1
 """Of each question."""
 
 
-def run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, session: str = "", yes: bool, out: TextIO) -> int:
+def run(feed: Feed, spec: WatchSpec, changes: Changes, *, session: str = "", yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan.
 
     `session`: the Ray session that the person names."""
-    return show(asyncio.run(_plan(feed, spec, session)), "recover", yes=yes, out=out, presets=chosen)
+    return show(asyncio.run(_plan(feed, spec, session)), "recover", yes=yes, out=out, changes=changes)
 
 
 async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:

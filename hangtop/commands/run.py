@@ -11,13 +11,15 @@ from typing import TextIO
 from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import Preset
-from hangtop.commands.stop import show
+from hangtop.actions.typed import with_variables
+from hangtop.commands.stop import Changes, show
 from hangtop.feeds import Feed
 from hangtop.questions import unanswered
+from hangtop.rawtext import from_os
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import TOO_LONG, looks
+from hangtop.sources.proc.words import clean
 from hangtop.spec import WatchSpec, plain_file
 
 PATIENCE_S, PROCESSES_WITHIN_S = 15.0, 3.0
@@ -29,10 +31,13 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
     if log is None or os.path.isdir(log):
         out.write("hangtop run: one plain file takes the output: hangtop --log train.log -- COMMAND …\n")
         return 2
-    begin = Start(tuple(words), os.getcwd(), os.path.abspath(log))
-    plan = Plan("run", f"Run {shlex.join(words)}", start=begin)
+    argv = tuple(from_os(word) for word in with_variables(words))
+    begin = Start(argv, from_os(os.getcwd()), from_os(os.path.abspath(log)))
+    plan = Plan("run", f"Run {clean(shlex.join(argv))}", start=begin)
     for step in asyncio.run(_steps(plan)):
-        if step.kind == "failed" and step.text.startswith("not started"):
+        if step.kind == "done":  # it is started; what becomes of it is seen in its log
+            return 0
+        if step.kind == "failed":
             out.write(f"hangtop run: {step.text}\n")
             return 2
     return 0
@@ -47,9 +52,10 @@ def goes_on(logs: Sequence[str]) -> str:
     return f"the run goes on as pid {known.pid}: hangtop --log {log} watches it again, hangtop stop --log {log} --yes ends it\n"
 
 
-def restart_run(feed: Feed, spec: WatchSpec, chosen: Sequence[Preset], *, yes: bool, out: TextIO) -> int:
-    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan."""
-    return show(asyncio.run(_plan(feed, spec)), "restart", yes=yes, out=out, presets=chosen)
+def restart_run(feed: Feed, spec: WatchSpec, changes: Changes, *, yes: bool, out: TextIO) -> int:
+    """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan, or
+    one that could not start."""
+    return show(asyncio.run(_plan(feed, spec)), "restart", yes=yes, out=out, changes=changes)
 
 
 async def _steps(plan: Plan) -> list[Step]:

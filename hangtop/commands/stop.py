@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterable
 from typing import TextIO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop import launches
 from hangtop.actions import stop
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.perform import Performance, myself, perform
+from hangtop.actions.preflight import fit
 from hangtop.actions.presets import Preset, with_presets
 from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
+from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import TOO_LONG, processes_of
+from hangtop.sources.proc.words import clean
 
 WIDE = 10_000
 """Scripts want whole lines."""
+
+
+class Changes(Struct, frozen=True):
+    """What is not as it was in the new run, for this start alone: presets, and variables of a person's own."""
+
+    presets: tuple[Preset, ...] = ()
+    variables: dict[str, str] = {}
 
 
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
@@ -28,13 +40,19 @@ def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     return show(plan, "stop", yes=yes, out=out)
 
 
-def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, presets: Iterable[Preset] = ()) -> int:
-    """The same for any plan. `presets`: for one that starts the run again."""
+def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes: Changes | None = None) -> int:
+    """The same for any plan. `changes`: for one that starts the run again; whether it would start is looked at first."""
     if isinstance(plan, Refusal):
         out.write(f"hangtop {command}: {plan.why}\n")
         return 2
-    plan = with_presets(plan, presets)
+    plan = with_presets(plan, changes.presets, changes.variables) if changes is not None else plan
+    found = fit(ask) if (ask := fit_ask(plan)) is not None else Fit()
+    plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.write("\n".join(lines(plan)) + "\n")
+    if found.problems:
+        out.writelines(f"hangtop {command}: it would not start: {clean(problem)}\n" for problem in found.problems)
+        out.write("nothing was done\n")
+        return 2
     if not yes:
         launches.discard(start.environ_file for start in plan.ray)
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")

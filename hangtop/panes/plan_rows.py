@@ -10,7 +10,9 @@ from hangtop import text
 from hangtop.actions.presets import Preset
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
 from hangtop.panes.rows import BLANK, Row, Span
+from hangtop.records.fit import Fit
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
+from hangtop.sources.proc.words import clean
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Of these there are many: neighbours in the order of signals share a line, which names every pid."""
@@ -151,12 +153,12 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
 def _start_rows(start: Start, width: int) -> Iterator[Row]:
     yield (("Started", "ink bold"), (f": attempt {start.attempt}, in a session of its own", "muted"))
     for name, value in sorted(start.set_env.items()):
-        yield (("  ", ""), (f"{name}={shlex.quote(value)}", "accent"))
+        yield (("  ", ""), (clean(f"{name}={shlex.quote(value)}"), "accent"))
     yield from _labelled("changed", start.changed, width, "accent")
-    for number, line in enumerate(textwrap.wrap(shlex.join(start.argv), max(20, width - 4), break_on_hyphens=False)):
+    for number, line in enumerate(textwrap.wrap(clean(shlex.join(start.argv)), max(20, width - 4), break_on_hyphens=False)):
         yield (("    " if number else "  ", ""), (line, "ink"))
-    yield from _labelled("in", [start.cwd], width, "muted")
-    yield from _labelled("log", [start.log], width, "muted")
+    yield from _labelled("in", [clean(start.cwd)], width, "muted")
+    yield from _labelled("log", [clean(start.log)], width, "muted")
     environ = "hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}"
     yield from _labelled("environ", [environ], width, "muted")
 
@@ -173,8 +175,17 @@ def _proof(plan: Plan) -> Iterator[str]:
         yield "looks whether its port answers, the GCS is healthy, and nodes and resources are as before"
 
 
-def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int) -> list[Row]:
-    """A digit, a name and what it does, all of it. `chosen`: their ids."""
+def fit_rows(fit: Fit | None, width: int) -> list[Row]:
+    """Whether the run would start: why not, above all else, or what will not be as before. `None`: it is still looked at."""
+    if fit is None:
+        return [(("looking whether it can start …", "muted"),), BLANK]
+    found = list(_labelled("cannot", [clean(problem) for problem in fit.problems], width, "bad bold"))
+    found += _labelled("beware", [clean(warning) for warning in fit.warnings], width, "warn")
+    return [*found, BLANK] if found else []
+
+
+def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, others: int = 0) -> list[Row]:
+    """A digit, a name and what it does, all of it. `chosen`: their ids. `others`: how many more there are."""
     found: list[Row] = [BLANK] if presets else []
     column = max((len(preset.title) for preset in presets), default=0)
     for number, preset in enumerate(presets, 1):
@@ -183,7 +194,7 @@ def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int) 
         for line in textwrap.wrap(preset.does, max(20, width - column - 6)):
             found.append((*head, (line, "muted")))
             head = ((" " * (column + 6), ""),)
-    return found
+    return [*found, *((("0 ", "accent bold"), (f"· {others} more", "ink")) for _ in range(bool(others)))]
 
 
 def _labelled(label: str, sentences: Sequence[str], width: int, role: str) -> Iterator[Row]:

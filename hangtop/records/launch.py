@@ -1,15 +1,29 @@
-"""How a run was started: what it takes to start it again."""
+"""How a run was started: what it takes to start it again. Text of the kernel's bytes is as in `hangtop.rawtext`."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 
+class Conditions(Struct, frozen=True, omit_defaults=True):
+    """What a process hands on to the programs that it starts, beside environment and folder. Empty or `None`: not known.
+
+    `limits`: (soft, hard) by the name that Python's `resource` has for it, -1 for none; bytes, seconds or a count, as
+    getrlimit(2) has them. `nice`: -20 to 19. `oom_score_adj`: -1000 to 1000, how readily the kernel ends it when memory is short.
+    """
+
+    limits: dict[str, tuple[int, int]] = {}
+    umask: int | None = None
+    nice: int | None = None
+    oom_score_adj: int | None = None
+
+
 class Launch(Struct, frozen=True, omit_defaults=True):
     """One start of a run. `environ_file` holds its whole environment, mode 0600, on its machine only: it can hold secrets.
 
     `output`: the file that its standard output went to, `None` when that was no plain file. `logs`: those that it was
-    known by (real paths). `visible_devices`: its CUDA_VISIBLE_DEVICES. `attempt` counts from 1.
+    known by (real paths). `visible_devices`: its CUDA_VISIBLE_DEVICES. `shell`: its SHELL. `program`: the file that its pid ran
+    when that was last seen. `attempt` counts from 1.
     """
 
     argv: tuple[str, ...]
@@ -23,11 +37,18 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     visible_devices: str | None = None
     attempt: int = 1
     exit_code: int | None = None
+    conditions: Conditions = Conditions()
+    shell: str = ""
+    program: str = ""
 
 
 class LaunchReading(Struct, frozen=True, omit_defaults=True, tag="launch"):
-    """The answer to a `LaunchAsk`: how the run was started, or in `problem` why nobody can tell."""
+    """The answer to a `LaunchAsk`: how the run was started, or in `problem` why nobody can tell.
+
+    `interfaces`: the network interfaces of the machine that are up, that of the default route first, without the loopback.
+    """
 
     ask: int
     launch: Launch | None = None
     problem: str | None = None
+    interfaces: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hangtop.records.launch import Conditions
 from hangtop.records.stopped import Place
 
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
@@ -97,13 +98,26 @@ class Watch(Struct, frozen=True, omit_defaults=True):
     deadline_s: float = 1_800.0
 
 
+class Repeats(Struct, frozen=True, omit_defaults=True):
+    """The start that is done again. `lives`: whether its process lived when the plan was made; then it must still live when the
+    first signal is sent, else another hand has ended it, and perhaps started it again. `started_at` is unix time."""
+
+    pid: int
+    start_ticks: int
+    started_at: float
+    lives: bool = False
+
+
 class Start(Struct, frozen=True, omit_defaults=True):
     """A command that will be started, in a session of its own, under a terminal whose output goes to `log`.
 
+    Words, paths and values are raw text (`hangtop.rawtext`).
     `environ_file`: where the whole environment lies, mode 0600, on this machine only; without one it is that of hangtop.
-    `set_env`: what is changed in it. `changed`: options in `argv` that are not as in `usual_argv`, to which the next start goes
-    back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `attempt`: how many times this run has been started, this one
-    counted.
+    `set_env`: what is changed in it, by presets and by hand. `changed`: options in `argv` that are not as in `usual_argv`, to
+    which the next start goes back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `shell`: what reads a command line that
+    is no plain command. `interfaces`: as in `LaunchReading`. `program`: the file that the old process ran. `conditions`: limits
+    and the like, as they were. `repeats`: the start that this one repeats; `None` for a first one. `attempt`: how many times this
+    run has been started, this one counted.
     """
 
     argv: tuple[str, ...]
@@ -115,6 +129,11 @@ class Start(Struct, frozen=True, omit_defaults=True):
     usual_argv: tuple[str, ...] = ()
     visible_devices: str | None = None
     attempt: int = 1
+    shell: str = ""
+    interfaces: tuple[str, ...] = ()
+    program: str = ""
+    conditions: Conditions = Conditions()
+    repeats: Repeats | None = None
 
 
 class Spared(Struct, frozen=True, omit_defaults=True):

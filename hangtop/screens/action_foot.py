@@ -8,11 +8,14 @@ from hangtop.panes.rows import Row
 from hangtop.screens.deed import Deed
 
 
-def buttons(verb: str, *, armed: bool, word: str, typed: str, edits: str) -> tuple[Row, Row]:
+def buttons(verb: str, *, armed: bool, word: str, typed: str, edit: Iterable[tuple[str, str]], blocked: str) -> tuple[Row, Row]:
     """(buttons, keys) of a plan that waits for its answer. `armed`: Enter carries it out. `word`: what must be typed first.
-    `edits`: what ^E would change, if anything."""
+    `edit`: keys that change it. `blocked`: why Enter does not carry it out now; empty when it does."""
     short = verb.split()[0].lower()
-    edit = (("^E", edits),) if edits else ()
+    if blocked:
+        return ((" Cancel ", "accent reverse"), ("   ", ""), (f"{verb}: {blocked}", "muted")), key_words(
+            (*edit, ("Esc", "cancel"))
+        )
     if word:
         asked: Row = ((f"type {word} ", "bad bold"), (f"{typed}_", "ink bold reverse" if armed else "ink bold"))
         enter = ("Enter", short if armed else "–" if typed else "cancel")

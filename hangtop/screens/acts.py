@@ -146,7 +146,7 @@ def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:
     """What may be changed in a start of this run."""
     log = app.state.log
     frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
-    return lambda start: presets_for(frameworks, start.argv)
+    return lambda start: presets_for(frameworks, start)
 
 
 ACTS: Mapping[str, Callable[[HangtopApp], None]] = {

@@ -5,27 +5,33 @@ Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs 
 
 from __future__ import annotations
 
+import shlex
 import textwrap
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
 
 from hangtop.actions.perform import perform
-from hangtop.actions.presets import Preset, with_argv, with_presets
+from hangtop.actions.presets import Preset
 from hangtop.actions.ray import with_command
+from hangtop.actions.shelltext import CommandError
+from hangtop.actions.typed import plain_words
 from hangtop.panes.footer import key_at, words_at
 from hangtop.panes.line import LineView
-from hangtop.panes.plan_rows import preset_rows, rows, step_rows
+from hangtop.panes.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.panes.rows import BLANK, Row, between, cut, width_of
 from hangtop.panes.view import View
 from hangtop.questions import late, unanswered
 from hangtop.records.ask import Ask
+from hangtop.records.fit import Fit, FitAsk, fit_ask
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.screens.action_foot import at_work, buttons, key_words
 from hangtop.screens.box import BoxScreen
 from hangtop.screens.deed import Deed
+from hangtop.screens.fitting import fitting
 from hangtop.screens.line_edit import LineEdit
+from hangtop.screens.start_changes import StartChanges
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
@@ -33,9 +39,10 @@ if TYPE_CHECKING:
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
 LOOK_S = 0.25
-MOST_PRESETS = 9
-"""As many as there are digits to choose them by."""
-FOOT_KEYS = {"Cancel": "escape", "Esc": "escape", "Enter": "enter", "→ Enter": "right", "←": "left", "^E": "ctrl+e", "x": "x"}
+FOOT_KEYS = {"Cancel": "escape", "Esc": "escape", "Enter": "enter", "→ Enter": "right", "←": "left", "x": "x"} | {
+    "^E": "ctrl+e",
+    "^N": "ctrl+n",
+}
 MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
 
@@ -83,7 +90,8 @@ class ActionScreen(BoxScreen):
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
     `asks`: the questions whose answers `make` waits for. `presets`: what digits may change in the start of the plan. `act`: the
-    name of the key's action, by which it is found again when it was left under way.
+    name of the key's action, by which it is found again when it was left under way. `fits`: says whether a start would succeed;
+    until it has, and when it would not, Enter does nothing.
     """
 
     DEFAULT_CSS = """
@@ -102,21 +110,23 @@ class ActionScreen(BoxScreen):
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
         asks: Sequence[Ask] = (),
+        fits: Callable[[FitAsk], Awaitable[Fit]] = fitting,
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
-        self._presets_for, self._act = presets, act
+        self._presets_for, self._act, self._fits = presets, act, fits
         self._asks, self._asked_at = asks, 0.0
         self.deed: Deed | None = None
-        self.presets: Sequence[Preset] = ()
-        self.chosen: frozenset[str] = frozenset()
+        self.changes: StartChanges | None = None
+        self.fit: Fit | None = None
         self._before: Phase = "looking"
         self.plan: Plan | None = None
-        self._as_made: Plan | None = None
         self.top = 0
         self.armed = False
         self.typed = ""
         self.edit: LineEdit | None = None
+        self._take: Callable[[str], None] = lambda text: None
+        self._edits = ""
         self._why = ""
         self._culprits: frozenset[int] = frozenset()
 
@@ -166,10 +176,10 @@ class ActionScreen(BoxScreen):
             return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
         title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
         if self.edit is not None:
-            what = "How Ray is started:" if self.plan.ray else "The command:"
-            return [title, ((what, "muted"),), BLANK, *self.edit.rows(width)]
+            return [title, ((f"{self._edits}:", "muted"),), BLANK, *self.edit.rows(width)]
         if self.phase == "asking":
-            return [title, *rows(self.plan, width, self._culprits), *preset_rows(self.presets, self.chosen, width)]
+            fit = fit_rows(self.fit, width) if self.changes is not None else []
+            return [title, *fit, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
         return [title, *step_rows(self.steps, width)]
 
     def _late(self) -> str:
@@ -184,9 +194,9 @@ class ActionScreen(BoxScreen):
             return BLANK, key_words((("Enter", "take it"), ("Esc", "leave it as it was")))
         match self.phase:
             case "asking":
-                edits = "" if not self._command else "edit how Ray starts" if self.plan and self.plan.ray else "edit"
                 word = self.plan.word if self.plan else ""
-                return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edits=edits)
+                keys = list(self._edit_keys())
+                return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edit=keys, blocked=self._blocked)
             case "running" if self.deed is not None:
                 return at_work(self.deed)
             case _:
@@ -224,14 +234,18 @@ class ActionScreen(BoxScreen):
             self.show(self.hangtop.view)
 
     def _edit(self, line: LineEdit, key: str, character: str | None) -> None:
-        """Change how Ray is started: what is shown afterwards is what is done."""
+        """Change the plan: what is shown afterwards is what is done."""
         if key == "escape":
             self.edit = None
         elif key != "enter":
             line.press(key, character)
-        elif self.plan is not None and (words := line.words()) is not None:
-            self._take(self.plan, words)
-            self.edit = None
+        else:
+            try:
+                self._take(line.text)
+            except CommandError as error:
+                line.problem = str(error)
+            else:
+                self.edit = None
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.top += 3
@@ -244,13 +258,14 @@ class ActionScreen(BoxScreen):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
-                self.plan, self._as_made, self._before = plan, plan, "asking"
+                self.plan, self._before = plan, "asking"
                 verdict = self.hangtop.view.verdict
                 self._culprits = (
                     frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
                 )
                 if plan.start is not None:
-                    self.presets = self._presets_for(plan.start)[:MOST_PRESETS]
+                    self.changes = StartChanges(plan, self._presets_for)
+                    self._changed(plan)
                 if self._at_once:
                     self._begin(plan)
             case Refusal(why=why):
@@ -259,10 +274,15 @@ class ActionScreen(BoxScreen):
     def _answer(self, key: str, character: str | None) -> None:
         """Letters type the word of a dangerous plan; arrows go to the button and back."""
         word = self.plan.word if self.plan else ""
-        if key == "ctrl+e" and self._command:
-            self.edit = LineEdit(self._command)
-        elif key.isdecimal() and 0 < int(key) <= len(self.presets):
-            self._toggle(self.presets[int(key) - 1].id)
+        if key == "ctrl+e" and self.plan is not None and self.plan.ray:
+            self._begin_edit("How Ray is started", shlex.join(self.plan.ray[0].argv), self._take_ray)
+        elif key == "ctrl+e" and self.changes is not None:
+            self._begin_edit("The command", self.changes.command, self._take_command)
+        elif key == "ctrl+n" and self.changes is not None:
+            self._begin_edit("Variables for this start alone, NAME=value each", self.changes.variables, self._take_variables)
+        elif key.isdecimal() and self.changes is not None:
+            self.changes.press(int(key))
+            self._changed(self.changes.plan)
         elif word:
             if key == "backspace":
                 self.typed = self.typed[:-1]
@@ -274,31 +294,62 @@ class ActionScreen(BoxScreen):
         elif key == "q":
             self.hangtop.action_leave()
 
-    @property
-    def _command(self) -> tuple[str, ...]:
-        """What a person may change: how Ray is started, else how the run is, before any preset."""
+    def _edit_keys(self) -> Iterable[tuple[str, str]]:
         if self.plan is not None and self.plan.ray:
-            return self.plan.ray[0].argv
-        return self._as_made.start.argv if self._as_made is not None and self._as_made.start is not None else ()
+            yield "^E", "edit how Ray starts"
+        elif self.changes is not None:
+            yield "^E", "edit"
+        if self.changes is not None:
+            yield "^N", "variables"
 
-    def _take(self, plan: Plan, words: tuple[str, ...]) -> None:
-        if plan.ray:
-            self.plan = with_command(plan, words)
-        elif self._as_made is not None:
-            self._as_made = with_argv(self._as_made, words)
-            self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
+    def _begin_edit(self, what: str, text: str, take: Callable[[str], None]) -> None:
+        self.edit, self._edits, self._take = LineEdit(text), what, take
 
-    def _toggle(self, id_: str) -> None:
-        """What is shown stays what is done: only environment and options of the start change."""
-        self.chosen ^= {id_}
-        if self._as_made is not None:
-            self.plan = with_presets(self._as_made, (preset for preset in self.presets if preset.id in self.chosen))
+    def _take_ray(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_ray(text)
+            self._changed(self.changes.plan)
+        elif self.plan is not None:
+            self.plan = with_command(self.plan, plain_words(text))
+
+    def _take_command(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_command(text)
+            self._changed(self.changes.plan)
+
+    def _take_variables(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_variables(text)
+            self._changed(self.changes.plan)
+
+    def _preset_rows(self, width: int) -> list[Row]:
+        return [] if self.changes is None else preset_rows(self.changes.page, self.changes.chosen, width, self.changes.others)
+
+    @property
+    def _blocked(self) -> str:
+        """Why nothing can be carried out, in a word; empty when it can, or when that is still looked at."""
+        return "it would not start" if self.fit is not None and self.fit.problems else ""
+
+    @property
+    def _may_begin(self) -> bool:
+        return self.changes is None or (self.fit is not None and not self.fit.problems)
+
+    def _changed(self, plan: Plan) -> None:
+        """What is shown stays what is done, and whether it can start is looked at again."""
+        if self.changes is not None and (self.fit is None or plan != self.plan):
+            self.plan, self.fit = plan, None
+            self.run_worker(self._look_whether(fit_ask(plan)), name="fit", group="fit", exclusive=True)
+
+    async def _look_whether(self, ask: FitAsk | None) -> None:
+        self.fit = await self._fits(ask) if ask is not None else Fit()
+        self.show(self.hangtop.view)
 
     def _enter(self) -> None:
         if self.phase == "running":
             return
         if self.phase == "asking" and self.armed and self.plan is not None:
-            self._begin(self.plan)
+            if self._may_begin:
+                self._begin(self.plan)
         elif not self.typed or self.phase != "asking":
             self._leave()
 

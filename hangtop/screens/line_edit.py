@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
-
 from hangtop.panes.rows import Row
 
 
 class LineEdit:
     """`text` with a cursor at `place`. `problem`: why it cannot be taken as it stands."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.text = shlex.join(words)
+    def __init__(self, text: str) -> None:
+        self.text = text
         self.place = len(self.text)
         self.problem = ""
 
@@ -37,18 +34,6 @@ class LineEdit:
                 self.text, self.place = self.text[:start] + self.text[self.place :], start
             case _ if character is not None and character.isprintable():
                 self.text, self.place = self.text[: self.place] + character + self.text[self.place :], self.place + 1
-
-    def words(self) -> tuple[str, ...] | None:
-        """The line as words; `None` when it is none, then `problem` says why."""
-        try:
-            found = tuple(shlex.split(self.text))
-        except ValueError as error:
-            self.problem = str(error).lower()
-            return None
-        if not found:
-            self.problem = "an empty command starts nothing"
-            return None
-        return found
 
     def rows(self, width: int) -> list[Row]:
         """The line, broken at the width, the cursor in it."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
+from hangtop import launches
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -107,12 +110,14 @@ async def test_how_ray_starts_is_edited_and_what_is_shown_then_is_the_plan(app: 
         assert not screen.armed
 
 
-async def test_a_recovery_waits_for_both_answers_and_shows_every_part(app: HangtopApp):
+async def test_a_recovery_waits_for_both_answers_and_shows_every_part(app: HangtopApp, tmp_path: Path):
+    (tmp_path / "main.py").touch()
     async with app.run_test(size=(120, 50)) as pilot:
         await settle(pilot, app)
         await pilot.press("exclamation_mark")
         kinds = {type(ask) for ask in app.feed.questions[-2:]}
-        launch = Launch(("python", "main.py"), "/run", "/state/r.environ", NEVER, NEVER, 1.0, "/run/train.log")
+        environ, log = launches.keep_environ({}), str(tmp_path / "train.log")
+        launch = Launch((sys.executable, "main.py"), str(tmp_path), environ, NEVER, NEVER, 1.0, log)
         await told(pilot, app, lambda number: LaunchReading(number, launch))
         if RayAsk in kinds:
             assert "Looking" in screen_text(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -26,10 +27,10 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
-from hangtop.sources.launch import LaunchSource
+from hangtop.sources.launch import LaunchSource, interfaces
 from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, eventually
+from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -149,6 +150,113 @@ def test_the_environment_is_kept_for_us_alone(tmp_path: Path, monkeypatch: pytes
         assert place.parent.stat().st_mode & 0o777 == 0o700
         assert launches.environ_of(known.environ_file)["MY_TOKEN"] == "hf_secret"
         assert b"hf_secret" not in msgspec.json.encode(known)
+
+
+ODD = (("LATIN", b"\xff\xfe=\xe9"), ("PRIVATE", "\U0010dcff\U0010dc80".encode()), ("UTF8", "é–漢\n".encode()), ("EMPTY", b""))
+"""Values that no rule about text holds for."""
+TELL = """
+import os, resource, sys
+names = sys.argv[1].split()
+mask = [line.split()[1] for line in open('/proc/self/status') if line.startswith('Umask')]
+print([os.environb.get(name.encode()) for name in names], [os.fsencode(word) for word in sys.argv[2:]])
+print(resource.getrlimit(resource.RLIMIT_NOFILE), resource.getrlimit(resource.RLIMIT_CORE), *mask)
+print(os.nice(0), open('/proc/self/oom_score_adj').read().strip(), flush=True)
+import time; time.sleep(600)
+"""
+
+
+def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path: Path) -> None:
+    """What a shell set before the command is in no environment: a restart from another shell must still have it."""
+    log = tmp_path / "train.log"
+    words = [sys.executable, "-c", TELL, " ".join(name for name, _ in ODD), b"\xff\xfe", "a b", "", "é\n", ""]
+
+    def as_a_shell_did() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (777, min(7777, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.umask(0o027)
+        os.nice(3)
+        Path("/proc/self/oom_score_adj").write_text("300")
+
+    environ = {**os.environb, **{name.encode(): value for name, value in ODD}}
+    with log.open("wb") as output:
+        old = subprocess.Popen(words, stdout=output, cwd=tmp_path, env=environ, start_new_session=True, preexec_fn=as_a_shell_did)
+    new: Launch | None = None
+    try:
+        eventually(lambda: log.read_bytes().count(b"\n") == 3)
+        told = asked(log, watch(log))
+        plan = restart.answered(watch(log), told, ME, None, (str(log),))
+        assert isinstance(plan, Plan)
+        plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
+        steps = list(perform(plan, open_table()))
+        old.wait(PATIENCE_S)
+        assert steps[-1].kind == "proof", steps
+        new = launches.latest(str(log))
+        lines = eventually(lambda: now if len(now := log.read_bytes().splitlines()) == 6 else None)
+        assert lines[3:] == lines[:3]
+        assert b"(777, " in lines[4]
+        assert lines[4].endswith(b"0027")
+        assert lines[5] == b"%d 300" % min(19, os.nice(0) + 3)
+        again = asked(log, watch(log))
+        assert again.launch is not None
+        assert again.launch.conditions == told.launch.conditions
+    finally:
+        if old.poll() is None:
+            os.killpg(old.pid, signal.SIGKILL)
+            old.wait(PATIENCE_S)
+        if new is not None:
+            end(new)
+
+
+def test_a_run_that_went_to_another_folder_is_started_where_it_was_started(tmp_path: Path) -> None:
+    log, there = tmp_path / "train.log", tmp_path / "outputs"
+    there.mkdir()
+    (tmp_path / "main.py").write_text("import os, time; os.chdir('outputs'); print('here', flush=True); time.sleep(600)")
+    with (
+        log.open("wb") as output,
+        running(sys.executable, "main.py", stdout=output, cwd=tmp_path, env={**os.environ, "PWD": str(tmp_path)}),
+    ):
+        eventually(lambda: log.read_bytes())
+        told = asked(log, watch(log))
+        assert told.launch is not None
+        assert told.launch.cwd == str(tmp_path)
+        assert told.interfaces == interfaces()
+
+
+def test_a_variable_that_is_no_text_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    program = "import os; print(os.environb[b'LATIN'], flush=True)"
+    command = [
+        sys.executable,
+        "-m",
+        "hangtop",
+        "run",
+        "--log",
+        str(log),
+        "--plain",
+        "--",
+        "A=1",
+        sys.executable,
+        "-c",
+        program,
+        b"\xff",
+    ]
+    with subprocess.Popen(
+        command, env={**os.environb, b"LATIN": b"\xff\xfe"}, stdout=subprocess.PIPE, start_new_session=True
+    ) as shown:
+        try:
+            eventually(lambda: log.exists() and log.read_text() == "b'\\xff\\xfe'\n", "the line of the run")
+        finally:
+            os.killpg(shown.pid, signal.SIGKILL)
+    known = launches.latest(str(log))
+    assert known is not None
+    assert known.argv[:2] == ("env", "A=1")
+    eventually(lambda: (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code == 0, "its end")
+
+
+def test_an_environment_that_an_older_hangtop_kept_is_read() -> None:
+    place = launches.folder() / "old.environ"
+    place.write_bytes(b'{"A":"1","B":"x=y"}')
+    assert launches.environ_of(str(place)) == {"A": "1", "B": "x=y"}
 
 
 def watch(log: Path) -> RunState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import hangtop
 from hangtop.actions.options import Option, with_option
@@ -17,6 +18,7 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.verdict import Verdict
+from hangtop.screens.start_changes import StartChanges
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 LAUNCH = Launch(("python", "main.py"), "/runs", "/state/e.environ", 100, 100, 1.0, "/runs/train.log")
@@ -110,15 +112,62 @@ FRAMEWORKS = {path.stem for path in (Path(hangtop.__file__).parent / "profiles")
 
 
 def fitting(*frameworks: str, argv: str = "python main.py") -> set[str]:
-    return {preset.id for preset in presets_for(frozenset(frameworks), tuple(argv.split()))}
+    return {
+        preset.id
+        for preset in presets_for(frozenset(frameworks), Start(tuple(argv.split()), "/", "/x.log", interfaces=("eth0", "ib0")))
+    }
 
 
-def test_no_run_has_more_presets_than_there_are_digits() -> None:
-    everything = "accelerate launch --num_processes 8 train.py --num_workers 4"
+def test_digits_choose_nine_presets_at_a_time_and_zero_shows_the_next() -> None:
+    made = replace(started("python -m verl.trainer.main_ppo"), warnings=())
+    given = StartChanges(made, lambda start: presets_for(frozenset({"verl", "vllm", "ray"}), start))
+    seen: list[str] = []
+    while len(seen) < len(given.presets):
+        assert 0 < len(given.page) <= 9
+        assert len(given.page) + given.others == len(given.presets)
+        seen += [preset.id for preset in given.page]
+        given.press(0)
+    assert seen == [preset.id for preset in given.presets]
+    assert given.page == given.presets[:9]
+    given.press(1)
+    given.press(0)
+    given.press(9)  # there may be none with that number: nothing happens
+    assert presets()[0].id in given.chosen
+
+
+@pytest.mark.parametrize("framework", ["gkd", "gkd_patched"])
+def test_each_of_the_two_pools_of_gkd_can_be_made_small_alone(framework: str) -> None:
+    known = {
+        preset.id: preset
+        for preset in presets_for(frozenset({framework, "verl", "ray", "vllm"}), started("python main_gkd.py").start)
+    }
+    assert "verl_small" not in known
+    both = "trainer.nnodes=1 trainer.n_gpus_per_node=1 rollout.nnodes=1 rollout.n_gpus_per_node=1".split()
+    for id_, options in (("gkd_small", both), ("gkd_actor", both[:2]), ("gkd_rollout", both[2:])):
+        made = with_presets(started("python main_gkd.py rollout.n_gpus_per_node=4"), [known[id_]])
+        assert list(made.start.changed) == options
+        assert ("rollout.n_gpus_per_node=1" in made.start.argv) == ("rollout.n_gpus_per_node=1" in options)
+
+
+def test_tests_of_nccl_and_longer_limits_fit_every_run_that_they_are_for() -> None:
     for framework in FRAMEWORKS:
-        beside = ("vllm", "ray") if framework in ("verl", "gkd", "gkd_patched", "openrlhf", "nemo") else ("torchrun", "deepspeed")
-        argv = "python -m verl.trainer.main_ppo trainer.nnodes=1" if beside[0] == "vllm" else everything
-        assert len(fitting(framework, *beside, argv=argv)) <= 9, framework
+        assert {"no_ib", "no_p2p", "no_shm", "interface", "heartbeat_longer"} <= fitting(framework)
+    longer = {"verl": "verl_longer", "gkd": "verl_longer", "hf": "hf_longer", "megatron": "megatron_longer"}
+    longer |= {"deepspeed": "deepspeed_longer", "vllm": "vllm_longer", "sglang": "sglang_longer"}
+    for framework, id_ in longer.items():
+        assert id_ in fitting(framework)
+
+
+def test_the_network_interface_is_that_of_the_default_route_and_left_out_where_none_is_known() -> None:
+    made = started("python t.py")
+    assert with_presets(made, [by_id("interface")]).warnings == ("network interface: no network interface is known",)
+    known = replace(made, start=replace(made.start, interfaces=("eth0", "ib0")))
+    chosen = with_presets(known, [by_id("interface")])
+    assert chosen.start.set_env == {"NCCL_SOCKET_IFNAME": "=eth0", "GLOO_SOCKET_IFNAME": "eth0"}
+    (offered,) = [preset for preset in presets_for(frozenset(), known.start) if preset.id == "interface"]
+    assert "over eth0 alone (of eth0, ib0)" in offered.does
+    own = with_presets(known, [by_id("interface")], {"NCCL_SOCKET_IFNAME": "ib0"})
+    assert own.start.set_env["NCCL_SOCKET_IFNAME"] == "ib0"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +179,7 @@ def test_no_run_has_more_presets_than_there_are_digits() -> None:
         ("torchrun t.py", Option("--nproc_per_node", "2", add=False), None),
         ("torchrun --nproc-per-node=gpu t.py", Option("--nproc_per_node", "2", add=False), "torchrun --nproc-per-node=2 t.py"),
         ("bash run.sh", Option("--ddp_timeout", "300"), None),
+        ("env A=1 nohup bash run.sh", Option("--ddp_timeout", "300"), None),
         ("/bin/bash run.sh --ddp_timeout 9", Option("--ddp_timeout", "300"), "/bin/bash run.sh --ddp_timeout 300"),
         ("python -m x +a.b=1 c=2", Option("a.b", "3", style="hydra"), "python -m x +a.b=3 c=2"),
         ("python -m x c=2", Option("a.b", "3", style="hydra"), "python -m x c=2 ++a.b=3"),

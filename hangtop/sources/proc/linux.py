@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
+from hangtop.rawtext import text_of
 from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -107,11 +108,11 @@ class LinuxTable:
 
     def command(self, pid: int) -> tuple[str, ...]:
         words = _read(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
-        return tuple(word.decode("utf-8", "replace") for word in words) if words != [b""] else ()
+        return tuple(text_of(word) for word in words) if words != [b""] else ()
 
     def environ(self, pid: int) -> Mapping[str, str]:
         pairs = (entry.partition(b"=") for entry in _read(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
-        return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, _, value in pairs}
+        return {text_of(key): text_of(value) for key, _, value in pairs}
 
     def cwd(self, pid: int) -> str:
         return os.readlink(f"{self._folder(pid)}/cwd")

@@ -105,11 +105,12 @@ class ProcessTable(Protocol):
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """Its arguments; empty for a zombie. May wait for the process: ask through a `Guard`. Raises `OSError`."""
+        """Its arguments as raw text (`hangtop.rawtext`); empty for a zombie. May wait for the process: ask through a `Guard`.
+        Raises `OSError`."""
         ...
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        """The environment it was started with. May wait for the process. Raises `OSError`."""
+        """The environment it was started with, as raw text. May wait for the process. Raises `OSError`."""
         ...
 
     def cwd(self, pid: int) -> str:

@@ -1,0 +1,130 @@
+"""One hand at a time: what an action works on is locked from before its first step until the proof, on this machine.
+
+The locks are byte ranges of one file (fcntl(2)): the kernel lets go of them when the process ends, however it ends, and tells who
+holds one. A range stands for a process of the plan, by pid and start time, or for the output that a new run will write to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+from platformdirs import user_state_path
+
+from hangtop.rawtext import bytes_of, to_os
+from hangtop.records.plan import Plan
+
+FLOCK = struct.Struct("@hhqqi4x")
+"""struct flock of Linux on 64 bits: type, whence, start, length, pid."""
+BOOT = "/proc/sys/kernel/random/boot_id"
+NO_LOCKS = frozenset((errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL))
+PROBED = 2**62
+"""A byte behind all that stand for something."""
+
+
+class HeldError(Exception):
+    """Another process works on the same thing. The message is one line."""
+
+
+class Lock:
+    """Everything that a plan touches, held. Raises `HeldError` with the holder, `OSError` when the file cannot be had."""
+
+    def __init__(self, plan: Plan, at: Path | None = None) -> None:
+        self._fd: int | None = _opened(at or user_state_path("hangtop") / "actions.lock")
+        try:
+            for place in sorted({_place(name) for name in names(plan)}):  # in one order everywhere: of two, one gets all
+                self._take(place)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
+
+    def _take(self, place: int) -> None:
+        assert self._fd is not None
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except (BlockingIOError, PermissionError) as error:
+            raise HeldError(
+                f"{_holder(self._fd, place)} is at work on this run: wait until it has ended, and look again"
+            ) from error
+
+    _fd: int | None
+
+
+def _opened(path: Path) -> int:
+    """The file; where its file system knows no locks (Lustre without `flock`, NFS without a lock service), one of the same user
+    in /tmp. Raises `OSError`."""
+    try:
+        return _lockable(path)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+    folder = Path(f"/tmp/hangtop-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, "belongs to another user, and there must be a lock", str(folder))
+    return _lockable(folder / path.name)
+
+
+def _lockable(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_SH, 1, PROBED)
+        fcntl.lockf(fd, fcntl.LOCK_UN, 1, PROBED)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def names(plan: Plan) -> Iterator[bytes]:
+    """What is locked: each process that will be signalled, and the output that a start writes to, by path and by file."""
+    for target in plan.targets:
+        yield b"process %d %d" % (target.pid, target.start_ticks)
+    if plan.start is None:
+        return
+    log = os.path.realpath(to_os(plan.start.log))
+    yield b"path " + os.fsencode(log)
+    with contextlib.suppress(OSError):  # not there yet
+        found = os.stat(log)
+        yield b"file %d %d" % (found.st_dev, found.st_ino)
+
+
+def _place(name: bytes) -> int:
+    """A byte of the file that stands for this name on this machine, until it is booted again."""
+    return int.from_bytes(hashlib.sha256(_boot() + b" " + name).digest()[:8], "big") >> 2
+
+
+def _boot() -> bytes:
+    try:
+        return Path(BOOT).read_bytes().strip()
+    except OSError:  # not Linux: its host name tells it from others that share the folder
+        return bytes_of(os.uname().nodename)
+
+
+def _holder(fd: int, place: int) -> str:
+    """The pid that the kernel names; one of another machine or container has none here."""
+    asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+    try:
+        kind, _, _, _, pid = FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+    except (OSError, struct.error):  # laid out differently on this system
+        return "another hangtop"
+    return f"another hangtop (pid {pid})" if kind != fcntl.F_UNLCK and pid > 0 else "another hangtop"

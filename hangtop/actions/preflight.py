@@ -1,0 +1,197 @@
+"""The process that looks whether a start would succeed, before anything is ended for it. It changes nothing that stays.
+
+stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
+own, which whoever asks leaves or ends after `ANSWER_S`. It asks with the rights, the limits and the disk that the start will
+have.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import IO
+
+import msgspec
+
+from hangtop import launches, text
+from hangtop.abandoned import abandon
+from hangtop.actions.child import begin
+from hangtop.actions.runner import environ_of
+from hangtop.actions.startable import Finding, NotFoundError, Scene, findings, found
+from hangtop.rawtext import from_os, to_os
+from hangtop.records.fit import Fit, FitAsk
+from hangtop.records.plan import Start
+from hangtop.sources.proc.conditions import take_on
+
+MODULE = "hangtop.actions.preflight"
+ANSWER_S = 45.0
+LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
+"""With less room than that a run ends at its first lines; with less than the second at its first checkpoint."""
+
+
+def examined(ask: FitAsk) -> Fit:
+    """The answer. Takes the limits of the start on for this process: nothing comes after it."""
+    told = list(dict.fromkeys(_all(ask)))
+    return Fit(
+        problems=tuple(from_os(line) for kind, line in told if kind == "problem"),
+        warnings=tuple(from_os(line) for kind, line in told if kind == "warning"),
+    )
+
+
+def fit(ask: FitAsk) -> Fit:
+    """Ask such a process and wait for it, for who may wait."""
+    child, answer = begin(MODULE, ask)
+    line, until = b"", time.monotonic() + ANSWER_S
+    with answer:
+        while not line.endswith(b"\n") and (left_s := until - time.monotonic()) > 0:
+            if not select.select((answer,), (), (), left_s)[0]:
+                break
+            part = os.read(answer.fileno(), 1 << 16)
+            if not part:
+                break
+            line += part
+    return decoded(line, child)
+
+
+def decoded(line: bytes, child: subprocess.Popen[bytes]) -> Fit:
+    """The answer of this process; what came too late or not at all is a problem. The process is over afterwards."""
+    try:
+        return msgspec.json.decode(line, type=Fit)
+    except msgspec.DecodeError:
+        late = child.poll() is None
+        why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead" if late else "the look at it broke off"
+        return Fit((f"whether it can start is not known: {why}",))
+    finally:
+        if child.poll() is None:  # it may be stuck in the kernel: nobody waits for it
+            os.killpg(child.pid, signal.SIGKILL)
+        abandon(child)
+
+
+def _all(ask: FitAsk) -> Iterator[Finding]:
+    start = ask.start
+    if not start.argv:
+        yield "problem", "an empty command starts nothing"
+        return
+    cwd = to_os(start.cwd)
+    yield from _folder(cwd)
+    yield from _removed(ask)
+    yield from _log(to_os(start.log))
+    yield from _book()
+    for place in dict.fromkeys((os.path.dirname(to_os(start.log)), cwd)):
+        yield from _room(place)
+    try:
+        environ = {to_os(name): to_os(value) for name, value in (environ_of(start) | start.set_env).items()}
+    except (OSError, msgspec.DecodeError) as error:
+        yield "problem", f"its environment is lost: {error}"
+        return
+    if os.path.isdir(cwd):
+        os.chdir(cwd)
+        scene = Scene(environ, cwd)
+        argv = tuple(to_os(word) for word in start.argv)
+        yield from findings(argv, scene)
+        yield from _same_program(start, argv, scene)
+    for line in take_on(start.conditions):
+        yield "warning", line
+
+
+def _folder(cwd: str) -> Iterator[Finding]:
+    if not os.path.isdir(cwd):
+        yield "problem", f"{cwd}: no such folder"
+    elif not os.access(cwd, os.X_OK):
+        yield "problem", f"{cwd}: this folder may not be entered"
+
+
+def _removed(ask: FitAsk) -> Iterator[Finding]:
+    """What the plan itself takes away before the start."""
+    for path in ask.removed:
+        for needed in (ask.start.cwd, ask.start.log, *ask.start.argv):
+            if needed == path or needed.startswith(f"{path}/"):
+                yield "problem", f"{to_os(needed)} lies in {to_os(path)}, which this plan removes"
+
+
+def _log(log: str) -> Iterator[Finding]:
+    """Whether its output can be appended. A file that is not there is not made for that."""
+    folder = os.path.dirname(log) or "."
+    if not os.path.lexists(log):
+        if not os.path.isdir(folder):
+            yield "problem", f"{folder}: no such folder, and the output goes there"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            yield "problem", f"{folder}: may not be written to, and the output goes there"
+        return
+    try:
+        fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        pipe = error.errno == errno.ENXIO
+        yield "problem", f"{log}: the output cannot be appended: {'it is a pipe' if pipe else (error.strerror or '').lower()}"
+        return
+    try:
+        mode, size = os.fstat(fd).st_mode, os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+    if stat.S_ISFIFO(mode):
+        yield "problem", f"{log} is a pipe: its reader ends with the run. Give a file that takes the output: --log FILE"
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if stat.S_ISREG(mode) and most != resource.RLIM_INFINITY and size >= most:
+        yield "problem", f"{log} is as long as a file may be here (ulimit -f: {text.size(most)})"
+
+
+def _room(folder: str) -> Iterator[Finding]:
+    """Of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
+    try:
+        disk = os.statvfs(folder or ".")
+    except OSError:  # told by another check
+        return
+    free = disk.f_bavail * disk.f_frsize
+    if not disk.f_blocks:
+        return
+    if free < LEAST_BYTES:
+        yield "problem", f"{folder}: the disk is full ({text.size(free)} free)"
+    elif disk.f_files and not disk.f_favail:
+        yield "problem", f"{folder}: the disk takes no more files (no inode is free)"
+    elif free < LITTLE_BYTES:
+        yield "warning", f"{folder}: the disk has only {text.size(free)} free"
+
+
+def _book() -> Iterator[Finding]:
+    """Each start is taken down before it is told: without that nobody could start it again."""
+    try:
+        draft = launches.folder() / f"{os.urandom(8).hex()}.draft"
+        draft.write_bytes(b"x")
+        draft.unlink()
+    except OSError as error:
+        yield (
+            "problem",
+            f"{error.filename or 'the book of starts'}: {(error.strerror or str(error)).lower()}: a start must be taken down",
+        )
+
+
+def _same_program(start: Start, argv: tuple[str, ...], scene: Scene) -> Iterator[Finding]:
+    """Whether the first word still means the file that ran: a PATH may lead elsewhere by now."""
+    if not start.program:
+        return
+    try:
+        now = os.path.realpath(found(argv[0], scene))
+        with open(now, "rb") as file:
+            is_script = file.read(2) == b"#!"
+    except (NotFoundError, OSError):  # told already, or to be run and not to be read
+        return
+    if now != to_os(start.program) and not is_script:
+        yield "warning", f"{argv[0]} is {now} now; the old process runs {to_os(start.program)}"
+
+
+def main(stdin: IO[bytes] | None = None) -> None:
+    ask = msgspec.json.decode((stdin or sys.stdin.buffer).read(), type=FitAsk)
+    sys.stdout.buffer.write(msgspec.json.encode(examined(ask)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

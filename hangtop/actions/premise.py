@@ -1,0 +1,93 @@
+"""What a plan to start a run takes for granted, looked at again right before its first signal and right before the start.
+
+A plan may be minutes old, and other hands work on the same run: a second restart, a supervisor, a colleague. A run must never be
+started beside a copy of itself.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from hangtop import launches, text
+from hangtop.actions.stop import RUNNER
+from hangtop.rawtext import to_os
+from hangtop.records.launch import Launch
+from hangtop.records.plan import Plan, Start
+from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
+
+AGAIN = "look again: what is there now may be started again as it is"
+
+
+def broken(plan: Plan, table: ProcessTable) -> str | None:
+    """Why the plan no longer holds, in one line; `None` when it does. To be asked with a fresh table, before the first signal."""
+    start = plan.start
+    if start is None or start.repeats is None:
+        return None
+    old = start.repeats
+    alive = _alive(Identity(old.pid, old.start_ticks), table)
+    if old.lives and not alive:
+        return f"pid {old.pid} has ended since the plan was made, by itself or by another hand; {AGAIN}"
+    if alive and not old.lives:
+        return f"pid {old.pid} was taken to have ended, and lives; {AGAIN}"
+    if (newer := _newer(start, table)) is not None:
+        return f"pid {newer.pid}, attempt {newer.attempt} of this run, was started at {text.clock(newer.started_at)}; {AGAIN}"
+    if not old.lives and (others := writers(start, table)):
+        return f"{_named(others, table)} writes to {start.log}, so the run seems to live; {AGAIN}"
+    return None
+
+
+def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
+    """Who has the output of the new run open for writing, hangtop's runners left out: the book of starts tells of these."""
+    log = os.path.realpath(to_os(start.log))
+    own = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid())
+    known: dict[int, Stat] = {stat.pid: stat for stat in own}
+    guard: Guard[int, tuple[OpenFile, ...]] = Guard()
+    answers = guard.ask({pid: partial(table.open_files, pid) for pid in known})
+    holding = [pid for pid, files in answers.items() if isinstance(files, tuple) and any(_is(file, log) for file in files)]
+    return frozenset(known[pid].identity for pid in holding if RUNNER not in _command(pid, table))
+
+
+def intruders(start: Start, before: frozenset[Identity], plan: Plan, table: ProcessTable) -> str | None:
+    """Who began to write to the output while the plan was carried out, in one line: neither its targets nor who wrote there
+    before."""
+    known = before | {Identity(target.pid, target.start_ticks) for target in plan.targets}
+    others = writers(start, table) - known
+    return f"{_named(others, table)} began to write to {start.log} meanwhile: another hand has started it" if others else None
+
+
+def _newer(start: Start, table: ProcessTable) -> Launch | None:
+    """A start of the same output after the one that is repeated. Where that one lives, only one that lives too stands in the
+    way."""
+    old, known = start.repeats, launches.latest(os.path.realpath(to_os(start.log)))
+    if old is None or known is None or (known.pid, known.start_ticks) == (old.pid, old.start_ticks):
+        return None
+    if known.started_at <= old.started_at or (old.lives and not _alive(Identity(known.pid, known.start_ticks), table)):
+        return None
+    return known
+
+
+def _alive(identity: Identity, table: ProcessTable) -> bool:
+    """Whether this very process is there, and not only waits for its parent."""
+    table.refresh((identity.pid,))
+    stat = table.stats.get(identity.pid)
+    return stat is not None and stat.identity == identity and stat.state not in "ZX"
+
+
+def _is(file: OpenFile, log: str) -> bool:
+    return file.writable and not file.deleted and file.target == log
+
+
+def _command(pid: int, table: ProcessTable) -> str:
+    try:
+        return " ".join(table.command(pid))
+    except OSError:  # gone meanwhile
+        return ""
+
+
+def _named(others: frozenset[Identity], table: ProcessTable) -> str:
+    first = min(others)
+    stat = table.stats.get(first.pid)
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    return f"pid {first.pid} ({stat.name if stat else '?'}){more}"
