@@ -20,6 +20,7 @@ from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import command_line
+from hangtop.text import are, every
 
 LOOK_EVERY_S = 0.05
 RESTARTED_WITHIN_S = 1.5
@@ -66,7 +67,7 @@ def prove(plan: Plan, known: Known, table: ProcessTable) -> Generator[Step, None
     ports = yield from _prove_ports(plan.ports)
     if not survivors and not anew and not younger:
         number = len(plan.targets)
-        yield step("proof", "the process of the plan is gone" if number == 1 else f"all {number} processes of the plan are gone")
+        yield step("proof", f"{every(number, 'process')} of the plan {are(number)} gone")
     yield from _prove_shared(known.segments, table)
     return ports and not survivors and not anew and not younger
 

@@ -27,6 +27,7 @@ from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.proc.words import clean
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
+from hangtop.text import some
 
 SEGMENT = re.compile(r"nccl-|torch_(?P<maker>\d+)_|psm_|sem\.|plasma")
 """NCCL's, PyTorch's, Python's `SharedMemory` and semaphores, Ray's object store."""
@@ -200,7 +201,7 @@ def _measured(candidate: Candidate, found: os.stat_result) -> Removal | str:
             return "it holds files of another user"
         files, allocated, newest = files + 1, allocated + inside.st_blocks * 512, max(newest, inside.st_mtime)
         if files > MOST_FILES:
-            return f"it holds more than {MOST_FILES:,} files: look at it yourself"
+            return f"it holds more than {some(MOST_FILES, 'file')}: look at it yourself"
     return Removal(
         path=candidate.path,
         kind=candidate.kind,
