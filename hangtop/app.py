@@ -52,7 +52,8 @@ SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class HangtopApp(Wayfinding):
-    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
+    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
+    for are left out.
 
     `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
     `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
@@ -76,9 +77,10 @@ class HangtopApp(Wayfinding):
         ascii_only: bool | None = None,
         started: bool = False,
     ) -> None:
-        self.palettes = load_palettes(*theme_folders(spec.config_dir))
+        self.broken_themes: list[str] = []
+        self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
         no_color = "NO_COLOR" in os.environ
-        self.palette = pick_palette(self.palettes, theme, no_color=no_color)
+        self.palette = pick_palette(self.palettes, theme, no_color=no_color, broken=self.broken_themes)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
         for palette in self.palettes.values():
             self.register_theme(palette.theme())
