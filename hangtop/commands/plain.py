@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from hangtop.commands.check import not_kept, text
 from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.monitor import Monitor
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.session import Curiosity, settled, states
@@ -111,13 +111,13 @@ async def watch(
     said = Said()
     ends_at: float | None = None
     curiosity = Curiosity(feed)
-    state = RunState()
-    verdict = judge(look(state, spec, now()))
+    state, monitor = RunState(), Monitor(spec)
+    verdict = monitor.judge(look(state, spec, now()), draft=True)
     async for state in _until_told(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
-        case = look(state, spec, now())
-        verdict = judge(case)
+        case = monitor.look(state, now(), draft=not settled(state))
+        verdict = monitor.verdict
         curiosity.follow(case)
         if not settled(state) and verdict.word != "blind":
             continue
