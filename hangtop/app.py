@@ -15,11 +15,9 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen, Screen
 
 from hangtop import clock
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.history import Timeline, follow
-from hangtop.diagnosis.verdict import judge
 from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
+from hangtop.monitor import Monitor
 from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
@@ -52,7 +50,8 @@ SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class HangtopApp(Wayfinding):
-    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken.
+    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
+    for are left out.
 
     `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
     `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
@@ -76,9 +75,10 @@ class HangtopApp(Wayfinding):
         ascii_only: bool | None = None,
         started: bool = False,
     ) -> None:
-        self.palettes = load_palettes(*theme_folders(spec.config_dir))
+        self.broken_themes: list[str] = []
+        self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
         no_color = "NO_COLOR" in os.environ
-        self.palette = pick_palette(self.palettes, theme, no_color=no_color)
+        self.palette = pick_palette(self.palettes, theme, no_color=no_color, broken=self.broken_themes)
         super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
         for palette in self.palettes.values():
             self.register_theme(palette.theme())
@@ -89,7 +89,7 @@ class HangtopApp(Wayfinding):
         self.replay = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = Curiosity(feed)
-        self.timeline = Timeline()
+        self.monitor = Monitor(spec)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"
@@ -98,7 +98,6 @@ class HangtopApp(Wayfinding):
         self.watch_screen = WatchScreen()
         self.under_way: dict[str, Deed] = {}
         self._due = False
-        self._draft = True
         self._met: set[type[Value]] = set()
         self._told_title = ""
 
@@ -146,19 +145,17 @@ class HangtopApp(Wayfinding):
     def tick(self) -> None:
         """Judge what is known at this moment, and paint it."""
         now = self.now()
-        case = look(self.state, self.spec, now)
         read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
-        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(case), now)
-        self._draft = not read
-        verdict = self.timeline.said
+        case = self.monitor.look(self.state, now, draft=not read)
+        verdict = self.monitor.verdict
         self.curiosity.follow(case)
-        if read and verdict is not None:
+        if read:
             self.curiosity.look_back(verdict, now)
-        shown = None if verdict is None or (self.state.log is None and verdict.word == "running") else self._doable(verdict)
+        shown = None if self.state.log is None and verdict.word == "running" else self._doable(verdict)
         alarm = self.view.alarm.next(shown if read else None, now)
         if alarm.rings > self.view.alarm.rings and not self.view.calm:
             self.bell()
-        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.timeline.entries)
+        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.monitor.timeline.entries)
         self._tell_title()
         if self.watch_screen.is_running:
             self.watch_screen.log_pane.book.refresh_regex()

@@ -23,7 +23,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.redact import Redactor
 from hangtop.report import report
-from hangtop.text import size
+from hangtop.text import size, some
 
 ISSUE_LINES, ISSUE_FINDINGS = 25, 8
 ENVIRONMENT = re.compile(
@@ -145,7 +145,8 @@ def _machine(case: Case) -> str:
     """Cores, memory and kernel of this machine; `platform` when the host was not looked at."""
     host = case.state.machine
     memory = f", {size(host.memory_bytes)} of memory" if host is not None and host.memory_bytes else ""
-    return f"{f'{host.cores} cores{memory}, ' if host is not None else ''}{platform.platform()}"
+    cores = "" if host is None else f"{some(host.cores, 'core')}{memory}, "
+    return f"{cores}{platform.platform()}"
 
 
 def _processes(case: Case) -> list[str]:

@@ -11,9 +11,8 @@ import msgspec
 
 from hangtop import __version__, wire
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.history import Timeline, follow
-from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
+from hangtop.monitor import Monitor
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.redact import Redactor
@@ -36,15 +35,16 @@ def history(case: Case, verdict: Verdict, session: Sequence[Reading]) -> Iterato
         attempt = f"  attempt {event.attempt}" if event.attempt > 1 else ""
         yield f"  {clock(event.at)}  {event.title} ({event.id}, {event.profile}){attempt}"
     yield "verdicts, while this was packed"
-    state, timeline, judged = RunState(), Timeline(), 0.0
+    state, monitor, judged = RunState(), Monitor(case.spec), 0.0
     for reading in session:
         state = fold(state, reading)
         if state.log is not None and reading.at - judged >= JUDGED_EVERY_S:
             judged = reading.at
-            timeline = follow(timeline, diagnose(state, case.spec, reading.at), reading.at)
-    for entry in timeline.entries:
+            monitor.look(state, reading.at)
+    told = monitor.timeline.entries
+    for entry in told:
         yield f"  {clock(entry.at)}  {entry.word}: {entry.headline}"
-    if not timeline.entries or timeline.entries[-1].headline != verdict.headline:
+    if not told or told[-1].headline != verdict.headline:
         yield f"  {clock(case.now)}  {verdict.word}: {verdict.headline}"
 
 

@@ -115,6 +115,7 @@ def watch_spec(given: dict[str, Any], config: Config) -> WatchSpec:
         ray=given["ray"] or config.ray or "auto",
         checkpoint_dir=given["ckpt"],
         config_dir=str(config_dir()),
+        config_file=None if given.get("config") is None else str(given["config"]),
         lang=config.lang or system_language(),
     )
 

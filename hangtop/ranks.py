@@ -23,6 +23,7 @@ from hangtop.records.mesh import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
+from hangtop.text import some
 
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0
@@ -313,4 +314,4 @@ def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable
     if absent:
         yield NOT_JOINED
     if lag is not None and lag >= BEHIND_STEPS:
-        yield f"{lag:,} steps behind"
+        yield f"{some(lag, 'step')} behind"

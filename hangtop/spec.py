@@ -24,7 +24,7 @@ class KeptPipe(Struct, frozen=True, omit_defaults=True):
 class WatchSpec(Struct, frozen=True, omit_defaults=True):
     """`logs` are paths, globs, directories or `-` as typed. `stall_s` also scales the ceilings of stages (`diagnosis.limits`).
 
-    `lang`: the language of causes and fixes, `en` or `zh`."""
+    `config_file`: the config that was named instead of the usual one. `lang`: the language of causes and fixes, `en` or `zh`."""
 
     logs: tuple[str, ...] = ()
     pids: tuple[int, ...] = ()
@@ -34,6 +34,7 @@ class WatchSpec(Struct, frozen=True, omit_defaults=True):
     ray: str = "auto"
     checkpoint_dir: str | None = None
     config_dir: str | None = None
+    config_file: str | None = None
     lang: str = "en"
     stdin: KeptPipe | None = None
 
@@ -49,4 +50,7 @@ def as_options(spec: WatchSpec) -> tuple[str, ...]:
     words += [word for pid in spec.pids for word in ("--pid", str(pid))]
     words += ["--profile", spec.profile] if spec.profile else []
     words += ["--stall", str(spec.stall_s), "--ray", spec.ray]
-    return (*words, *(("--ckpt", spec.checkpoint_dir) if spec.checkpoint_dir else ()))
+    words += ["--sources", ",".join(name for name in spec.sources if name not in ASKED_SOURCES)]
+    words += ["--ckpt", spec.checkpoint_dir] if spec.checkpoint_dir else []
+    words += ["--config", spec.config_file] if spec.config_file else []
+    return tuple(words)

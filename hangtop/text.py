@@ -221,7 +221,7 @@ def rank_ranges(ranks: Iterable[int]) -> str:
 def numbered(noun: str, numbers: Iterable[int]) -> str:
     """`rank 3`, `GPUs 0-2 4-7`."""
     known = set(numbers)
-    return f"{noun}{'' if len(known) == 1 else 's'} {rank_ranges(known)}"
+    return f"{plural(len(known), noun)} {rank_ranges(known)}"
 
 
 def rate(bytes_s: float) -> str:
@@ -232,7 +232,26 @@ def rate(bytes_s: float) -> str:
 
 def some(number: int, noun: str) -> str:
     """`1 rank`, `8 ranks`, `1,024 processes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('s') else 's'}"
+    return f"{number:,} {plural(number, noun)}"
+
+
+def every(number: int, noun: str) -> str:
+    """`the process`, `all 8 processes`."""
+    return f"the {noun}" if number == 1 else f"all {some(number, noun)}"
+
+
+def are(number: int) -> str:
+    """`is` for one, else `are`."""
+    return "is" if number == 1 else "are"
+
+
+def plural(number: int, noun: str) -> str:
+    """The noun for so many: `rank`, `ranks`, `processes`, `classes`, `entries`. Nobody else makes plurals."""
+    if number == 1:
+        return noun
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
 
 
 def first_line(text: str) -> str:

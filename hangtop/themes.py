@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -126,22 +127,28 @@ def load_palette(path: Path) -> Palette:
     return palette
 
 
-def load_palettes(*folders: Path) -> dict[str, Palette]:
-    """All themes of the shipped folder and of these, by name; a later folder wins. Raises `ThemeError`."""
-    found: dict[str, Palette] = {}
-    for folder in (theme_folder(), *folders):
-        for path in sorted(folder.glob("*.toml")):
+def load_palettes(*folders: Path, broken: Callable[[str], None] = lambda _: None) -> dict[str, Palette]:
+    """All themes of the shipped folder and of these, by name; a later folder wins. A person's own theme that cannot be used is
+    told to `broken` in one line, and the others load. Raises `ThemeError` for a shipped one."""
+    found = {palette.name: palette for palette in map(load_palette, sorted(theme_folder().glob("*.toml")))}
+    for path in (path for folder in folders for path in sorted(folder.glob("*.toml"))):
+        try:
             palette = load_palette(path)
+        except ThemeError as error:
+            broken(str(error))
+        else:
             found[palette.name] = palette
     if DEFAULT_THEME not in found:
         raise ThemeError(f"no theme named {DEFAULT_THEME!r} in {theme_folder()}: reinstall hangtop")
     return found
 
 
-def pick_palette(palettes: dict[str, Palette], name: str | None, *, no_color: bool) -> Palette:
-    """The theme of this name, or `ThemeError`. Without colour only an ansi theme keeps its hierarchy, by dimming."""
+def pick_palette(palettes: dict[str, Palette], name: str | None, *, no_color: bool, broken: Sequence[str] = ()) -> Palette:
+    """The theme of this name, or `ThemeError`, which also names those that are `broken`.
+
+    Without colour only an ansi theme keeps its hierarchy, by dimming."""
     if name is not None and name not in palettes:
-        raise ThemeError(f"no theme named {name!r}; there are: {', '.join(sorted(palettes))}")
+        raise ThemeError("; ".join((f"no theme named {name!r}; there are: {', '.join(sorted(palettes))}", *broken)))
     palette = palettes[name or DEFAULT_THEME]
     if no_color and not palette.ansi:
         return next((p for p in palettes.values() if p.ansi), palette)

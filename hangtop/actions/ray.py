@@ -35,7 +35,11 @@ def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
     if name:
         fitting = [one for one in known if name in (one.session, one.gcs_address, *one.addresses)]
         if len(fitting) != 1:
-            what = f"{len(fitting)} sessions have {name}: give its name" if fitting else f"no session {name} is known here"
+            what = (
+                f"{text.some(len(fitting), 'session')} have {name}: give its name"
+                if fitting
+                else f"no session {name} is known here"
+            )
             return Refusal(f"{what}: {_names(known) or 'none is'}")
         return fitting[0].session if fitting[0].uid == me.uid else Refusal(_of_another(fitting[0]))
     proven = _proven(state)
@@ -47,7 +51,7 @@ def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
     here = ours or candidates(state, me)
     if not here:
         return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
-    proof = f"{len(ours)} are this run's" if ours else "none is proven to be this run's"
+    proof = f"{len(ours)} {text.are(len(ours))} this run's" if ours else "none is proven to be this run's"
     return Refusal(f"{text.some(len(here), 'Ray session')} of yours on this machine, {proof}: name the one that is meant")
 
 

@@ -15,6 +15,7 @@ from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.spec import plain_file
+from hangtop.text import some
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles that nobody starts by hand."""
@@ -29,7 +30,7 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
     tops = [one for one in living if one.pid in members and one.ppid not in members and not _is_below(one)]
     if len(tops) > 1:
         pids = ", ".join(str(process.pid) for process in tops[:8])
-        return Refusal(f"the run has {len(tops)} processes of its own start ({pids}): start it again with its launcher")
+        return Refusal(f"the run has {some(len(tops), 'process')} of its own start ({pids}): start it again with its launcher")
     return tops[0] if tops else None
 
 

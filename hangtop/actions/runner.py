@@ -166,7 +166,7 @@ def _copy(master: int, log: int) -> None:
         if not data:
             return
         if lost:
-            data = f"\nhangtop: {lost} bytes of output were lost: the log could not be written\n".encode() + data
+            data = f"\nhangtop: {lost:,} B of output lost: the log could not be written\n".encode() + data
         left = _write(log, data)
         lost = lost + left if left else 0
 

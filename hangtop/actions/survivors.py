@@ -21,6 +21,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.words import clean, command_line
+from hangtop.text import are, every
 
 LOOK_EVERY_S = 0.05
 PORT_WAIT_S = 3.0
@@ -56,7 +57,7 @@ def prove(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Gene
     ports = yield from _prove_ports(plan.ports)
     if not survivors and not newcomers:
         number = len(plan.targets)
-        yield step("proof", "the process of the plan is gone" if number == 1 else f"all {number} processes of the plan are gone")
+        yield step("proof", f"{every(number, 'process')} of the plan {are(number)} gone")
     yield from _prove_shared(known.segments, table)
     return ports and not survivors and not newcomers
 

@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from hangtop import clock, text
 from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import judge
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
+from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch
 from hangtop.records.verdict import Verdict
@@ -45,7 +44,7 @@ def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]
     """Each stage as it is entered, then whether the place is passed."""
     yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
-    passage = Passage(watch, clock.now())
+    passage, monitor = Passage(watch, clock.now()), Monitor(spec)
     until, bad = clock.now() + watch.deadline_s, 0
     told: set[str] = set()
     for state in _each(states(ProbeFeed(spec), LOOK_EVERY_S)):
@@ -59,7 +58,9 @@ def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]
         at = log.progress.step if log is not None else None
         if log is not None:
             passage.look(now, [event.id for event in fresh], at, log.last_output_at)
-        verdict = judge(look(state, spec, now)) if log is not None else None
+        if log is not None:
+            monitor.look(state, now, draft=not log.caught_up)
+        verdict = monitor.verdict if log is not None and monitor.stands else None
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
             yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
             return True

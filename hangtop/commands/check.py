@@ -11,10 +11,10 @@ import msgspec
 from hangtop import clock
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.ray_ownership import said_of, strangers
-from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import report
@@ -51,11 +51,12 @@ async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[
     started = time.monotonic()
     heard: float | None = None
     curiosity = Curiosity(feed)
-    case = look(RunState(), spec, clock.now())
-    verdict = judge(case)
+    monitor = Monitor(spec)
+    case = monitor.look(RunState(), clock.now(), draft=True)
+    verdict = monitor.verdict
     async for state in states(feed, LOOK_AGAIN_S):
         case = look(state, spec, clock.now())
-        verdict = judge(case)
+        verdict = monitor.judge(case, draft=not (settled(state) and satisfied(case)))
         curiosity.follow(case)
         at = time.monotonic()
         heard = heard or (at if state.health else None)

@@ -14,6 +14,7 @@ from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+from hangtop.text import some
 
 SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
 """Plain output of a demo ends with these: it has shown what it is there to show."""
@@ -69,6 +70,6 @@ def listing() -> str:
     width = max(len(plan.name) for plan in scenarios())
     default = scenarios()[0].name
     return "\n".join(
-        f"{plan.name:<{width}}  {plan.world} processes: {plan.title}" + (" (default)" if plan.name == default else "")
+        f"{plan.name:<{width}}  {some(plan.world, 'process')}: {plan.title}" + (" (default)" if plan.name == default else "")
         for plan in scenarios()
     )

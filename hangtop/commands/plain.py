@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import select
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import TextIO
 
 from msgspec import Struct
 
 from hangtop.commands.check import not_kept, text
 from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import judge
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.model import RunState
+from hangtop.monitor import Monitor
+from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
@@ -34,8 +35,8 @@ class Said(Struct):
     """What was printed last, so that only changes are."""
 
     headline: str = ""
-    stages: int = 0
-    findings: frozenset[str] = frozenset()
+    stage: StageEvent | None = None
+    findings: frozenset[tuple[str, int]] = frozenset()
     step: int | None = None
     step_at: float = 0.0
     behind: frozenset[int | None] = frozenset()
@@ -46,13 +47,13 @@ def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterat
     if (log := state.log) is None:
         return
     just_now = now if said.headline else None  # what was there before the first look is older than that, nobody knows how much
-    for stage in log.stages[said.stages :]:
+    for stage in new_stages(said.stage, log.stages):
         again = f" (attempt {stage.attempt})" if stage.attempt > 1 else ""
         yield f"{clock(stage.at or just_now)}  stage    {stage.title}{again}"
-    said.stages = len(log.stages)
+    said.stage = log.stages[-1] if log.stages else None
     for finding in log.findings:
-        if finding.id not in said.findings and finding.role != "noise":
-            said.findings |= {finding.id}
+        if (key := (finding.id, finding.attempt)) not in said.findings and finding.role != "noise":
+            said.findings |= {key}
             rank = "" if finding.rank is None else f"rank {finding.rank}: "
             yield f"{clock(finding.at or just_now)}  {finding.severity:<8} {rank}{finding.text} ({finding.id})"
     progress = log.progress
@@ -65,6 +66,26 @@ def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterat
         quiet = "" if verdict.silence_s is None else f" (quiet {duration(verdict.silence_s)})"
         yield f"{clock(now)}  {verdict.word:<8} {verdict.headline}{quiet}"
     said.headline = verdict.headline
+
+
+def new_stages(told: StageEvent | None, stages: Sequence[StageEvent]) -> Sequence[StageEvent]:
+    """Those entered after `told`, the last one that was told. Of a long run the reading holds the first of each and the newest:
+    their number says nothing."""
+    if told is None:
+        return stages
+    same = [place for place, stage in enumerate(stages) if _place(stage) == _place(told)]
+    return stages[same[-1] + 1 :] if same else [stage for stage in stages if _is_later(stage, told)]
+
+
+def _place(stage: StageEvent) -> tuple[int, int, str, str]:
+    return stage.file, stage.offset, stage.profile, stage.id
+
+
+def _is_later(stage: StageEvent, told: StageEvent) -> bool:
+    """Of a stage that is no longer in the list, or of another file: by place in one file, else by time."""
+    if stage.file == told.file and stage.offset > told.offset:
+        return True
+    return stage.at is not None and told.at is not None and stage.at > told.at
 
 
 def _stayed_behind(said: Said, verdict: Verdict, now: float) -> Iterator[str]:
@@ -90,13 +111,13 @@ async def watch(
     said = Said()
     ends_at: float | None = None
     curiosity = Curiosity(feed)
-    state = RunState()
-    verdict = judge(look(state, spec, now()))
+    state, monitor = RunState(), Monitor(spec)
+    verdict = monitor.judge(look(state, spec, now()), draft=True)
     async for state in _until_told(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
-        case = look(state, spec, now())
-        verdict = judge(case)
+        case = monitor.look(state, now(), draft=not settled(state))
+        verdict = monitor.verdict
         curiosity.follow(case)
         if not settled(state) and verdict.word != "blind":
             continue

@@ -14,6 +14,7 @@ from hangtop.logs.profile import Marker, Profile, Stage
 from hangtop.logs.proof import profile_flaws, signature_flaws
 from hangtop.logs.signature import Signature, compiled
 from hangtop.logs.tables import Columns, is_names
+from hangtop.text import some
 
 OK, FLAWED, UNKNOWN = 0, 1, 2
 _SHOWN = 100
@@ -23,7 +24,7 @@ def list_profiles(out: TextIO, user_dir: Path | None = None) -> int:
     """One line a profile: name, what it reports, stages, and its title."""
     for profile in sorted(load(user_dir).profiles.values(), key=lambda each: each.name):
         inside = f"  holds {', '.join(profile.contains)}" if profile.contains else ""
-        out.write(f"{profile.name:<14} {profile.framework:<12} {len(profile.stage):>2} stages  {profile.title}{inside}\n")
+        out.write(f"{profile.name:<14} {profile.framework:<12} {some(len(profile.stage), 'stage'):<9}  {profile.title}{inside}\n")
     return OK
 
 
@@ -65,7 +66,7 @@ def prove(name: str | None, out: TextIO, user_dir: Path | None = None, log: Path
     below = tuple(each for each in catalog.profiles.values() if each.base and each not in profiles)
     out.writelines(f"✗ {flaw}\n" for flaw in flaws)
     if not flaws:
-        out.write(f"✓ {len(profiles)} profiles and {len(signatures)} signatures hold\n")
+        out.write(f"✓ {some(len(profiles), 'profile')} and {some(len(signatures), 'signature')} hold\n")
     if log is not None:
         read, messages = (*profiles, *below), tuple(catalog.signatures.values())
         with log.open("r", encoding="utf-8", errors="replace", newline="\n") as lines:

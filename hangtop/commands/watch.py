@@ -72,6 +72,8 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
         feed.close()
         sys.stderr.write(f"hangtop: {error}\n")
         return 2
+    for problem in app.broken_themes:
+        sys.stderr.write(f"hangtop: {problem}; it is left out\n")
     gc.freeze()
     gc.enable()
     try:
@@ -85,8 +87,10 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
     """Why this theme cannot be had. Plain lines need none, but who names one wants to know now, not on the next screen."""
     from hangtop.themes import ThemeError, load_palettes, pick_palette, theme_folders
 
+    broken: list[str] = []
     try:
-        pick_palette(load_palettes(*theme_folders(spec.config_dir)), name, no_color=False)
+        palettes = load_palettes(*theme_folders(spec.config_dir), broken=broken.append)
+        pick_palette(palettes, name, no_color=False, broken=broken)
     except ThemeError as error:
         return str(error)
     return None

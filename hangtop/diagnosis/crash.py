@@ -9,7 +9,7 @@ from hangtop.diagnosis.message_words import found, sentence, short, who
 from hangtop.logs.finding_order import HARMLESS, is_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
-from hangtop.text import moment
+from hangtop.text import moment, some
 
 
 def crashed(case: Case) -> Verdict | None:
@@ -60,7 +60,7 @@ def _doubted(first: Finding) -> tuple[Evidence, ...]:
 
 def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
     """The headline is its text; this says which message it is, when it came, and whether more was written after it."""
-    earliest = f", the earliest cause of {errors} errors," if errors > 1 and first.role == "cause" else ""
+    earliest = f", the earliest cause of {some(errors, 'error')}," if errors > 1 and first.role == "cause" else ""
     at = "" if first.at is None else f" came {moment(first.at, case.now)}"
     return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
 

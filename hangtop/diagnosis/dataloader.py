@@ -8,7 +8,7 @@ from hangtop.diagnosis.member_verdicts import culprit_of, hung, names, s, silenc
 from hangtop.diagnosis.standing import Standing, standing_of
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.text import some
+from hangtop.text import every, some
 
 
 def dataloader(case: Case) -> Verdict | None:
@@ -23,7 +23,7 @@ def dataloader(case: Case) -> Verdict | None:
         return slow(
             case, f"{names(waiting)} wait{s(waiting)} for data, and the loader works.", "dataloader", (Evidence("procs", text),)
         )
-    idle = f"all {len(everyone)} data workers idle" if everyone else "no data worker is left"
+    idle = f"{every(len(everyone), 'data worker')} idle" if everyone else "no data worker is left"
     what = "" if not everyone else _worker_place(case, everyone)
     headline = f"{names(waiting)} wait{s(waiting)} for data that never comes: {idle}{what}."
     culprits = tuple(culprit_of(case, one) for one in waiting)

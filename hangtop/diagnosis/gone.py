@@ -14,7 +14,7 @@ from hangtop.diagnosis.pause import LONGEST_S
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, rank_ranges
+from hangtop.text import are, clock, rank_ranges
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
@@ -96,7 +96,7 @@ def vanished(case: Case) -> Verdict | None:
     name = rank_names(list(missing))
     return Verdict(
         word="hung",
-        headline=f"{name} {'is' if len(missing) == 1 else 'are'} gone; {count(waiting)} wait{s(waiting)} in {waiting[0].call}.",
+        headline=f"{name} {are(len(missing))} gone; {count(waiting)} wait{s(waiting)} in {waiting[0].call}.",
         refute=f"a process of {name.lower()} is found",
         kind="dead_process",
         confidence="likely",
@@ -137,7 +137,7 @@ def blocked(case: Case) -> Verdict | None:
     if found := blocked_on(case.procs, {one.pid for one in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
         evidence.append(Evidence("disk", mount_words(found)))
-    headline = f"{names(stuck)} {'is' if len(stuck) == 1 else 'are'} blocked in the kernel ({place or 'unknown'}), {where}."
+    headline = f"{names(stuck)} {are(len(stuck))} blocked in the kernel ({place or 'unknown'}), {where}."
     return _verdict(case, stuck, kind, headline, evidence)
 
 

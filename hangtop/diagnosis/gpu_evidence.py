@@ -18,7 +18,7 @@ from hangtop.diagnosis.middle import median
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
-from hangtop.text import clock, numbered
+from hangtop.text import clock, numbered, some
 
 WORTH_SAYING = (
     "lost",
@@ -52,7 +52,7 @@ def gpu_evidence(state: RunState, now: float) -> tuple[Evidence, ...]:
 
 def _where(hosts: Sequence[str]) -> str:
     """Nodes of which the same is to be said share a line; what is said of one alone comes first."""
-    return f"{hosts[0]}: " if len(hosts) == 1 else f"{len(hosts)} nodes: "
+    return f"{hosts[0]}: " if len(hosts) == 1 else f"{some(len(hosts), 'node')}: "
 
 
 def _silent(node: NodeGpus) -> Iterable[tuple[str, bool]]:

@@ -117,11 +117,11 @@ def spins(case: Case) -> Verdict | None:
     if not waiting:
         return None
     odd = sorted({one.rank for one in suspects if one.rank is not None})
-    does = "does" if len(odd) == 1 else "do"
+    does, wait = "does" if len(odd) == 1 else "do", "waits" if waiting == 1 else "wait"
     who = f"{numbered('rank', odd)} {does} not" if odd else "none stands out"
     return Verdict(
         word="hung",
-        headline=f"{waiting} GPUs wait busily in a collective, {who}; no output since {case.silent_since}.",
+        headline=f"{some(waiting, 'GPU')} {wait} busily in a collective, {who}; no output since {case.silent_since}.",
         refute="their power rises, or a line is written",
         kind="nccl",
         confidence="likely",

@@ -13,7 +13,7 @@ from hangtop.diagnosis.presence import nobody_writes
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, numbered
+from hangtop.text import clock, duration, numbered, some
 from hangtop.text import pace as pace_words
 
 LEAST_STEP_S = 0.05
@@ -43,7 +43,7 @@ def finished(case: Case) -> Verdict | None:
     reached = case.stage is not None and case.stage.id == FINISH
     if not reached and not (at_end and _closed(case)):
         return None
-    steps = f" after {progress.step:,} steps" if progress.step else ""
+    steps = f" after {some(progress.step, 'step')}" if progress.step else ""
     return Verdict(
         word="finished",
         headline=f"The run finished{steps}.",
@@ -231,7 +231,7 @@ def running(case: Case) -> Verdict:
 
 def _running_detail(case: Case) -> str:
     steps = {rank.step for rank in case.ranks if rank.step is not None}
-    together = f"All {len(case.ranks)} ranks in step {steps.pop():,}. " if len(steps) == 1 and len(case.ranks) > 1 else ""
+    together = f"All {some(len(case.ranks), 'rank')} in step {steps.pop():,}. " if len(steps) == 1 and len(case.ranks) > 1 else ""
     if late := [rank.rank for rank in steps_behind(case) if rank.rank is not None]:
         together = f"{numbered('rank', late).capitalize()} behind the others. "
     longest = case.log.longest_silence_s

@@ -157,7 +157,7 @@ def _created(case: Case) -> tuple[Evidence, ...]:
     """How many workers there are, where the log says it."""
     if case.log.workers is None or case.log.workers[0] >= case.log.workers[1]:
         return ()
-    return (Evidence("log", f"{case.log.workers[0]} of {case.log.workers[1]} workers created"),)
+    return (Evidence("log", f"{case.log.workers[0]} of {some(case.log.workers[1], 'worker')} created"),)
 
 
 def sick(case: Case) -> Verdict | None:

@@ -39,7 +39,7 @@ from hangtop.diagnosis.together import functions, waits_within
 from hangtop.mesh import place_words
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.verdict import Evidence, Kind, Verdict
-from hangtop.text import rate
+from hangtop.text import every, rate
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""
@@ -195,14 +195,13 @@ def all_wait(case: Case) -> Verdict | None:
     behind = laggards(case)
     call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "collectives"
     if missing:
-        headline = (
-            f"All {len(case.standings)} ranks here wait in {call}; {rank_names(missing).lower()} run elsewhere, or not at all."
-        )
+        here = f"{every(len(case.standings), 'rank').capitalize()} here wait{s(list(case.standings))} in {call}"
+        headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
     elif len(case.standings) == 1:  # its own threads meet
         headline = f"{names(list(case.standings))} waits in {call}, and no peer of it is known."
         behind = (culprit_of(case, case.standings[0]),)
     else:
-        headline = f"All {len(case.standings)} ranks wait in {call} and none stands out."
+        headline = f"{every(len(case.standings), 'rank').capitalize()} wait in {call} and none stands out."
     evidence = (stack_evidence(list(case.standings)), silence(case))
     return hung(headline, waiting_kind(case, case.standings), behind, evidence, "one of them leaves the collective")
 

@@ -14,7 +14,7 @@ import psutil
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.sources import rights
 from hangtop.sources.proc.host import memory_limit
-from hangtop.text import size
+from hangtop.text import size, some
 
 G = 2**30
 MIN_FREE_BYTES, LOW_FREE_BYTES = 1 * G, 20 * G
@@ -48,7 +48,7 @@ def _disk(title: str, place: Path) -> Check:
     if not os.access(place, os.W_OK):
         return Check("disk", title, "fail", f"{place} is not writable", f"ls -ld {place}")
     if left.f_files and left.f_favail < 10_000:
-        return Check("disk", title, "fail", f"{left.f_favail:,} inodes left at {place}", f"find {place} -xdev | wc -l")
+        return Check("disk", title, "fail", f"{some(left.f_favail, 'inode')} left at {place}", f"find {place} -xdev | wc -l")
     if free < MIN_FREE_BYTES:
         return Check("disk", title, "fail", detail, mend)
     return Check("disk", title, "warn", detail, mend) if free < LOW_FREE_BYTES else ok("disk", title, detail)

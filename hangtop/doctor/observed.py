@@ -18,7 +18,7 @@ from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
 from hangtop.session import looks
 from hangtop.spec import WatchSpec
-from hangtop.text import size
+from hangtop.text import size, some
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0
@@ -70,7 +70,7 @@ def _gpus(state: RunState) -> Iterator[Check]:
         return
     for node in state.gpus.values():
         reading = node.reading
-        yield ok("gpu", "driver", f"{reading.vendor} {reading.driver or ''}, {len(reading.gpus)} GPUs")
+        yield ok("gpu", "driver", f"{reading.vendor} {reading.driver or ''}, {some(len(reading.gpus), 'GPU')}")
         for fact in facts(node, clock.now()):
             if fact.kind in BAD - {"idle", "empty"} or fact.kind in ("memory errors", "remap", "xid"):
                 yield Check("gpu", f"GPU {fact.index}", "fail", fact.text, f"nvidia-smi -q -i {fact.index}")
@@ -118,4 +118,4 @@ def _ray(state: RunState) -> Iterator[Check]:
         if not any(part.kind in ("gcs_server", "raylet") and part.gone_at is None for part in cluster.parts):
             yield Check("ray", "cluster", "warn", f"{cluster.session}: neither GCS nor raylet lives here", "hangtop clean")
         elif not troubles:
-            yield ok("ray", "cluster", f"{len(cluster.nodes)} nodes, {len(cluster.actors)} actors")
+            yield ok("ray", "cluster", f"{some(len(cluster.nodes), 'node')}, {some(len(cluster.actors), 'actor')}")

@@ -12,6 +12,7 @@ from hangtop.panes.log_merge import Merge, Place, joined, place_of, told
 from hangtop.panes.sought import NOTABLE, Sought
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
+from hangtop.text import some
 
 PAGE = 200
 MOST_LINES = 10_000
@@ -84,7 +85,7 @@ class LogBook(Struct):
         if done:
             self._asks.popleft()
             if len(self._asks) > 1 and self.sought.filtered and not self.said:
-                self.said = f"searching, {len(self._asks)} files to go"
+                self.said = f"searching, {some(len(self._asks), 'file')} to go"
             if self._asks:
                 self.send(self._asks[0][1])
         if purpose == "find":

@@ -181,7 +181,7 @@ def named(view: View, book: LogBook) -> str:
     if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
         return f"{_name(files[book.sought.file])} ({book.sought.file + 1} of {len(files)})"
     if len(files) > 1:
-        return f"{len(files)} files"
+        return text.some(len(files), "file")
     return "stdin" if files[0].path == "-" else _name(files[0])
 
 

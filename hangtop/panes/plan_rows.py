@@ -108,7 +108,7 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
     first = group[0]
     ranks = text.rank_ranges(target.rank for target in group if target.rank is not None) or "–"
     gpus = text.rank_ranges(gpu for target in group for gpu in target.gpus) or "–"
-    pid = str(first.pid) if len(group) == 1 else f"{len(group)} pids"
+    pid = str(first.pid) if len(group) == 1 else text.some(len(group), "pid")
     state = "bad" if first.state in ("D", "Z") else "ink"
     named = "bad" if first.rank in odd and first.role in RANK_LIKE else "ink"
     yield (
@@ -137,7 +137,7 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
     total = sum(removal.allocated_bytes for removal in removals)
     yield (
         ("Moved aside, looked at again, then deleted", "ink bold"),
-        (f": {len(removals)} {'path' if len(removals) == 1 else 'paths'}, {text.size(total)}", "muted"),
+        (f": {text.some(len(removals), 'path')}, {text.size(total)}", "muted"),
     )
     yield ((f"{'size':>9}  {'last used':<9}  {'what':<14}  path", "muted"),)
     for removal in removals:
@@ -167,7 +167,7 @@ def _proof(plan: Plan) -> Iterator[str]:
     if plan.targets:
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))
-        ports = f", that port{'s' * (len(plan.ports) > 1)} {some} {'is' if len(plan.ports) == 1 else 'are'} free," if some else ""
+        ports = f", that {text.plural(len(plan.ports), 'port')} {some} {text.are(len(plan.ports))} free," if some else ""
         yield f"reads the process table{gpus} again{ports} and names what is left and why"
     if plan.removals:
         yield "names what was left in place and why"

@@ -172,7 +172,7 @@ def _counted(view: View, readings: Readings, processes: Sequence[Process]) -> li
     if len(readings) == 1:
         return [((f"{len(processes):,} of this run", "muted"),)]
     roles = Counter(process.role for process in processes if process.state not in "ZX")
-    seen: Row = ((f"{roles['rank']:,} of {world_of(view):,} ranks seen", "muted"),)
+    seen: Row = ((f"{roles['rank']:,} of {text.some(world_of(view), 'rank')} seen", "muted"),)
     more = ((roles["data worker"], "loader"), (roles["launcher"], "launcher"))
     return [seen, *(((text.some(count, noun), "muted"),) for count, noun in more if count)]
 

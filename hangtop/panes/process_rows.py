@@ -105,7 +105,7 @@ def _node(row: ProcessRow) -> Row:
 
 def _pid(row: ProcessRow) -> Row:
     alike = len(row.node.members)
-    shown = str(row.first.pid) if alike == 1 else f"{alike:,} pids"
+    shown = str(row.first.pid) if alike == 1 else text.some(alike, "pid")
     if row.look.chosen in [member.key for member in row.node.members]:
         return ((shown, "accent bold reverse"),)
     return ((shown, row.role("muted")),)

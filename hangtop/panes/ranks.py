@@ -11,6 +11,7 @@ from hangtop.panes.pane import one_line
 from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
+from hangtop.text import some
 
 MOST_ROWS = 16
 LEAST_GRID = 14
@@ -70,7 +71,7 @@ class RanksPane(ChoosingPane):
         grid = grid_rows(blocks_of(rows, world), left, room)
         grid = [*grid, *([BLANK] if len(grid) < room else []), legend_row(grid)]
         side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
-        top = self.head(dotted((summary(view, rows), ((f"{world:,} ranks", "muted"),))), width)
+        top = self.head(dotted((summary(view, rows), ((some(world, "rank"), "muted"),))), width)
         if not beside:
             return [top, *odd, *([BLANK] if odd else []), *grid]
         lines = max(len(grid), len(side))

@@ -22,6 +22,7 @@ from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.records.ray import RayCluster
+from hangtop.text import some
 
 MOST_ROWS = 16
 
@@ -221,7 +222,7 @@ def _far_logs(view: View, width: int) -> list[Row]:
     readings = view.state.ray.values()
     read, known = sum(one.far_logs_read for one in readings), sum(one.far_logs for one in readings)
     return (
-        [cut(((f"output on other nodes: {read} of {known} files read, odd ranks first", "muted"),), width)]
+        [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
         if read < known
         else []
     )

@@ -232,7 +232,7 @@ def _role(row: ActorRow, plain: str, *, bold: bool = False) -> str:
 def _pids(row: ActorRow) -> Row:
     pid = row.first.pid or row.first.ray_pid
     if len(row.actors) > 1:
-        return ((f"{len(row.actors)} pids", "muted"),)
+        return ((text.some(len(row.actors), "pid"), "muted"),)
     return ((str(pid) if pid else text.NOT_APPLICABLE, _role(row, "muted")),)
 
 

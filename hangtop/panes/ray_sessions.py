@@ -64,8 +64,7 @@ def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row
     """A line for each cluster of the run besides the first, and one for all those that are not its own."""
     rows = [_beside(cluster, width) for cluster in shown[1:]]
     if others := strangers(view.state):
-        noun = "session" if len(others) == 1 else "sessions"
-        rows.append(cut(((f"{len(others)} other Ray {noun} on this machine, not this run's", "muted"),), width))
+        rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))
     return rows
 
 

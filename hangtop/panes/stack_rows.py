@@ -92,7 +92,7 @@ def summary(view: StackView) -> str:
     took = "" if view.look.took_s is None else f" in {view.look.took_s:.1f} s"
     away = sum(1 for stack in read if stack.host)
     stopped = _stopped(read)
-    kinds = f"{number} {'class' if number == 1 else 'classes'}"
+    kinds = text.some(number, "class")
     of += f", {away} on other nodes" if away else ""
     return f"{kinds} of {of} · taken {text.clock(view.look.started_at)}{took} · {stopped}{_over_time(view)}"
 

@@ -112,7 +112,7 @@ def _done_chip(title: str, took_s: float | None) -> Row:
 
 def _folded(done: tuple[DoneStage, ...]) -> Row:
     known = [stage.took_s for stage in done if stage.took_s is not None]
-    return _done_chip(f"{len(done)} stages", sum(known) if known else None)
+    return _done_chip(text.some(len(done), "stage"), sum(known) if known else None)
 
 
 def _stay_s(event: StageEvent, following: StageEvent | None) -> float | None:

@@ -107,7 +107,7 @@ def _stages_done(log: LogReading) -> Row | None:
     if reached is None:
         return None
     filled, track = text.bar(reached / len(ids), 26)
-    return ((filled, "data"), (track, "faint"), (f"  {reached} of {len(ids)} stages", "ink"))
+    return ((filled, "data"), (track, "faint"), (f"  {reached} of {text.some(len(ids), 'stage')}", "ink"))
 
 
 def metric_shown(value: float | None) -> str:

@@ -14,6 +14,7 @@ from hangtop.panes.line import LineView
 from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.panes.view import View
 from hangtop.screens.box import BoxScreen
+from hangtop.text import some
 
 CANCEL = "Cancel"
 KEYS = (Key("", "← → Enter", "", "choose", ""), Key("", "Esc", "", "cancel", ""))
@@ -31,7 +32,7 @@ class QuestionBody(LineView):
         width = max(1, self.size.width)
         room = max(1, screen.size.height - AROUND - 5)
         lines = [part for line in screen.lines for part in textwrap.wrap(line, width)]
-        told = lines if len(lines) <= room else [*lines[: room - 1], f"… and {len(lines) - room + 1} more lines"]
+        told = lines if len(lines) <= room else [*lines[: room - 1], f"… and {some(len(lines) - room + 1, 'more line')}"]
         rows: list[Row] = [((screen.title_words, "ink bold"),), *(((line, "ink"),) for line in told), BLANK]
         rows += [_buttons(screen), keys_row(KEYS)]
         self.styles.height = len(rows)

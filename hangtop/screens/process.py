@@ -148,7 +148,7 @@ def _lately(recent: Recent) -> str:
     if recent.passed_b_s is not None:
         parts.append(f"{_rate(recent.passed_b_s)} through reads and writes")
     if recent.switches_s is not None:
-        parts.append(f"main thread slept {recent.switches_s:.0f} times a second")
+        parts.append(f"main thread slept {text.some(round(recent.switches_s), 'time')} a second")
     return ", ".join(parts)
 
 

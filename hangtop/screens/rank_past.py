@@ -51,7 +51,7 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
     still = 1
     while still < len(known) and motion(known[-1 - still], known[-1]) == "still":
         still += 1
-    same = f" · same in {still} looks" if still > 1 else ""
+    same = f" · same in {text.some(still, 'look')}" if still > 1 else ""
     return section("Stack", width, f"{thread} · {text.age(now - known[-1].at)} ago{same}")
 
 

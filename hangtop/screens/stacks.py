@@ -169,14 +169,14 @@ class StacksScreen(PageScreen):
         """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
         lines = self._plain()
         self.hangtop.copy_to_clipboard("\n".join(lines))
-        self._say(f"{len(lines)} lines copied, if this terminal permits it: w writes them into a file")
+        self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
 
     async def action_save(self) -> None:
         """Into a file where hangtop was started, for its owner alone: stacks may hold secrets."""
         lines, stamp = self._plain(), time.strftime("%Y%m%d-%H%M%S", time.localtime(self.hangtop.now()))
         path = Path.cwd() / f"hangtop-stacks-{stamp}.txt"
         problem = await written(path, "\n".join(lines) + "\n")
-        self._say(problem or f"{len(lines)} lines saved to {path}")
+        self._say(problem or f"{some(len(lines), 'line')} saved to {path}")
 
     def ask_filter(self, *, opened: bool) -> None:
         """Show or hide the line where ranks, `thread:NAME` or a function are typed."""

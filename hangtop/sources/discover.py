@@ -13,6 +13,7 @@ from msgspec import Struct
 from hangtop.sources.faults import Fault, in_words, shown
 from hangtop.sources.newest import Newest
 from hangtop.sources.ranks_in_names import ranks_of
+from hangtop.text import some
 
 STDIN = "-"
 DEEPEST = 6
@@ -59,7 +60,7 @@ def discover(asked: Sequence[str], newest: Newest | None = None) -> Discovery:
     numbered = iter(ranks)
     logs = tuple(FoundLog(path, None if fault else next(numbered), fault) for path, fault in paths.items())
     if len(logs) > MOST_FILES:
-        words = f"{len(logs):,} log files: only the first {MOST_FILES:,} are watched; name fewer with --log"
+        words = f"{some(len(logs), 'log file')}: only the first {MOST_FILES:,} are watched; name fewer with --log"
         logs = (*logs[:MOST_FILES], FoundLog(shown(asked[-1]), None, Fault("failed", words)))
     return Discovery(logs, tuple(folders))
 

@@ -45,6 +45,7 @@ from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import why_current
 from hangtop.sources.raycluster.processes import RayTable
 from hangtop.spec import WatchSpec
+from hangtop.text import some
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES, MOST_KEPT = 300_000, 64
@@ -247,7 +248,7 @@ def _measured(candidate: Candidate, found: os.stat_result) -> Tree | str:
             sockets.append(entry.path)
         allocated, newest = allocated + inside.st_blocks * 512, max(newest, inside.st_mtime)
         if len(names) > MOST_FILES:
-            return f"it holds more than {MOST_FILES:,} files: look at it yourself"
+            return f"it holds more than {some(MOST_FILES, 'file')}: look at it yourself"
     removal = Removal(
         path=candidate.path,
         kind=candidate.kind,

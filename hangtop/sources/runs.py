@@ -24,6 +24,7 @@ from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
+from hangtop.text import are, some
 
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")
@@ -136,7 +137,8 @@ class RunsSource:
         hidden = len(self._files.denied())
         if not hidden or os.geteuid() == 0:
             return None
-        return f"{hidden} processes of other users are not shown: sudo hangtop shows the runs of all users"
+        what = f"{some(hidden, 'process')} of other users {are(hidden)} not shown"
+        return f"{what}: sudo hangtop shows the runs of all users"
 
 
 def _to_watch(machine: Machine, feeder: Feeder) -> str:

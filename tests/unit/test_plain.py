@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.commands.plain import Said, changes
+from hangtop.commands.plain import Said, changes, new_stages
+from hangtop.logs.stages import _newest
 from hangtop.model import RunState
-from hangtop.records.log import LogReading
+from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict
 
 STATE = RunState(log=LogReading(files=()))
@@ -24,3 +25,31 @@ def test_a_laggard_of_a_healthy_run_is_named_once_and_again_when_it_fell_back_an
     assert said_of(said, 7) == []
     assert said_of(said) == []
     assert said_of(said, 3) == ["behind   rank 3: 2 steps behind its peers"]
+
+
+def stages(count: int, first: int = 0) -> tuple[StageEvent, ...]:
+    """The stages of a run that saves again and again, as the log tells them: the oldest rounds are left out."""
+    events = [
+        StageEvent(id_, f"{id_} {number}", "run", 0, 10 * number, at=float(number))
+        for number in range(first, first + count)
+        for id_ in (("checkpoint", "train_loop")[number % 2],)
+    ]
+    return tuple(_newest(events))
+
+
+def test_every_stage_is_told_once_however_many_there_were() -> None:
+    said, told = Said(), []
+    verdict = Verdict(word="running", headline="Running as before.", refute="")
+    for count in (1, 5, 64, 65, 66, 90, 91, 300):
+        state = RunState(log=LogReading(files=(), stages=stages(count)))
+        told += [line.split("stage    ")[1] for line in changes(said, state, verdict, 0.0) if "stage    " in line]
+    rounds = [int(line.split()[1]) for line in told]
+    assert rounds == sorted(set(rounds))
+    assert set(range(91)) <= set(rounds)
+    assert rounds[-32:] == list(range(268, 300))
+
+
+def test_after_another_log_leads_only_what_came_later_is_told() -> None:
+    told = StageEvent("train_loop", "training", "run", 0, 500, at=50.0)
+    other = (StageEvent("launch", "launch", "run", 1, 0, at=10.0), StageEvent("checkpoint", "save", "run", 1, 90, at=60.0))
+    assert [stage.title for stage in new_stages(told, other)] == ["save"]

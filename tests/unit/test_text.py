@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -169,3 +172,29 @@ def test_utf_8_is_written_to_who_reads_it(environment: dict[str, str], encoding:
 def test_a_chart_is_as_tall_as_its_lines() -> None:
     assert text.chart([0.0, 50.0, 100.0, None, 200.0], 2, 100.0) == ["  █ █", "▁██ █"]
     assert text.chart([12.5, 56.25], 2, 100.0) == [" ▁", "▂█"]
+
+
+def test_plurals() -> None:
+    assert [text.some(n, noun) for n, noun in ((1, "GPU"), (0, "rank"), (2, "process"), (1_024, "class"))] == [
+        "1 GPU",
+        "0 ranks",
+        "2 processes",
+        "1,024 classes",
+    ]
+    assert [text.plural(2, noun) for noun in ("entry", "key", "box", "match")] == ["entries", "keys", "boxes", "matches"]
+    assert (text.every(1, "process"), text.every(3, "rank")) == ("the process", "all 3 ranks")
+    assert text.numbered("rank", (2,)) == "rank 2"
+
+
+def test_nobody_else_makes_plurals() -> None:
+    """A number before a noun that ends with s, in an f-string, says `1 GPUs` sooner or later."""
+    nouns = "GPUs ranks processes nodes files lines steps stages sessions actors workers pids paths looks errors cores".split()
+    told = []
+    for path in sorted(Path(text.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            parts = node.values if isinstance(node, ast.JoinedStr) else []
+            for value, after in pairwise(parts):
+                words = after.value.split() if isinstance(after, ast.Constant) and after.value.startswith(" ") else []
+                if isinstance(value, ast.FormattedValue) and words and words[0].strip(".,:;)") in nouns:
+                    told.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert not told

@@ -70,6 +70,19 @@ def test_a_theme_of_ones_own_wins_by_name(tmp_path):
     assert load_palettes(tmp_path)["dark"].ink == "#ffffff"
 
 
+def test_a_broken_theme_of_ones_own_is_named_and_the_others_load(tmp_path):
+    (tmp_path / "a.toml").write_text("name = 'mine'\ninkk = '#fff'")
+    (tmp_path / "b.toml").write_text((theme_folder() / "dark.toml").read_text().replace('name = "dark"', 'name = "night"'))
+    told = []
+    palettes = load_palettes(tmp_path, broken=told.append)
+    assert {"dark", "night"} <= palettes.keys()
+    (problem,) = told
+    assert "a.toml" in problem
+    assert "inkk" in problem
+    with pytest.raises(ThemeError, match=r"no theme named 'mine'.*a\.toml.*inkk"):
+        pick_palette(palettes, "mine", no_color=False, broken=told)
+
+
 def test_an_unknown_name_lists_those_there_are():
     with pytest.raises(ThemeError, match="ansi, dark, light, safe"):
         pick_palette(PALETTES, "nope", no_color=False)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from hangtop.logs.clean import clean_text
 from hangtop.sources.raycluster.dashboard import Answer, Dashboard
 from hangtop.sources.raycluster.places import Access, Place
+from hangtop.text import some
 
 PART_BYTES = 16 << 10
 MOST_LINES = 50
@@ -86,7 +87,7 @@ class NodeLogs:
         path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=2"
         answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
         if answer.cut:
-            return Part(problem=f"its last {MOST_LINES} lines are more than {LONGEST_LINES_BYTES >> 10} kB")
+            return Part(problem=f"its last {some(MOST_LINES, 'line')} are more than {LONGEST_LINES_BYTES >> 10} kB")
         if not answer.ok:
             said = clean_text(" ".join(answer.body[:200].decode(errors="replace").split())) if answer.status else answer.error
             return Part(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")

@@ -1,0 +1,43 @@
+"""The one place that judges a run moment by moment: each look goes through the same brake on verdicts that flap."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.case import Case, look
+from hangtop.diagnosis.history import Timeline, follow
+from hangtop.diagnosis.verdict import judge
+from hangtop.model import RunState
+from hangtop.records.verdict import Verdict
+from hangtop.spec import WatchSpec
+
+
+class Monitor:
+    """What is said of one run now, and what was said before. Knows no clock: each look brings its own time."""
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self.timeline = Timeline()
+        self._spec = spec
+        self._draft = True
+
+    def look(self, state: RunState, now: float, *, draft: bool = False) -> Case:
+        """Judges this state. `draft`: too little is known yet to hold on to what is said; the next look begins anew."""
+        case = look(state, self._spec, now)
+        self.judge(case, draft=draft)
+        return case
+
+    def judge(self, case: Case, *, draft: bool = False) -> Verdict:
+        """The same of a case at hand."""
+        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(case), case.now)
+        self._draft = draft
+        return self.verdict
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said now. Only after a look."""
+        if self.timeline.said is None:
+            raise LookupError("nothing was looked at yet")
+        return self.timeline.said
+
+    @property
+    def stands(self) -> bool:
+        """Whether the last look agrees with what is said: no calmer verdict waits for its time."""
+        return self.timeline.pending is None

@@ -1,0 +1,84 @@
+"""One brake for all that tell a verdict: screen, check, plain lines, recovery, replay."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hangtop.commands import check, plain
+from hangtop.model import RunState
+from hangtop.monitor import Monitor
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import LogFile, LogReading, Progress
+from hangtop.spec import WatchSpec
+
+NOW = 10_000.0
+SPEC = WatchSpec(logs=("train.log",))
+
+
+def silent(now: float, *, announced: bool = False, silence_s: float = 130.0) -> RunState:
+    """A run that wrote its last line so long ago: stalled, or slow where it had said that it would wait."""
+    log = LogReading(
+        files=(LogFile("train.log", size_bytes=9),),
+        bytes=9,
+        progress=Progress(step=3),
+        last_output_at=now - silence_s,
+        announced_until=now + 60 if announced else None,
+    )
+    return RunState(log=log, health={"log": SourceHealth("log", read_at=now)}, heard_at=now)
+
+
+FLAPS = [silent(NOW + second, announced=second % 2 == 1, silence_s=130.0 + second) for second in range(4)]
+
+
+def test_a_calmer_verdict_is_held_back_and_output_that_resumes_is_not() -> None:
+    monitor = Monitor(SPEC)
+    assert [monitor.look(state, NOW + second) and monitor.verdict.word for second, state in enumerate(FLAPS)] == ["stalled"] * 4
+    assert not monitor.stands
+    monitor.look(silent(NOW + 5, silence_s=0.5), NOW + 5)
+    assert (monitor.verdict.word, monitor.stands) == ("running", True)
+
+
+def test_a_draft_holds_nothing_back() -> None:
+    monitor = Monitor(SPEC)
+    monitor.look(FLAPS[0], NOW, draft=True)
+    monitor.look(FLAPS[1], NOW + 1)
+    assert monitor.verdict.word == "slow"
+
+
+class NoFeed:
+    def ask(self, ask: object) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def in_turn(*_: object) -> AsyncIterator[RunState]:
+    for state in FLAPS:
+        yield state
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look is a second after the one before."""
+    ticks = iter(range(1_000))
+    for command in (check, plain):
+        monkeypatch.setattr(command, "states", in_turn)
+    monkeypatch.setattr("hangtop.clock.now", lambda: NOW + next(ticks) / 4)
+
+
+@pytest.mark.usefixtures("clock")
+def test_plain_lines_tell_a_verdict_that_flaps_once() -> None:
+    out = io.StringIO()
+    times = iter(range(1_000))
+    asyncio.run(plain.watch(NoFeed(), SPEC, out, lambda: NOW + next(times) / 100, frozenset()))  # type: ignore[arg-type]
+    assert out.getvalue().count("  stalled  ") == 1
+    assert "  slow " not in out.getvalue()
+
+
+@pytest.mark.usefixtures("clock")
+def test_check_says_what_the_screen_would_say() -> None:
+    _, verdict = asyncio.run(check.look_once(NoFeed(), SPEC, 60.0))  # type: ignore[arg-type]
+    assert verdict.word == "stalled"
