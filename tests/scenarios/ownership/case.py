@@ -38,8 +38,8 @@ class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run in one scene, and what is asked of hangtop. `act`: a command that is really carried out, after the others
-    (`twice: …`: two at once). `event`: a line that root's shell runs in the run's folder. `holds`: see `play.held`. `seen`: met by
-    people. `gate`: it is played with every test run. `miss`: why it is known to fail."""
+    (`twice: …`: two at once). `event`: a line that root's shell runs in the run's folder. `holds`: see `play.held`.
+    `seen`: people met it. `gate`: it is played with every test run. `miss`: why it is known to fail."""
 
     scene: str
     run: str

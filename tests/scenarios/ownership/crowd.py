@@ -26,6 +26,7 @@ class Being(msgspec.Struct, frozen=True):
     ppid: int
     started: int
     uid: int
+    name: str
     alive: bool
     run: str | None
     looks: bool
@@ -40,7 +41,8 @@ def _being(pid: int) -> Being | None:
     """Read through its youngest thread: a process whose first thread has ended is alive, and has its environment there."""
     folder = Path("/proc", str(pid))
     try:
-        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        front, _, back = (folder / "stat").read_text(errors="replace").rpartition(")")
+        name, fields = front.partition("(")[2], back.split()
         threads = sorted(os.listdir(folder / "task"), key=int)
         words = (folder / "task" / threads[-1] / "environ").read_bytes().split(b"\0")
         uid = folder.stat().st_uid
@@ -48,7 +50,7 @@ def _being(pid: int) -> Being | None:
         return None
     run = next((word.removeprefix(MARK).decode() for word in words if word.startswith(MARK)), None)
     alive = fields[0] != "Z" or len(threads) > 1
-    return Being(pid, int(fields[1]), int(fields[19]), uid, alive, run, any(word.startswith(LOOK) for word in words))
+    return Being(pid, int(fields[1]), int(fields[19]), uid, name, alive, run, any(word.startswith(LOOK) for word in words))
 
 
 def below(tops: Iterable[int], here: dict[int, Being]) -> set[int]:

@@ -15,6 +15,8 @@ from tests.scenarios.ownership.case import Run, Scene
 from tests.scenarios.ownership.rooms import USERS, as_user, environ_of
 
 PROGRAMS = Path(__file__).parent / "programs"
+LONG_S = 60.0
+"""Silence that does not come about here: a run of this limit is only looked at while it writes."""
 UP_S = 300.0
 """Bound of a start; longer than that is a hang."""
 
@@ -29,10 +31,7 @@ class LiveRun:
         shutil.copy(PROGRAMS / "training.py", self.folder / "train.py")
         os.chown(self.folder, as_user("ada")["user"], -1)  # type: ignore[arg-type]
         own = f"MATRIX_RUN={key}"
-        self._beside = {f"{key}-beside-{number}": words for number, words in enumerate(scene.beside)}
-        for mark, words in self._beside.items():
-            user, _, line = words.partition(": ")
-            shell(["env", f"MATRIX_RUN={mark}", "bash", "-c", line], self.folder, user)
+        self._beside: dict[str, str] = {}
         if run.terminal:
             self._beside[f"{key}-shell"] = "a terminal"
             lines = [f"cd {self.folder}", *(line.replace("$RUN", f"{own} {run.command}") for line in run.terminal)]
@@ -45,6 +44,12 @@ class LiveRun:
             output = "" if run.bare else f" > {run.log} 2>&1 < /dev/null"
             command = run.command if run.bare else f"exec {run.command}"
             shell(["env", own, "bash", "-c", command + output], self.folder, "ada")
+
+        wait_for(self.log.exists, UP_S)
+        for number, words in enumerate(scene.beside):
+            user, _, line = words.partition(": ")
+            self._beside[f"{key}-beside-{number}"] = words
+            shell(["env", f"MATRIX_RUN={key}-beside-{number}", "bash", "-c", line], self.folder, user)
 
     @property
     def log(self) -> Path:
@@ -81,7 +86,7 @@ class LiveRun:
             wait_for(self._shell_is_busy, UP_S)
         if run.ends:
             wait_for(lambda: not self.pids(), UP_S)
-        elif "running" not in run.verdict:
+        elif run.stall_s < LONG_S:
             wait_for(lambda: all(time.time() - written > run.stall_s + 1 for written, _ in self.texts()), UP_S)
 
     def _shell_is_busy(self) -> bool:

@@ -64,6 +64,10 @@ def rank_main(rank: int, style: str, end: str, say: Callable[[str], None]) -> No
         while True:
             say("\n".join(f"[rank{rank}] debug: a line among many, of a hundred bytes or so {line:030}" for line in range(100)))
             time.sleep(0.02)
+    if end == "work":
+        while True:
+            work()
+            time.sleep(0.05)
     if end == "lock":
         wait_for_lock()
     elif end == "killed":  # as the OOM killer leaves it: nobody says a word
@@ -76,6 +80,10 @@ def rank_main(rank: int, style: str, end: str, say: Callable[[str], None]) -> No
         import ctypes
 
         ctypes.CDLL(None).pthread_exit(None)
+
+
+def work() -> int:
+    return sum(number * number % 7 for number in range(300_000))
 
 
 def wait_for_lock() -> None:
