@@ -76,7 +76,8 @@ class LiveRun:
     def wait(self) -> None:
         """Until it may be looked at: it said what it should, has been silent for its limit, or has ended."""
         run = self.run
-        wait_for(lambda: any(run.ready in text for _, text in self.texts()), UP_S)
+        wait_for(lambda: self._said(run.ready) or not self.pids(), UP_S)
+        assert self._said(run.ready), f"the run ended: {[text[-500:] for _, text in self.texts()]}"
         marked = {being.run for being in crowd.beings().values()}
         gone = [words for mark, words in self._beside.items() if mark not in marked]
         assert not gone, f"these should be here: {gone}"
@@ -88,6 +89,9 @@ class LiveRun:
             wait_for(lambda: not self.pids(), UP_S)
         elif run.stall_s < LONG_S:
             wait_for(lambda: all(time.time() - written > run.stall_s + 1 for written, _ in self.texts()), UP_S)
+
+    def _said(self, words: str) -> bool:
+        return any(words in text for _, text in self.texts())
 
     def _shell_is_busy(self) -> bool:
         """The editor and the second run are there, as they should."""

@@ -48,7 +48,7 @@ def main() -> None:
     if WAY != "detached":
         say("ray init kwargs: {'num_cpus': None}")
     if ADDRESS == "local":
-        ray.init(num_cpus=1, include_dashboard=False, object_store_memory=100_000_000, log_to_driver=False)
+        ray.init("local", num_cpus=1, include_dashboard=False, object_store_memory=100_000_000, log_to_driver=False)
     else:
         ray.init(address=ADDRESS, namespace=f"space{os.getpid()}", log_to_driver=False)
     remote = ray.remote(num_cpus=0)(Worker)
