@@ -13,7 +13,7 @@ CAUSES = ("headline", "refute", "evidence", "findings", "decided_by", "advice", 
 """The parts of `check --json` that say what is wrong and why."""
 OFFERED = "--yes does it"
 """Ends a plan that may be carried out."""
-SPARED = re.compile(r"^\s*(leaves|spares|not touched|others?|note|warning|in use)\b")
+SPARED = re.compile(r"^\s*leaves\b|is not stopped|left as it is")
 """A line of a plan that tells what stays as it is."""
 
 
@@ -73,7 +73,7 @@ def _faults_of_stacks(answer: Answer, facts: Facts) -> Iterator[str]:
 def _faults_of_plan(answer: Answer, facts: Facts) -> Iterator[str]:
     if OFFERED not in answer.out and answer.name.startswith(("ray", "clean")):
         return  # a list of sessions to choose from tells whose they are, and what stays is told with its owner
-    lines = [line.strip() for line in (answer.out + answer.err).splitlines() if not SPARED.match(line)]
+    lines = [line.strip() for line in (answer.out + answer.err).splitlines() if not SPARED.search(line)]
     named = [(line, found) for line in lines if (found := foreign_in(line, facts))]
     if named:
         first, found = named[0]

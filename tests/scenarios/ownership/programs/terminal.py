@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import sys
 import threading
 import time
@@ -19,16 +20,18 @@ if pid == 0:
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and hands that on
     # A login shell as sshd, tmux or slurmstepd starts it.
     os.execvp("bash", ["-bash", "--norc", "--noprofile", "-i"])
 
 
 def read() -> None:
-    while True:
-        try:
-            os.read(master, 65536)
-        except OSError:
-            return
+    with open("screen", "ab", buffering=0) as screen:
+        while True:
+            try:
+                screen.write(os.read(master, 65536))
+            except OSError:
+                return
 
 
 threading.Thread(target=read, daemon=True).start()

@@ -62,8 +62,8 @@ def rank_main(rank: int, style: str, end: str, say: Callable[[str], None]) -> No
         time.sleep(0.1 if step <= STEPS else 0.5)
     if end == "flood":
         while True:
-            say("\n".join(f"[rank{rank}] debug: a line among many, of a hundred bytes or so {line:030}" for line in range(100)))
-            time.sleep(0.02)
+            say("\n".join(f"[rank{rank}] debug: a line among many, of a hundred bytes or so {line:030}" for line in range(200)))
+            time.sleep(0.01)
     if end == "work":
         while True:
             work()
