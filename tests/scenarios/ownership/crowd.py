@@ -12,11 +12,14 @@ from pathlib import Path
 
 import msgspec
 
+from tests.scenarios.ownership.rooms import NEEDED
+
 MARK = b"MATRIX_RUN="
 LOOK = b"MATRIX_LOOK="
 """Words of environments: which run (or cluster) a process was started for, and that it is hangtop, asked by a row."""
 KEPT = (Path("/tmp"), Path("/dev/shm"))
-HASHED_BYTES = 1_000_000
+HASHED_BYTES, CHANGING = 1_000_000, Path("/tmp/ray")
+"""Larger files are not read, nor those that Ray writes anew."""
 
 
 class Being(msgspec.Struct, frozen=True):
@@ -79,9 +82,26 @@ def end(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def files(without: Collection[Path]) -> dict[Path, bytes]:
-    """What lies about, outside these folders: each path with the hash of its beginning; of folders and sockets an empty one."""
-    return {path: _hash(path) for top in KEPT for path in _walk(top, frozenset(without))}
+class Thing(msgspec.Struct, frozen=True):
+    """What lies at a path: of a small file its size and a hash, of all else nothing."""
+
+    size: int = 0
+    digest: bytes = b""
+
+    def is_still_at(self, path: Path) -> bool:
+        """It begins as it did; a log may have grown."""
+        return not self.size or _thing(path, self.size).digest == self.digest
+
+
+def files() -> dict[Path, Thing]:
+    """What lies about, outside of homes and of what Python and the project need."""
+    without = {Path("/tmp/home"), *(path.resolve() for path in NEEDED)}
+    return {path: _thing(path) for top in KEPT for path in _walk(top, frozenset(without))}
+
+
+def passing(path: Path) -> bool:
+    """What comes and goes by itself, also where nobody does anything."""
+    return path.suffix in (".tmp", ".lock", ".swp") or "tmp" in path.name or path.name.startswith("hangtop")
 
 
 def _walk(folder: Path, without: frozenset[Path]) -> Iterator[Path]:
@@ -95,8 +115,10 @@ def _walk(folder: Path, without: frozenset[Path]) -> Iterator[Path]:
                 yield from _walk(path, without)
 
 
-def _hash(path: Path) -> bytes:
+def _thing(path: Path, size: int | None = None) -> Thing:
     with suppress(OSError):
-        if stat.S_ISREG(path.lstat().st_mode):
-            return hashlib.blake2b(path.read_bytes()[:HASHED_BYTES]).digest()
-    return b""
+        known = path.lstat()
+        if stat.S_ISREG(known.st_mode) and (size or known.st_size) <= HASHED_BYTES and CHANGING not in path.parents:
+            begins = path.read_bytes()[:size]
+            return Thing(len(begins), hashlib.blake2b(begins).digest())
+    return Thing()

@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -150,24 +150,23 @@ def play(room: Room, known: Matrix, scene: Scene, rows: Sequence[Row], number: i
     looks = [row for row in rows if not row.alters]
     for run in live.values():
         run.wait()
-    outside = (Path("/tmp/runs"), Path("/tmp/home"), Path("/tmp/wt"))
-    before, things = crowd.beings(), crowd.files(outside)
+    before, things = crowd.beings(), crowd.files()
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         outcomes = list(pool.map(lambda row: look(room, row, live[row.run]), looks))
-    hurt = harm(before, things, outside)
+    hurt = harm(before, things)
     for outcome in outcomes:
         yield msgspec.structs.replace(outcome, faults=(*outcome.faults, *hurt))
     for run in live.values():
         run.end()
     for place, row in enumerate(row for row in rows if row.alters):
-        yield carry_out(room, row, LiveRun(f"s{number}a{place}", known.run[row.run], scene), outside)
+        yield carry_out(room, row, LiveRun(f"s{number}a{place}", known.run[row.run], scene))
 
 
-def carry_out(room: Room, row: Row, live: LiveRun, outside: Sequence[Path]) -> Outcome:
+def carry_out(room: Room, row: Row, live: LiveRun) -> Outcome:
     """Look, then really do it, or let it happen; what is not the run's is as it was."""
     looked = look(room, row, live)
     facts = room.facts(live)
-    before, things = crowd.beings(), crowd.files(outside)
+    before, things = crowd.beings(), crowd.files()
     others = {pid: being for pid, being in before.items() if pid in facts.foreign}
     written = live.size()
     if row.event:
@@ -177,7 +176,7 @@ def carry_out(room: Room, row: Row, live: LiveRun, outside: Sequence[Path]) -> O
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda _: ask(words, live, row.user, room.environ), range(times)))
     what = row.act or row.event
-    faults = [*looked.faults, *(f"{what}: {fault}" for fault in harm(others, things, outside) if row.act)]
+    faults = [*looked.faults, *(f"{what}: {fault}" for fault in harm(others, things) if row.act)]
     tracebacks = [answer.err for answer in answers if "Traceback (most recent call last)" in answer.err]
     faults += [f"{what}: a traceback: {text.strip().splitlines()[-1]}" for text in tracebacks]
     faults += held(row, live, answers, written)
@@ -211,21 +210,16 @@ def held(row: Row, live: LiveRun, answers: Sequence[judge.Answer], written: int)
                     yield f"{row.act}: exit {answer.code}, should be {want[5:]}: {(answer.out + answer.err)[-300:]}"
 
 
-def harm(before: dict[int, crowd.Being], things: dict[Path, bytes], outside: Sequence[Path]) -> list[str]:
-    """What was here, is not the run's, and is not as it was."""
-    here, left = crowd.beings(), crowd.files(outside)
-    ended = [
-        being for pid, being in before.items() if not being.looks and (pid not in here or here[pid].started != being.started)
-    ]
+def harm(before: Mapping[int, crowd.Being], things: Mapping[Path, crowd.Thing]) -> list[str]:
+    """What was here, is not the run's, and is not as it was. Idle workers of Ray come and go by themselves."""
+    here, left = crowd.beings(), crowd.files()
+    stayed = [being for being in before.values() if not being.looks and not being.name.startswith("ray::IDLE")]
+    ended = [being for being in stayed if being.pid not in here or here[being.pid].started != being.started]
     faults = [f"pid {being.pid} of {being.run or 'others'} has ended" for being in ended]
-    faults += [f"{path} was removed" for path in things if path not in left and not _passing(path)]
+    faults += [f"{path} was removed" for path in things if path not in left and not crowd.passing(path)]
+    faults += [f"{path} was changed" for path, thing in things.items() if path in left and not thing.is_still_at(path)]
     faults += [f"signal sent: {path} {path.read_text().split()}" for path in left if path.name.startswith("signals-")]
     return faults
-
-
-def _passing(path: Path) -> bool:
-    """What comes and goes by itself, also where nobody does anything."""
-    return path.suffix in (".tmp", ".lock", ".swp") or "tmp" in path.name or path.name.startswith("hangtop")
 
 
 def main(name: str, *wanted: str) -> int:

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+NEEDED = (ROOT, Path(sys.prefix), Path(sys.base_prefix))
 NAMESPACES = ("unshare", "--pid", "--mount", "--ipc", "--net", "--uts", "--fork", "--kill-child", "--mount-proc")
 USERS = {"root": 0, "ada": 23001, "bob": 23002}
 """Who is in a room. Ada watches her run; what is Bob's is another user's."""
@@ -51,11 +52,10 @@ def entered(module: str, *words: str) -> subprocess.Popen[str]:
 def furnish() -> None:
     """Make the namespaces, just entered, a room."""
     _mount("--make-rprivate", "/")
-    needed = {ROOT, Path(sys.prefix), Path(sys.base_prefix)}
-    above = {folder for path in needed for folder in path.resolve().parents if not folder.stat().st_mode & 0o001}
+    above = {folder for path in NEEDED for folder in path.resolve().parents if not folder.stat().st_mode & 0o001}
     tops = {folder for folder in above if not above & set(folder.parents)}
     for folder in {Path("/tmp"), Path("/dev/shm"), *tops}:
-        _empty(folder, [path.resolve() for path in needed], 0o755 if folder in tops else 0o1777)
+        _empty(folder, [path.resolve() for path in NEEDED], 0o755 if folder in tops else 0o1777)
     names = "".join(f"{name}:x:{uid}:{uid}::/tmp/home/{name}:/bin/bash\n" for name, uid in USERS.items())
     Path("/tmp/passwd").write_text(names + Path("/etc/passwd").read_text().partition("\n")[2])
     _mount("--bind", "/tmp/passwd", "/etc/passwd")
