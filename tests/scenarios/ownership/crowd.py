@@ -1,0 +1,124 @@
+"""Who is in the room, what lies about in it, and whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from tests.scenarios.ownership.rooms import NEEDED
+
+MARK = b"MATRIX_RUN="
+LOOK = b"MATRIX_LOOK="
+"""Words of environments: which run (or cluster) a process was started for, and that it is hangtop, asked by a row."""
+KEPT = (Path("/tmp"), Path("/dev/shm"))
+HASHED_BYTES, CHANGING = 1_000_000, Path("/tmp/ray")
+"""Larger files are not read, nor those that Ray writes anew."""
+
+
+class Being(msgspec.Struct, frozen=True):
+    """A process as the kernel knows it. `run`: the key it was marked with. `alive`: one of its threads is."""
+
+    pid: int
+    ppid: int
+    started: int
+    uid: int
+    name: str
+    alive: bool
+    run: str | None
+    looks: bool
+
+
+def beings() -> dict[int, Being]:
+    """All that live, zombies too, by pid."""
+    return {being.pid: being for entry in os.scandir("/proc") if entry.name.isdigit() and (being := _being(int(entry.name)))}
+
+
+def _being(pid: int) -> Being | None:
+    """Read through its youngest thread: a process whose first thread has ended is alive, and has its environment there."""
+    folder = Path("/proc", str(pid))
+    try:
+        front, _, back = (folder / "stat").read_text(errors="replace").rpartition(")")
+        name, fields = front.partition("(")[2], back.split()
+        threads = sorted(os.listdir(folder / "task"), key=int)
+        words = (folder / "task" / threads[-1] / "environ").read_bytes().split(b"\0")
+        uid = folder.stat().st_uid
+    except (OSError, IndexError):
+        return None
+    run = next((word.removeprefix(MARK).decode() for word in words if word.startswith(MARK)), None)
+    alive = fields[0] != "Z" or len(threads) > 1
+    return Being(pid, int(fields[1]), int(fields[19]), uid, name, alive, run, any(word.startswith(LOOK) for word in words))
+
+
+def below(tops: Iterable[int], here: dict[int, Being]) -> set[int]:
+    """These and all that descend from them."""
+    found = {pid for pid in tops if pid in here}
+    while more := {being.pid for being in here.values() if being.ppid in found} - found:
+        found |= more
+    return found
+
+
+def own(key: str, here: dict[int, Being], also: Collection[str] = (), but: Collection[int] = ()) -> set[int]:
+    """The pids of this run and of the clusters that are its own, `but` what others let run there."""
+    marked = {being.pid for being in here.values() if being.run == key or being.run in also}
+    return below(marked, here) - below(but, here)
+
+
+def looking(here: dict[int, Being]) -> set[int]:
+    """The pids of hangtop itself, where a row asked it."""
+    return below({being.pid for being in here.values() if being.looks}, here)
+
+
+def end(pids: Iterable[int]) -> None:
+    """Kill them. A pid that is reused belongs to the room all the same."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """What lies at a path: of a small file its size and a hash, of all else nothing."""
+
+    size: int = 0
+    digest: bytes = b""
+
+    def is_still_at(self, path: Path) -> bool:
+        """It begins as it did; a log may have grown."""
+        return not self.size or _thing(path, self.size).digest == self.digest
+
+
+def files() -> dict[Path, Thing]:
+    """What lies about, outside of homes and of what Python and the project need."""
+    without = {Path("/tmp/home"), *(path.resolve() for path in NEEDED)}
+    return {path: _thing(path) for top in KEPT for path in _walk(top, frozenset(without))}
+
+
+def passing(path: Path) -> bool:
+    """What comes and goes by itself, also where nobody does anything."""
+    return path.suffix in (".tmp", ".lock", ".swp") or "tmp" in path.name or path.name.startswith("hangtop")
+
+
+def _walk(folder: Path, without: frozenset[Path]) -> Iterator[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            path = Path(entry.path)
+            if path in without:
+                continue
+            yield path
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(path, without)
+
+
+def _thing(path: Path, size: int | None = None) -> Thing:
+    with suppress(OSError):
+        known = path.lstat()
+        if stat.S_ISREG(known.st_mode) and (size or known.st_size) <= HASHED_BYTES and CHANGING not in path.parents:
+            begins = path.read_bytes()[:size]
+            return Thing(len(begins), hashlib.blake2b(begins).digest())
+    return Thing()
