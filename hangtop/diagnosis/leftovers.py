@@ -28,7 +28,8 @@ PARTS: frozenset[ProcessRole] = frozenset(("rank", "data worker", "ray worker", 
 class Leftovers(Struct, frozen=True):
     """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more.
 
-    `seen`: the processes were seen to be the run's while it ran; else they lost their parent and point at its log.
+    `seen`: the processes are proven to be the run's: seen while it ran, or workers of its own Ray job; else they lost their parent
+    and point at its log.
     """
 
     processes: tuple[Process, ...] = ()
@@ -63,7 +64,8 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
     found = state.leftovers.found if state.leftovers is not None else ()
     makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
     files = tuple(one for one in found if one.newest_at >= since and _maker(one) in makers)
-    return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=bool(procs.writers))
+    proven = bool(procs.writers) or all(_outlives_its_driver(process, procs) for process in processes)
+    return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
 
 
 def _maker(file: Removal) -> int | None:
