@@ -18,7 +18,7 @@ from hangtop.questions import unanswered
 from hangtop.rawtext import from_os
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
-from hangtop.session import TOO_LONG, looks
+from hangtop.session import FIRST_LOOK_S, TOO_LONG, looks
 from hangtop.sources.proc.words import clean
 from hangtop.spec import WatchSpec, plain_file
 
@@ -63,11 +63,15 @@ async def _steps(plan: Plan) -> list[Step]:
 
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
-    """First the processes, then how the topmost of them was started."""
+    """First the processes, then how the topmost of them was started. That none lives is not said before the processes were looked
+    at: on a busy machine that may take long."""
     asked: LaunchAsk | None = None
-    async for state, waited_s in looks(feed, PATIENCE_S):
+    looked_s: float | None = None
+    async for state, waited_s in looks(feed, FIRST_LOOK_S + PATIENCE_S):
+        looked_s = waited_s if looked_s is None and state.procs is not None else looked_s
         alive = state.procs is not None and state.procs.processes
-        if asked is None and (alive or waited_s > PROCESSES_WITHIN_S):
+        late = waited_s > FIRST_LOOK_S if looked_s is None else waited_s - looked_s > PROCESSES_WITHIN_S
+        if asked is None and (alive or late):
             feed.ask(asked := restart.launch_ask(state, 1))
         if state.launch is not None:
             return restart.answered(state, state.launch, myself(), None, spec.logs)
