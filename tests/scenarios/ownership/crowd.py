@@ -93,9 +93,9 @@ class Thing(msgspec.Struct, frozen=True):
         return not self.size or _thing(path, self.size).digest == self.digest
 
 
-def files() -> dict[Path, Thing]:
-    """What lies about, outside of homes and of what Python and the project need."""
-    without = {Path("/tmp/home"), *(path.resolve() for path in NEEDED)}
+def files(own: Collection[Path] = ()) -> dict[Path, Thing]:
+    """What lies about, outside of homes, of what Python and the project need, and of the run's `own` folders."""
+    without = {Path("/tmp/home"), *own, *(path.resolve() for path in NEEDED)}
     return {path: _thing(path) for top in KEPT for path in _walk(top, frozenset(without))}
 
 

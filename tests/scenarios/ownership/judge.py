@@ -46,6 +46,11 @@ def faults_of(answer: Answer, facts: Facts, verdicts: Collection[str]) -> Iterat
         yield from _faults_of_plan(answer, facts)
 
 
+def verdict_of(answer: Answer) -> str | None:
+    """The word of a `check`; `None` of all else."""
+    return json.loads(answer.out)["verdict"] if answer.name == "check" and answer.out.startswith("{") else None
+
+
 def _faults_of_check(answer: Answer, facts: Facts, verdicts: Collection[str]) -> Iterator[str]:
     if not answer.out.startswith("{"):
         yield f"check: no JSON: {(answer.err or answer.out).strip()[:300]}"
