@@ -28,8 +28,8 @@ PARTS: frozenset[ProcessRole] = frozenset(("rank", "data worker", "ray worker", 
 class Leftovers(Struct, frozen=True):
     """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more.
 
-    `seen`: the processes are proven to be the run's: seen while it ran, or workers of its own Ray job; else they lost their parent
-    and point at its log.
+    `seen`: the processes are proven to be the run's: seen while it ran, or workers of its own Ray job; else they lost their
+    parent and point at its log.
     """
 
     processes: tuple[Process, ...] = ()
