@@ -120,6 +120,7 @@ def test_when_both_processes_of_the_drain_are_killed_at_once_it_is_said():
         list(followed.poll(0.0))
         assert followed.status == "ok"  # another reader may come
         guard.kill()
+        started._process.wait()  # until then the pipe is still open
         eventually(lambda: [*followed.poll(0.0), *followed.poll(1000.0)], "the fault")
         assert followed.status == "failed"
         assert "readers of the pipe were killed" in (followed.problem or "")
