@@ -75,15 +75,15 @@ def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own
 def _await_born(
     plan: Plan, known: Known, births: Births, table: ProcessTable, tried: Collection[Identity]
 ) -> list[tuple[Stat, str]]:
-    """What the run has borne and was not dealt with, once two looks see the same; none after a while without any."""
+    """What the run has borne and was not dealt with, once two looks see the same; after a while whatever there is by then."""
     until = time.monotonic() + RESTARTED_WITHIN_S
     before: list[Identity] | None = None
     while True:
         births.look(into_files=True)
         born = [(stat, why) for stat, why in births.living() if stat.identity not in tried]
         names = [stat.identity for stat, _ in born]
-        late = time.monotonic() > until or bool(restarted(plan, known, births, table))
-        if names == before and (born or late):
+        settled = names == before and (born or restarted(plan, known, births, table))
+        if settled or (before is not None and time.monotonic() > until):
             return born
         before = names
         time.sleep(LOOK_EVERY_S)
