@@ -13,8 +13,8 @@ CAUSES = ("headline", "refute", "evidence", "findings", "decided_by", "advice", 
 """The parts of `check --json` that say what is wrong and why."""
 OFFERED = "--yes does it"
 """Ends a plan that may be carried out."""
-SPARED = re.compile(r"^\s*leaves\b|is not stopped|left as it is")
-"""A line of a plan that tells what stays as it is."""
+SPARED = re.compile(r"^\s*leaves\b|is not (stopped|touched)|left as it is|which of them is the run")
+"""A line that tells what stays as it is, or asks which of several is meant."""
 
 
 class Answer(msgspec.Struct, frozen=True):
