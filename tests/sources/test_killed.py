@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hangtop import launches
-from hangtop.actions import launching, removing, survivors
+from hangtop.actions import ending, launching, removing
 from hangtop.actions.performer import perform
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
@@ -31,10 +31,10 @@ LATER_S = 3600.0
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
 WILLING = "import time; print(flush=True); time.sleep(600)"
 NEW = (sys.executable, "-c", "import time; time.sleep(600)", "--the-new-run")
-QUICK = "survivors.RESTARTED_WITHIN_S = 0.0; launching.LIVES_S = 0.1"
+QUICK = "ending.RESTARTED_WITHIN_S = 0.0; launching.LIVES_S = 0.1"
 KILLED_AT = f"""
 import os, signal, sys, time
-from hangtop.actions import launching, performer, removing, survivors
+from hangtop.actions import ending, launching, performer, removing
 from hangtop.actions.journal import Journal
 {QUICK}
 removing.clock.now = lambda: time.time() + {LATER_S}
@@ -54,7 +54,7 @@ performer.main()
 @pytest.fixture(autouse=True)
 def _quick_and_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", 0.0)
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 0.0)
     monkeypatch.setattr(launching, "LIVES_S", 0.1)
 
 

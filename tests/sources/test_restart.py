@@ -320,9 +320,9 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
 
 def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its supervisor starts it again: a second run beside it would fight for GPUs and ports."""
-    from hangtop.actions import survivors
+    from hangtop.actions import ending
 
-    monkeypatch.setattr(survivors, "RESTARTED_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", PATIENCE_S)
     log = tmp_path / "train.log"
     run = "import sys, time; f = open(sys.argv[1], 'a'); print('x', file=f, flush=True); time.sleep(600)"
     supervisor = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-c', {run!r}, sys.argv[1]])"
