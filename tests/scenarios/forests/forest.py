@@ -51,7 +51,7 @@ class Forest:
         chance = self.chance
         self.terminal = chance.choice(TERMINALS)
         self.shell = above = self.add("innocent", "my_monitor.py", None, session=True)
-        if chance.random() < 0.2:
+        if chance.random() < 0.2 and self.terminal not in ("script", "tee"):  # there it would write the log, and be of the run
             above = self.add("innocent", "my_monitor.py", above, "restarts", words=["watchdog"])
         output = (
             {}

@@ -163,10 +163,20 @@ class Registry:
         return {(pid, start) for pid, start in self.of(*kinds) if start_of(int(pid)) == start}
 
 
+def started_by(proof: str) -> str | None:
+    """The parent that a proof names. Who was ended before it could write itself down is known by that alone."""
+    found = re.search(r"\(pid (\d+) started it\)", proof)
+    return found[1] if found else None
+
+
 def score(before: Registry, after: Registry, dry: dict[str, Any], done: dict[str, Any], hits_of_plan: int) -> dict[str, Any]:
     """Numbers that must be 0 carry `bad_` in their name."""
     innocents, ours = after.of("innocent", "brief", "relay", "respawned", "foreign"), after.of("member", "born")
     signalled = {(str(step["pid"]), str(step["start_ticks"])) for step in done["steps"] if "SIG" in step["text"][:4]}
+    proofs = {str(step["pid"]): step["text"] for step in done["steps"] if "came meanwhile" in step["text"]}
+    ours |= {
+        one for one in signalled if one not in after.kinds and started_by(proofs.get(one[0], "")) in {pid for pid, _ in ours}
+    }
     named = {found[1] for step in done["steps"] if step["kind"] == "survived" and (found := NAMED.match(step["text"]))}
     planned = {(str(pid), str(start)) for pid, start in dry["targets"]}
     lasting = after.of("innocent", "foreign") - after.of("brief")
@@ -181,7 +191,7 @@ def score(before: Registry, after: Registry, dry: dict[str, Any], done: dict[str
         "refused": dry["refused"], "refused_then": done["refused"],
         "said": [step["text"] for step in done["steps"] if step["kind"] == "survived"],
         "bad_signals_of_plan": hits_of_plan,
-        "bad_signals": sorted(signalled - ours),
+        "bad_signals": [[*one, *sorted(after.kinds.get(one, ())), proofs.get(one[0])] for one in sorted(signalled - ours)],
         "bad_hits": sorted(dead) + [row for row in after.rows if row[0] == "hit"],
         "bad_missed": sorted(before.alive("member") - planned) if not dry["refused"] and not said_done else [],
         "bad_unnamed": sorted(one for one in early if one[0] not in named),
