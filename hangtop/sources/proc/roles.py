@@ -28,8 +28,8 @@ PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
-HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.runner)[\w.]+)?(?: |$)")
-"""A program of hangtop itself, but for the runner, which keeps the log of a run that hangtop started."""
+HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.runner|demo\.)[\w.]+)?(?: |$)")
+"""A program of hangtop itself, but for two that are a run: the runner, which keeps the log of one, and the demo's processes."""
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 """Who numbers the ranks, the innermost first: under srun one torchrun a node has a SLURM_PROCID, and its children a RANK."""
