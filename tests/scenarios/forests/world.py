@@ -174,9 +174,8 @@ def score(before: Registry, after: Registry, dry: dict[str, Any], done: dict[str
     innocents, ours = after.of("innocent", "brief", "relay", "respawned", "foreign"), after.of("member", "born")
     signalled = {(str(step["pid"]), str(step["start_ticks"])) for step in done["steps"] if "SIG" in step["text"][:4]}
     proofs = {str(step["pid"]): step["text"] for step in done["steps"] if "came meanwhile" in step["text"]}
-    ours |= {
-        one for one in signalled if one not in after.kinds and started_by(proofs.get(one[0], "")) in {pid for pid, _ in ours}
-    }
+    nameless = {one for one in signalled if after.kinds.get(one, set()) <= {"up"}}
+    ours |= {one for one in nameless if started_by(proofs.get(one[0], "")) in {pid for pid, _ in ours}}
     named = {found[1] for step in done["steps"] if step["kind"] == "survived" and (found := NAMED.match(step["text"]))}
     planned = {(str(pid), str(start)) for pid, start in dry["targets"]}
     lasting = after.of("innocent", "foreign") - after.of("brief")
