@@ -23,14 +23,15 @@ HASHED_BYTES, CHANGING = 1_000_000, Path("/tmp/ray")
 
 
 class Being(msgspec.Struct, frozen=True):
-    """A process as the kernel knows it. `run`: the key it was marked with. `alive`: one of its threads is."""
+    """A process as the kernel knows it. `run`: the key it was marked with. `alive`: one of its threads is. `spare`: a worker of
+    Ray that has no task, or none yet; its raylet starts and ends such as it likes."""
 
     pid: int
     ppid: int
     started: int
     uid: int
-    name: str
     alive: bool
+    spare: bool
     run: str | None
     looks: bool
 
@@ -44,8 +45,8 @@ def _being(pid: int) -> Being | None:
     """Read through its youngest thread: a process whose first thread has ended is alive, and has its environment there."""
     folder = Path("/proc", str(pid))
     try:
-        front, _, back = (folder / "stat").read_text(errors="replace").rpartition(")")
-        name, fields = front.partition("(")[2], back.split()
+        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        title = (folder / "cmdline").read_bytes()
         threads = sorted(os.listdir(folder / "task"), key=int)
         words = (folder / "task" / threads[-1] / "environ").read_bytes().split(b"\0")
         uid = folder.stat().st_uid
@@ -53,7 +54,8 @@ def _being(pid: int) -> Being | None:
         return None
     run = next((word.removeprefix(MARK).decode() for word in words if word.startswith(MARK)), None)
     alive = fields[0] != "Z" or len(threads) > 1
-    return Being(pid, int(fields[1]), int(fields[19]), uid, name, alive, run, any(word.startswith(LOOK) for word in words))
+    spare = title.startswith(b"ray::IDLE") or b"default_worker.py" in title or b"setup_worker.py" in title
+    return Being(pid, int(fields[1]), int(fields[19]), uid, alive, spare, run, any(word.startswith(LOOK) for word in words))
 
 
 def below(tops: Iterable[int], here: dict[int, Being]) -> set[int]:

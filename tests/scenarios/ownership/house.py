@@ -41,8 +41,8 @@ def outcomes(room: str, rows: Collection[Row]) -> Iterator[Outcome]:
         for name in sorted(waiting):
             yield Outcome(name, (f"it was never played: the room ended with exit code {code}",))
     finally:
-        with suppress(ProcessLookupError):
+        if inside.poll() is None:  # else its number may be somebody else's by now
             os.killpg(inside.pid, signal.SIGKILL)
-        inside.wait(ROOM_S)
+            inside.wait(ROOM_S)
         if inside.stdout is not None:
             inside.stdout.close()

@@ -217,9 +217,9 @@ def held(row: Row, live: LiveRun, answers: Sequence[judge.Answer], written: int)
 
 
 def harm(before: Mapping[int, crowd.Being], things: Mapping[Path, crowd.Thing]) -> list[str]:
-    """What was here, is not the run's, and is not as it was. Idle workers of Ray come and go by themselves."""
+    """What was here, is not the run's, and is not as it was."""
     here, left = crowd.beings(), crowd.files()
-    stayed = [being for being in before.values() if not being.looks and not being.name.startswith("ray::IDLE")]
+    stayed = [being for being in before.values() if not being.looks and not being.spare]
     ended = [being for being in stayed if being.pid not in here or here[being.pid].started != being.started]
     faults = [f"pid {being.pid} of {being.run or 'others'} has ended" for being in ended]
     gone = [path for path in things if path not in left and not crowd.passing(path)]
