@@ -42,7 +42,8 @@ class Myself(Struct, frozen=True):
 def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
     procs = _procs_here(state, me)
-    if rank is not None and (far := on_another_node(state, me.host, rank)) is not None:
+    here = procs is not None and any(process.rank == rank for process in procs.processes)
+    if rank is not None and not here and (far := on_another_node(state, me.host, rank)) is not None:
         return Refusal(far)
     if procs is None or not procs.processes:
         return Refusal("no process of this run is known on this machine: give --pid, or run hangtop where it runs")

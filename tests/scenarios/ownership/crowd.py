@@ -102,7 +102,10 @@ def files(own: Collection[Path] = ()) -> dict[Path, Thing]:
 
 
 def passing(path: Path) -> bool:
-    """What comes and goes by itself, also where nobody does anything."""
+    """What comes and goes by itself, also where nobody does anything; and Ray's link to its newest session, which that takes with
+    it: what it leads to is looked at by itself."""
+    if path.name == "session_latest":
+        return True
     return path.suffix in (".tmp", ".lock", ".swp") or "tmp" in path.name or path.name.startswith("hangtop")
 
 
