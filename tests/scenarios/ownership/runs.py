@@ -88,7 +88,7 @@ class LiveRun:
             wait_for(self._shell_is_busy, UP_S)
         if run.ends:
             wait_for(lambda: not self.pids(), UP_S)
-        elif run.stall_s < LONG_S:
+        if run.stall_s < LONG_S:
             wait_for(lambda: all(time.time() - written > run.stall_s + 1 for written, _ in self.texts()), UP_S)
 
     def _screen_is_up(self) -> bool:
