@@ -63,7 +63,8 @@ def program(command: Sequence[str]) -> str:
         while words and words[0].startswith("-") and words[0] not in ("-m", "-c"):
             words = words[2 if words[0] in ("-W", "-X") else 1 :]
         words = words[1:] if words[:1] == ["-m"] else words
-    return " ".join(words[: 3 if words and words[0].endswith("ray") else 2 if words[:1] == ["-c"] else 1])
+    titled = bool(words) and words[0].endswith(":")  # `slurmstepd: [77.0]`: a title, not arguments
+    return " ".join(words[: 3 if words and words[0].endswith("ray") else 2 if titled or words[:1] == ["-c"] else 1])
 
 
 def is_hangtop(command: Sequence[str]) -> bool:
