@@ -96,16 +96,14 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 def files(own: Collection[Path] = ()) -> dict[Path, Thing]:
-    """What lies about, outside of homes, of what Python and the project need, and of the run's `own` folders."""
+    """What lies about, outside of homes, of what Python and the project need, and of the run's `own` folders with the links to
+    them."""
     without = {Path("/tmp/home"), *own, *(path.resolve() for path in NEEDED)}
     return {path: _thing(path) for top in KEPT for path in _walk(top, frozenset(without))}
 
 
 def passing(path: Path) -> bool:
-    """What comes and goes by itself, also where nobody does anything; and Ray's link to its newest session, which that takes with
-    it: what it leads to is looked at by itself."""
-    if path.name == "session_latest":
-        return True
+    """What comes and goes by itself, also where nobody does anything."""
     return path.suffix in (".tmp", ".lock", ".swp") or "tmp" in path.name or path.name.startswith("hangtop")
 
 
@@ -113,7 +111,7 @@ def _walk(folder: Path, without: frozenset[Path]) -> Iterator[Path]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             path = Path(entry.path)
-            if path in without:
+            if path in without or (entry.is_symlink() and path.resolve() in without):
                 continue
             yield path
             if entry.is_dir(follow_symlinks=False):
