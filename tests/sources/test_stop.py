@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.actions import ending
-from hangtop.actions.journal import Journal
+from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
 from hangtop.records.plan import Plan, Step, Target
@@ -230,5 +230,5 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
 def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+    with pytest.raises(JournalError, match=r"Not a directory|File exists"):
         Journal(blocked / "actions.log")

@@ -6,7 +6,7 @@ import hashlib
 import os
 import signal
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,8 @@ LOOK = b"MATRIX_LOOK="
 KEPT = (Path("/tmp"), Path("/dev/shm"))
 HASHED_BYTES, CHANGING = 1_000_000, Path("/tmp/ray")
 """Larger files are not read, nor those that Ray writes anew."""
+ADDRESS_FILE = Path("/tmp/ray/ray_current_cluster")
+"""The address that `ray.init()` takes when it is given none: that of the cluster which `ray start` started last."""
 
 
 class Being(msgspec.Struct, frozen=True):
@@ -48,7 +50,7 @@ def _being(pid: int) -> Being | None:
         fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
         title = (folder / "cmdline").read_bytes()
         threads = sorted(os.listdir(folder / "task"), key=int)
-        words = (folder / "task" / threads[-1] / "environ").read_bytes().split(b"\0")
+        words = _environ(folder, threads)
         uid = folder.stat().st_uid
     except (OSError, IndexError):
         return None
@@ -56,6 +58,14 @@ def _being(pid: int) -> Being | None:
     alive = fields[0] != "Z" or len(threads) > 1
     spare = title.startswith(b"ray::IDLE") or b"default_worker.py" in title or b"setup_worker.py" in title
     return Being(pid, int(fields[1]), int(fields[19]), uid, alive, spare, run, any(word.startswith(LOOK) for word in words))
+
+
+def _environ(folder: Path, threads: Sequence[str]) -> list[bytes]:
+    """As the youngest thread that is still there has it."""
+    for thread in reversed(threads):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            return (folder / "task" / thread / "environ").read_bytes().split(b"\0")
+    return []
 
 
 def below(tops: Iterable[int], here: dict[int, Being]) -> set[int]:
@@ -95,10 +105,12 @@ class Thing(msgspec.Struct, frozen=True):
         return not self.size or _thing(path, self.size).digest == self.digest
 
 
-def files(own: Collection[Path] = ()) -> dict[Path, Thing]:
+def files(own: Collection[Path] = (), addresses: Collection[str] = ()) -> dict[Path, Thing]:
     """What lies about, outside of homes, of what Python and the project need, and of the run's `own` folders with the links to
-    them."""
+    them. Ray's address file is the run's own where it names one of the run's `addresses`."""
     without = {Path("/tmp/home"), *own, *(path.resolve() for path in NEEDED)}
+    if ADDRESS_FILE.is_file() and ADDRESS_FILE.read_text().strip() in addresses:
+        without.add(ADDRESS_FILE)
     return {path: _thing(path) for top in KEPT for path in _walk(top, frozenset(without))}
 
 

@@ -171,8 +171,9 @@ def carry_out(room: Room, row: Row, live: LiveRun) -> Outcome:
     """Look, then really do it, or let it happen; what is not the run's is as it was."""
     looked = look(room, row, live)
     facts = room.facts(live)
-    sessions = {Path("/tmp/ray", room.clusters[key].session) for key in live.run.clusters}
-    before, things = crowd.beings(), crowd.files(sessions)
+    clusters = [room.clusters[key] for key in live.run.clusters]
+    sessions = {Path("/tmp/ray", cluster.session) for cluster in clusters}
+    before, things = crowd.beings(), crowd.files(sessions, {f"127.0.0.1:{cluster.port}" for cluster in clusters})
     others = {pid: being for pid, being in before.items() if pid in facts.foreign}
     written = live.size()
     if row.event:
