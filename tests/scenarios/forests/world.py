@@ -21,6 +21,8 @@ UP_S, GONE_S = 60.0, 1.0
 KEPT: list[subprocess.Popen[bytes]] = []
 """What must not be closed: the end of a terminal hangs up on its shell."""
 NAMED = re.compile(r"pid (\d+)")
+RESTARTER = re.compile(r": pid (\d+) \(.*?\) restarts it; stop that first")
+"""A line that names a survivor may name the process that starts it again beside it."""
 
 
 def main() -> None:
@@ -177,6 +179,7 @@ def score(before: Registry, after: Registry, dry: dict[str, Any], done: dict[str
     nameless = {one for one in signalled if after.kinds.get(one, set()) <= {"up"}}
     ours |= {one for one in nameless if started_by(proofs.get(one[0], "")) in {pid for pid, _ in ours}}
     named = {found[1] for step in done["steps"] if step["kind"] == "survived" and (found := NAMED.match(step["text"]))}
+    restarters = {found[1] for step in done["steps"] if step["kind"] == "survived" and (found := RESTARTER.search(step["text"]))}
     planned = {(str(pid), str(start)) for pid, start in dry["targets"]}
     lasting = after.of("innocent", "foreign") - after.of("brief")
     dead = {one for one in lasting if start_of(int(one[0])) != one[1]}
@@ -193,7 +196,7 @@ def score(before: Registry, after: Registry, dry: dict[str, Any], done: dict[str
         "bad_signals": [[*one, *sorted(after.kinds.get(one, ())), proofs.get(one[0])] for one in sorted(signalled - ours)],
         "bad_hits": sorted(dead) + [row for row in after.rows if row[0] == "hit"],
         "bad_missed": sorted(before.alive("member") - planned) if not dry["refused"] and not said_done else [],
-        "bad_unnamed": sorted(one for one in early if one[0] not in named),
+        "bad_unnamed": sorted(one for one in early if one[0] not in named | restarters),
         "bad_silent": sorted(left) if said_done and early else [],
     }  # fmt: skip
 
