@@ -164,7 +164,7 @@ def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
 def _stalled_refute(case: Case) -> str:
     if case.procs is not None and case.procs.leads:
         pids = " ".join(f"--pid {pid}" for pid in case.procs.leads[:3])
-        return f"new output, or a process that may be the run is at work ({pids} looks at it)"
+        return f"new output, or a process that may be the run is at work: {pids} shows it"
     return "new output, or a sign of life that hangtop cannot see from here"
 
 
