@@ -34,9 +34,16 @@ def top(procs: ProcessReading | None) -> Process | Refusal | None:
     return tops[0] if tops else None
 
 
+def _with_leads(made: Plan, procs: ProcessReading | None) -> Plan:
+    """A start beside a process that may be a copy of the run, which nothing tells: only when its word is typed."""
+    if procs is None or not procs.leads:
+        return made
+    return replace(made, word=made.action, warnings=(*made.warnings, procs.note or "a process here may be the run"))
+
+
 def may_live(state: RunState) -> bool:
-    """Whether a process of the run lives, or none has been looked for yet."""
-    return state.procs is None or any(process.state not in "ZX" for process in state.procs.processes)
+    """Whether a process of the run lives, or may do so, or none has been looked for yet."""
+    return state.procs is None or bool(state.procs.leads) or any(process.state not in "ZX" for process in state.procs.processes)
 
 
 def _is_below(process: Process) -> bool:
@@ -94,7 +101,7 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
         repeats=Repeats(launch.pid, launch.start_ticks, launch.started_at, lives=first is not None),
     )
     if first is None:
-        return Plan("restart", f"Start the run again: attempt {start.attempt}", start=start)
+        return _with_leads(Plan("restart", f"Start the run again: attempt {start.attempt}", start=start), state.procs)
     if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):
         return Refusal("the run has changed since: press the key again")
     stopped = stop.plan(state, me)

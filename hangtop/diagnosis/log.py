@@ -130,7 +130,7 @@ def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
     return Verdict(
         word="stalled",
         headline=_stalled_headline(case, behind),
-        refute="new output, or a sign of life that hangtop cannot see from here",
+        refute=_stalled_refute(case),
         kind=_kind(case),
         confidence="likely" if behind else "possible",
         culprits=behind,
@@ -153,10 +153,19 @@ def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
         return f"{ranks.capitalize()} stayed behind; no output since {since}."
+    if case.procs is not None and case.procs.leads and case.procs.note:
+        return f"No output since {since} {case.where}; {case.procs.note}."
     error = _last_cause(case) or last_words(case)
     if error is not None:
         return f"No output since {since} {case.where}; before it: {sentence(short(error.text))}"
     return f"No output since {since} {case.where}; the cause is not known yet."
+
+
+def _stalled_refute(case: Case) -> str:
+    if case.procs is not None and case.procs.leads:
+        pids = " ".join(f"--pid {pid}" for pid in case.procs.leads[:3])
+        return f"new output, or a process that may be the run is at work: {pids} shows it"
+    return "new output, or a sign of life that hangtop cannot see from here"
 
 
 def _kind(case: Case) -> Kind:

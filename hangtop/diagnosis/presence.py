@@ -9,8 +9,8 @@ STDIN = "-"
 
 
 def nobody_here(procs: ProcessReading | None) -> bool:
-    """No process of the run lives here, none writes its log, and none is hidden from us."""
-    if procs is None or procs.processes or procs.hidden or procs.note:
+    """No process of the run lives here, none writes its log or may do so, and none is hidden from us."""
+    if procs is None or procs.processes or procs.leads or procs.hidden or procs.note:
         return False
     return not any(writer.alive for writer in procs.writers)
 

@@ -15,13 +15,13 @@ MEMBERS = ("procs", "stacks")
 
 
 def unseen(case: Case) -> tuple[Evidence, ...]:
-    """Processes of another user that may be the run, and stacks that may not be read."""
+    """Processes that may be the run, of another user or without a fact that tells, and stacks that may not be read."""
     return tuple(Evidence(source, text, None) for source, text in _missing(case))
 
 
 def _missing(case: Case) -> Iterator[tuple[str, str]]:
     procs = case.procs
-    if procs is not None and procs.hidden and not procs.processes and procs.note:
+    if procs is not None and (procs.hidden or procs.leads) and not procs.processes and procs.note:
         yield "procs", procs.note
     if case.state.looks:
         look = case.state.looks[-1]

@@ -178,8 +178,10 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     training processes of the log's user that lost their parent, each followed by its descendants. `zombies`: ended processes
     that their parent, of the run or of Ray, does not reap. `ended`: ranks that were seen and are gone. `blocked_on`: for
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
-    command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers by what they were
-    started with; good enough to look at, never to be stopped. `pointing`: the same of orphans, where nobody writes the log.
+    command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers, for the log itself
+    tells of them or of their ranks; good enough to look at, never to be stopped. `leads`: where none is, the pids that may write
+    it by what they were started with, and nothing tells that they do: they are not among `processes`. `pointing`: orphans that
+    the run may have left, where nobody writes the log.
     `shell`: a person's shell, whose own output goes to the log, and with it that of all that it starts; it is no writer. `jobs`:
     the first processes of its jobs, where several write the log, so that a person must say which of them is the run.
     `ray`: what ties processes of the run to Ray, one process for each fact, where its writers were seen. `of_ray`: pids that are
@@ -197,6 +199,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     missing_right: str | None = None
     blocked_on: tuple[BlockedOn, ...] = ()
     taken: tuple[int, ...] = ()
+    leads: tuple[int, ...] = ()
     pointing: tuple[int, ...] = ()
     shell: int | None = None
     jobs: tuple[int, ...] = ()

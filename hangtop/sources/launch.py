@@ -51,7 +51,7 @@ class LaunchSource:
         """Of a run that has ended."""
         found = [known for log in self._logs if (known := launches.latest(os.path.realpath(log))) is not None]
         if not found:
-            raise LookupError("no process of this run lives, and hangtop did not start it: its command line is not known")
+            raise LookupError("no process of this run is known here, and hangtop did not start it: its command line is not known")
         return found[-1]
 
     def _of_process(self, pid: int, start_ticks: int) -> Launch:

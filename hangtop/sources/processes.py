@@ -14,6 +14,7 @@ from hangtop.sources.proc.connections import Connection, read_connections, socke
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.host import Host
+from hangtop.sources.proc.leads import Lead, Told, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
 from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
@@ -71,6 +72,7 @@ class ProcessSource:
         self._exits = Exits()
         self._writing = Writing(spec, self._table, self._exits)
         self._likely = Likely(self._table)
+        self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
         self._shells = Shells(self._table)
         self._run = RunTree(spec, self._table, self._exits, self._shells)
@@ -107,8 +109,7 @@ class ProcessSource:
                 self._run.forget()
             self._writing.check(now)
             self._hidden = self._count_hidden()
-            known = self._writing.writers or self._spec.pids
-            self._taken = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
+            self._follow_leads(now)
         files = self._held
         processes = self._run.look(self._writing.alive() or self._taken, files, now, self._watched.ray_workers)
         if looked:
@@ -116,12 +117,11 @@ class ProcessSource:
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
-            lost = [] if self._writing.writers else [orphan.pid for orphan in self._orphans]
-            self._pointing = self._likely.pointing(lost, self._writing.logs)
+            self._pointing = () if self._writing.writers else self._find_pointing()
         self._watched.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
-            note=self._taken_words() or self._writing.note(self._hidden),
+            note=self._unseen_writer() or self._writing.note(self._hidden),
             processes=processes,
             orphans=self._orphans,
             zombies=self._find_zombies(files, now),
@@ -132,6 +132,7 @@ class ProcessSource:
             taken=() if self._writing.alive() else tuple(self._taken),
             shell=self._writing.shell,
             jobs=self._writing.jobs,
+            leads=() if self._writing.alive() else tuple(self._leads),
             pointing=self._pointing,
             ray=self._ray,
             of_ray=tuple(sorted(self._run.of_ray)),
@@ -153,12 +154,37 @@ class ProcessSource:
         facts = self._run.book.known(process.pid for process in proven)
         return self._ray_ties.look(proven, files, facts, self._writing.logs, is_on_our_network)
 
-    def _taken_words(self) -> str | None:
-        """What is not seen but taken to be so is said."""
-        if not self._taken or self._writing.alive():
+    def _follow_leads(self, now: float) -> None:
+        """Where no writer is seen: who may write the log, and who of these is told by a fact to be the run."""
+        known = self._writing.writers or self._spec.pids
+        leads = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
+        stats, children = self._table.stats, children_of(self._table.stats)
+        trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
+        taken = proven(leads, trees, self._told_by_log)
+        living = {pid for pid in self._taken if pid in stats and stats[pid].state not in "ZX"}
+        if living - taken.keys() - self._writing.alive():
+            self._run.forget()  # what these started was followed as the run's
+        self._taken, self._leads = taken, {} if taken else surest(leads)
+
+    @property
+    def _told_by_log(self) -> Told:
+        return told_by(self._watched.log, self._watched.ranks, os.uname().nodename)
+
+    def _unseen_writer(self) -> str | None:
+        """What is not seen but taken to be so is said, and what may be."""
+        if self._writing.alive():
             return None
-        pid, why = next(iter(self._taken.items()))
-        return f"nobody holds the log open; pid {pid} is probably its writer: {why} (--pid {pid} says so for sure)"
+        return taken_words(self._taken) if self._taken else lead_words(self._leads) if self._leads else None
+
+    def _find_pointing(self) -> tuple[int, ...]:
+        """The orphans to which the log leads, with what they started. That one works in its folder is not enough."""
+        leads = self._likely.pointing([orphan.pid for orphan in self._orphans], self._writing.logs)
+        found: dict[int, None] = {}
+        for orphan in self._orphans:  # parents come before their children
+            lead = leads.get(orphan.pid)
+            if orphan.ppid in found or (lead is not None and (lead.kind != "here" or of_the_log(orphan, self._told_by_log))):
+                found[orphan.pid] = None
+        return tuple(found)
 
     def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The run's sockets to MASTER_PORT, where the ranks' environment names one."""

@@ -8,15 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from hangtop.records.log import RankLog
 from hangtop.records.process import ProcessReading
+from hangtop.sources.proc.leads import lead_words, surest
 from hangtop.sources.proc.likely import Clue, choose
+from hangtop.sources.proc.linux import LinuxTable
+from hangtop.sources.proc.written import Written
 from hangtop.sources.processes import ProcessSource
+from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, running
 
@@ -25,8 +30,8 @@ LOG = "/data/run7/train.log"
 
 
 @contextmanager
-def writing(log: Path) -> Iterator[int]:
-    run = subprocess.Popen([sys.executable, "-c", LINES, log.name], cwd=log.parent, start_new_session=True)
+def writing(log: Path, program: str = LINES) -> Iterator[int]:
+    run = subprocess.Popen([sys.executable, "-c", program, log.name], cwd=log.parent, start_new_session=True)
     try:
         eventually(log.exists, "the first line")
         yield run.pid
@@ -35,13 +40,109 @@ def writing(log: Path) -> Iterator[int]:
         run.wait()
 
 
-def test_a_log_that_is_opened_for_each_line_has_the_process_whose_command_line_names_it(tmp_path: Path) -> None:
+def look(log: Path, *, ranks: Mapping[int, RankLog] | None = None) -> ProcessReading:
+    """One look at who writes this log. `ranks`: what the log says of them."""
+    spec = WatchSpec(logs=(str(log),))
+    watched(spec).ranks = ranks or {}
+    (reading,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
+    return reading
+
+
+def test_a_process_whose_command_line_names_a_log_that_is_opened_for_each_line_may_be_the_run(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     with writing(log) as pid:
-        source = ProcessSource(WatchSpec(logs=(str(log),)))
-        readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
-        assert [process.pid for process in readings[0].processes] == [pid]
-        assert readings[0].writers == () or readings[0].writers[0].pid == pid
+        reading = look(log)
+        if not reading.writers:  # else it was met with the log open
+            assert (reading.leads, reading.taken, reading.processes) == ((pid,), (), ())
+            said = f"no process here is known to write the log; process {pid} names it on its command line: it may be the run"
+            assert reading.note == said
+
+
+def test_a_process_whose_pid_stands_in_the_log_is_taken_for_the_run(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with writing(log) as pid:
+        reading = look(log, ranks={0: RankLog(0, pid=pid, lines=1)})
+        if not reading.writers:
+            assert (reading.leads, reading.taken) == ((), (pid,))
+        assert [process.pid for process in reading.processes] == [pid]
+
+
+TWO_RANKS = (
+    "import os, subprocess, sys, time\n"
+    'line = \'import sys; open(sys.argv[1], "a").write("step\\\\n"); sys.stdin.read()\'\n'
+    "start = lambda rank: subprocess.Popen([sys.executable, '-c', line, sys.argv[1]], stdin=subprocess.PIPE,\n"
+    "    env={**os.environ, 'RANK': str(rank), 'WORLD_SIZE': '2'})\n"
+    "ranks = [start(rank) for rank in range(2)]\n"
+    "ranks[0].wait()"
+)
+"""A launcher of two ranks that each write a line and then wait."""
+
+
+def test_a_process_that_names_the_log_and_started_all_its_ranks_is_taken_for_the_run(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with writing(log, TWO_RANKS) as pid:
+        eventually(lambda: log.read_text().count("step") == 2, "a line of each rank")
+        eventually(lambda: not look(log).writers, "that they have closed it")
+        of_two = {rank: RankLog(rank, lines=1) for rank in range(2)}
+        assert look(log, ranks=of_two).taken == (pid,)
+        assert look(log, ranks=of_two | {2: RankLog(2, lines=1)}).leads == (pid,), "a log of three ranks is not theirs"
+        assert look(log, ranks={0: RankLog(0, lines=1)}).leads == (pid,), "one rank is any program"
+
+
+COPIES = "import sys, time\nwhile True:\n    open('copy', 'wb').write(open(sys.argv[1], 'rb').read()); time.sleep(0.1)"
+
+
+def test_an_uploader_that_writes_as_much_as_the_log_grows_is_not_taken_for_its_writer(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    log.write_text("step 1\n")
+    with writing(log, COPIES) as pid:
+        eventually((tmp_path / "copy").exists, "the first copy")
+        log.write_text("step 2\n")
+        reading = look(log, ranks={rank: RankLog(rank, lines=1) for rank in range(2)})
+        assert not reading.taken
+        assert not reading.processes
+        assert set(reading.leads) <= {pid}  # none when it was met with the log open to read it
+
+
+def test_who_has_never_written_a_byte_has_not_written_the_log_whatever_it_names(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with running(sys.executable, "-c", "import sys; sys.stdin.read()", "train.log", cwd=tmp_path, stdin=subprocess.PIPE):
+        log.write_text("step 1\n")
+        reading = look(log)
+        assert (reading.leads, reading.taken, reading.note) == ((), (), None)
+
+
+def test_who_writes_nothing_while_the_log_is_written_twice_has_not_written_it() -> None:
+    table = LinuxTable()
+    with running(
+        sys.executable, "-u", "-c", "print(); input(); print(); input()", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdout.readline()
+        table.refresh(())
+        written, trees = Written(table), {table.stats[run.pid].identity: [run.pid]}
+        silent = [bool(written.rules_out(trees, log_at)) for log_at in (1.0, 1.0, 2.0, 3.0)]
+        assert silent == [False, False, False, True], "one line may come between the look at the log and that at the counters"
+        run.stdin.write(b"\n")
+        run.stdin.flush()
+        run.stdout.readline()
+        assert not written.rules_out(trees, 4.0)
+
+
+def test_what_was_taken_for_the_run_and_is_so_no_more_does_not_stay_among_its_processes(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with writing(log, TWO_RANKS) as pid:
+        eventually(lambda: log.read_text().count("step") == 2, "a line of each rank")
+        eventually(lambda: not look(log).writers, "that they have closed it")
+        spec = WatchSpec(logs=(str(log),))
+        watched(spec).ranks = {0: RankLog(0, pid=pid, lines=1)}
+        source = ProcessSource(spec)
+        (first,) = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
+        assert first.taken == (pid,)
+        watched(spec).ranks = {}
+        (second,) = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
+        assert (second.taken, second.leads, second.processes) == ((), (pid,), ())
 
 
 def everyone(pids: object) -> list[int]:
@@ -51,32 +152,37 @@ def everyone(pids: object) -> list[int]:
 @pytest.mark.parametrize(
     ("command", "cwd", "why"),
     [
-        (("python", "a.py", "--log", LOG), "/home", "its command line names the log"),
-        (("python", "a.py", "--log=train.log"), "/data/run7", "its command line names the log"),
-        (("python", "a.py", "--out", "run7"), "/data", "its command line names the log's folder"),
-        (("python", "a.py"), "/data/run7", "it trains in the log's folder"),
-        (("python", "train.py"), "/data", "it trains in the log's folder"),
+        (("python", "a.py", "--log", LOG), "/home", "names it on its command line"),
+        (("python", "a.py", "--log=train.log"), "/data/run7", "names it on its command line"),
+        (("python", "a.py", "--out", "run7"), "/data", "names its folder on its command line"),
+        (("python", "a.py"), "/data/run7", "works in its folder"),
+        (("python", "train.py"), "/data", "works above its folder"),
         (("python", "server.py"), "/data", None),
         (("python", "train.py"), "/", None),
         (("python", "-m", "tensorboard.main", "--logdir", "/data/run7"), "/data", None),
     ],
 )
-def test_what_a_process_was_started_with_tells_its_log(command: tuple[str, ...], cwd: str, why: str | None) -> None:
-    assert choose({7: Clue(command, cwd)}, {LOG}, everyone) == ({7: why} if why else {})
+def test_what_a_process_was_started_with_leads_to_it(command: tuple[str, ...], cwd: str, why: str | None) -> None:
+    found = choose({7: Clue(command, cwd)}, {LOG}, everyone)
+    assert {pid: lead.does for pid, lead in found.items()} == ({7: why} if why else {})
 
 
-def test_two_programs_in_one_folder_are_not_told_apart() -> None:
+def test_two_programs_in_one_folder_may_both_be_the_run() -> None:
     clues = {7: Clue(("python", "a.py"), "/data/run7"), 8: Clue(("python", "b.py"), "/data/run7")}
-    assert choose(clues, {LOG}, everyone) == {}
+    leads = surest(choose(clues, {LOG}, everyone))
+    assert lead_words(leads).endswith("process 7 works in its folder, process 8 works in its folder: one of these may be the run")
 
 
-def probable(log: Path) -> list[int]:
-    """Who is taken for the writer of this log, in one look."""
-    (reading,) = [
-        value for value in ProcessSource(WatchSpec(logs=(str(log),))).read(time.time()) if isinstance(value, ProcessReading)
-    ]
+def test_who_names_the_log_comes_before_who_works_in_its_folder() -> None:
+    clues = {7: Clue(("python", "a.py"), "/data/run7"), 8: Clue(("python", "b.py", LOG), "/home")}
+    assert list(surest(choose(clues, {LOG}, everyone))) == [8]
+
+
+def possible(log: Path) -> list[int]:
+    """Who may be the writer of this log, in one look."""
+    reading = look(log)
     assert reading.writers == ()
-    return list(reading.taken)
+    return [*reading.taken, *reading.leads]
 
 
 READS = "import sys, time; log = open(sys.argv[1]); print(flush=True); time.sleep(600)"
@@ -101,17 +207,17 @@ def test_who_reads_the_log_that_its_command_line_names_is_not_its_writer(tmp_pat
     log.write_text("step 1\n")
     with started(READS, "train.log", folder=tmp_path):
         log.write_text("step 2\n")
-        assert probable(log) == []
+        assert possible(log) == []
 
 
-def test_a_run_in_the_same_folder_with_a_log_of_its_own_is_not_taken_for_the_writer_of_an_old_one(tmp_path: Path) -> None:
+def test_a_run_in_the_same_folder_may_write_an_old_log_but_for_one_with_a_log_of_its_own(tmp_path: Path) -> None:
     log = tmp_path / "old.log"
     with started(SLEEPS, folder=tmp_path, out=tmp_path / "new.log"):
         log.write_text("step 1\n")
-        assert probable(log) == []
+        assert possible(log) == []
     with started(SLEEPS, folder=tmp_path) as pid:
         log.write_text("step 2\n")
-        assert probable(log) == [pid], "the only program of the folder, and its output goes elsewhere"
+        assert possible(log) == [pid], "the only program of the folder, and its output goes elsewhere"
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -122,7 +228,7 @@ def test_a_terminal_multiplexer_that_was_started_to_watch_the_log_is_not_its_wri
     subprocess.run([*tmux, "new-session", "-d", f"tail -f {log}"], check=True, cwd=tmp_path)
     try:
         log.write_text("step 2\n")
-        assert probable(log) == []
+        assert possible(log) == []
     finally:
         subprocess.run([*tmux, "kill-server"], check=False)
 
@@ -137,15 +243,14 @@ ORPHANED = (
 """A launcher that dies before its rank."""
 
 
-def test_a_rank_that_outlived_its_launcher_points_at_the_log_where_it_works(tmp_path: Path) -> None:
+def test_a_rank_that_outlived_its_launcher_may_be_left_by_the_run_whose_log_tells_of_that_rank(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     started = subprocess.run([sys.executable, "-c", ORPHANED], cwd=tmp_path, capture_output=True, text=True, check=True)
     pid = int(started.stdout)
     try:
         time.sleep(0.1)
         log.write_text("step 1\n")
-        spec = WatchSpec(logs=(str(log),))
-        (reading,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
-        assert pid in {*reading.pointing, *reading.taken}
+        assert look(log, ranks={1: RankLog(1, lines=3)}).pointing == (pid,)
+        assert look(log).pointing == (), "that it works in the folder is not enough"
     finally:
         os.kill(pid, signal.SIGKILL)

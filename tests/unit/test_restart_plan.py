@@ -59,6 +59,13 @@ def test_a_dead_run_is_only_started() -> None:
     assert (made.start.argv, made.start.cwd, made.start.log) == (LAUNCH.argv, "/runs", "/runs/train.log")
 
 
+def test_a_start_beside_a_process_that_may_be_the_run_wants_its_word():
+    note = "no process here is known to write the log; process 7 works in its folder: it may be the run"
+    made = plan(state(leads=(7,), note=note), LAUNCH, ME, None)
+    assert isinstance(made, Plan)
+    assert (made.targets, made.word, made.warnings) == ((), "restart", (note,))
+
+
 def test_another_process_than_the_one_that_was_asked_about_is_refused() -> None:
     refused = plan(state(process(100, 7, start_ticks=999)), LAUNCH, ME, None)
     assert isinstance(refused, Refusal)

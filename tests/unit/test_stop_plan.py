@@ -180,6 +180,13 @@ def test_what_a_kill_will_not_mend_on_a_gpu_is_said_before_with_what_will() -> N
     assert "reset or the machine is rebooted" in silent
 
 
+def test_who_only_may_be_the_run_is_never_in_a_plan():
+    note = "no process here is known to write the log; process 300 names it on its command line: it may be the run"
+    refused = plan(RunState(procs=ProcessReading(leads=(300,), note=note)), ME)
+    assert isinstance(refused, Refusal)
+    assert "300" not in refused.why
+
+
 def test_who_is_only_taken_for_the_writer_is_never_stopped() -> None:
     """A monitor that was given the log's name looks like a program that opens its log for each line."""
     state = RunState(procs=ProcessReading(processes=(process(300, 1),), taken=(300,)))

@@ -178,6 +178,26 @@ def test_a_log_that_nobody_here_has_open_is_said_to_have_no_writer_before_its_li
         assert diagnose(replace(run(30, files=files), procs=ProcessReading()), SPEC, NOW).confidence == "likely"
 
 
+NOTE = "no process here is known to write the log; process 7 works in its folder: it may be the run"
+LEADS = ProcessReading(leads=(7,), note=NOTE)
+
+
+def test_a_process_that_only_may_be_the_run_is_no_sign_of_life_and_no_culprit() -> None:
+    verdict = diagnose(replace(run(1000), procs=LEADS), SPEC, NOW)
+    assert (verdict.word, verdict.confidence, verdict.culprits) == ("stalled", "possible", ())
+    assert verdict.headline.endswith(f"in {verdict.stage.title}; {NOTE}." if verdict.stage else "")
+    assert "--pid 7" in verdict.refute
+    assert [one.text for one in verdict.evidence].count(NOTE) == 0, "the headline says it"
+
+
+def test_a_run_that_may_live_is_not_called_dead() -> None:
+    verdict = diagnose(replace(run(1000), procs=LEADS), SPEC, NOW)
+    assert verdict.kind != "dead_process"
+    assert "the run died" not in verdict.headline
+    loading = replace(run(150, stage="dataset"), procs=LEADS)
+    assert diagnose(loading, SPEC, NOW).word == diagnose(replace(loading, procs=None), SPEC, NOW).word
+
+
 def test_a_long_stage_explains_no_silence_of_a_run_that_is_not_here() -> None:
     loading = run(150, stage="dataset")
     gone = diagnose(replace(loading, procs=ProcessReading()), SPEC, NOW)

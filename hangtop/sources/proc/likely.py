@@ -1,8 +1,8 @@
 """Whose log is it, when nobody holds it open? Some programs open their log for each line and close it again.
 
-Told by what a process was started with: its command line names the log, or the folder of the log; else it trains in that folder.
-What it holds open tells against it: the log to read it, a terminal that it serves, and, where only the folder tells, another file
-that takes its output. It remains a guess: good enough to look at, never to act upon.
+What a process was started with leads to it: its command line names the log, or the folder of the log; else it works in that
+folder. What it holds open tells against it: the log to read it, a terminal that it serves, and, where only the folder leads to
+it, another file that takes its output. So do its counters, when it has written nothing. What is left are leads: see `leads`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from msgspec.structs import replace
 
 from hangtop.sources.proc.frameworks import looks_like_training
 from hangtop.sources.proc.guard import Guard
+from hangtop.sources.proc.leads import KINDS, Lead
 from hangtop.sources.proc.roles import PYTHON, SHELLS
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
+from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.writers import RELAYS, ancestors, terminals_of, topmost
+from hangtop.sources.proc.written import Written
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
@@ -34,13 +37,13 @@ CLOCK_S = 2.0
 
 
 class Clue(Struct, frozen=True):
-    """What a process was started with. `passes_on`: it reads the log, or serves a terminal. `own_log`: its standard output goes
-    into another file."""
+    """What a process was started with. `passes_on`: it reads the log, or serves a terminal. `own_log`: the other file that its
+    standard output goes to."""
 
     command: tuple[str, ...] = ()
     cwd: str = ""
     passes_on: bool = False
-    own_log: bool = False
+    own_log: str = ""
 
     def names(self, paths: Collection[str]) -> bool:
         """Whether a word of the command line is one of these paths, as an option's value too."""
@@ -49,16 +52,18 @@ class Clue(Struct, frozen=True):
 
 
 class Likely:
-    """Looks for those who most likely write the logs."""
+    """Looks for those that may write the logs."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Hashable, Clue] = Guard()
         self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._clues: dict[Hashable, Clue] = {}
+        self._sizes: Guard[str, int] = Guard()
+        self._written = Written(table)
 
-    def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, str]:
-        """By pid, why this topmost process is probably the writer. `logs`: real paths, and when they were written last."""
+    def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, Lead]:
+        """By pid, what leads to this topmost process. `logs`: real paths, and when they were written last."""
         stats = self._table.stats
         around = {os.getpid(), *ancestors(stats, os.getpid())}
         last = _last_written(logs)
@@ -74,19 +79,35 @@ class Likely:
         self._ask(asked)
         clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
         folders = _folders_of(logs)
-        near = {pid: clue for pid, clue in clues.items() if clue.names(logs) or clue.names(folders) or _works_in(clue, folders)}
+        near = {pid: clue for pid, clue in clues.items() if lead_of(clue, logs, folders) is not None}
         held = self._files.ask({pid: partial(self._table.open_files, pid) for pid in near})
         seen = {pid: with_files(clue, files, logs) for pid, clue in near.items() if isinstance(files := held.get(pid), tuple)}
-        return choose({pid: clue for pid, clue in seen.items() if not clue.passes_on}, frozenset(logs), partial(topmost, stats))
+        seen = self._without_empty_logs(seen)
+        silent = self._silent([stats[pid] for pid, clue in seen.items() if not clue.passes_on], max(logs.values(), default=0.0))
+        writing = {pid: clue for pid, clue in seen.items() if not clue.passes_on and pid not in silent}
+        return choose(writing, frozenset(logs), partial(topmost, stats))
 
-    def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> tuple[int, ...]:
-        """Those of these processes whose command line or folder leads to the logs, and that were there when they were written."""
+    def _without_empty_logs(self, clues: Mapping[int, Clue]) -> dict[int, Clue]:
+        """A file that nothing was written to takes nobody's output: it tells nothing against another log."""
+        sizes = self._sizes.ask(
+            {path: partial(os.path.getsize, path) for path in {clue.own_log for clue in clues.values()} - {""}}
+        )
+        return {pid: replace(clue, own_log="") if sizes.get(clue.own_log) == 0 else clue for pid, clue in clues.items()}
+
+    def _silent(self, stats: Iterable[Stat], log_at: float) -> set[int]:
+        """Who has not written the logs, nor anybody below it."""
+        children = children_of(self._table.stats)
+        trees = {stat.identity: descendants(children, stat.pid) for stat in stats}
+        return {identity.pid for identity in self._written.rules_out(trees, log_at)}
+
+    def pointing(self, pids: Iterable[int], logs: Mapping[str, float]) -> dict[int, Lead]:
+        """What leads from the logs to these processes, if anything does and they were there when the logs were written."""
         stats = [self._table.stats[pid] for pid in pids if pid in self._table.stats]
         last, folders = _last_written(logs), _folders_of(logs)
         there = [stat for stat in stats if self._table.started_at(stat.start_ticks) <= last]
         self._ask(there)
         clues = {stat.pid: clue for stat in there if (clue := self._clues.get(stat.identity)) is not None}
-        return tuple(pid for pid, clue in clues.items() if clue.names(logs) or clue.names(folders) or _works_in(clue, folders))
+        return {pid: lead for pid, clue in clues.items() if (lead := lead_of(clue, logs, folders)) is not None}
 
     def _ask(self, stats: Iterable[Stat]) -> None:
         due: dict[Hashable, Callable[[], Clue]] = {
@@ -103,22 +124,28 @@ def with_files(clue: Clue, files: Collection[OpenFile], logs: Collection[str]) -
     """With what the open files of that process tell."""
     reads = any(file.target in logs and not file.writable for file in files)
     takes = (file.target for file in files if file.fd == 1 and file.writable and file.target.startswith("/"))
-    own_log = any(target not in logs and not target.startswith("/dev/") for target in takes)
-    return replace(clue, passes_on=reads or terminals_of(files) > 0, own_log=own_log)
+    own_log = (target for target in takes if target not in logs and not target.startswith("/dev/"))
+    return replace(clue, passes_on=reads or terminals_of(files) > 0, own_log=next(own_log, ""))
 
 
-def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, str]:
-    """The surest clue decides. A folder alone must lead to one program: two runs may share it."""
+def choose(clues: Mapping[int, Clue], logs: Collection[str], top: Callable[[Collection[int]], list[int]]) -> dict[int, Lead]:
+    """What leads to each, the surest first. Who has another file for its output is passed over, unless it names the log."""
     folders = _folders_of(logs)
-    clues = {pid: clue for pid, clue in clues.items() if not reads_only(clue.command)}
-    if named := top([pid for pid, clue in clues.items() if clue.names(logs)]):
-        return dict.fromkeys(named, "its command line names the log")
-    clues = {pid: clue for pid, clue in clues.items() if not clue.own_log}
-    inside = top([pid for pid, clue in clues.items() if clue.names(folders)])
-    if len(inside) == 1:
-        return dict.fromkeys(inside, "its command line names the log's folder")
-    there = top([pid for pid, clue in clues.items() if _works_in(clue, folders)]) if not inside else []
-    return dict.fromkeys(there, "it trains in the log's folder") if len(there) == 1 else {}
+    leads = {pid: lead for pid, clue in clues.items() if (lead := lead_of(clue, logs, folders)) and not reads_only(clue.command)}
+    leads = {pid: lead for pid, lead in leads.items() if lead.kind == "log" or not clues[pid].own_log}
+    by_kind = ([pid for pid, lead in leads.items() if lead.kind == kind] for kind in KINDS)
+    return {pid: leads[pid] for pids in by_kind for pid in top(pids)}
+
+
+def lead_of(clue: Clue, logs: Collection[str], folders: Collection[str]) -> Lead | None:
+    """What leads from the logs to a process, if anything does."""
+    if clue.names(logs):
+        return Lead("log", "names it on its command line")
+    if clue.names(folders):
+        return Lead("folder", "names its folder on its command line")
+    if not _works_in(clue, folders):
+        return None
+    return Lead("here", "works in its folder" if clue.cwd in folders else "works above its folder")
 
 
 def reads_only(command: Sequence[str]) -> bool:

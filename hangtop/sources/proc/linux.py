@@ -149,6 +149,7 @@ class LinuxTable:
             read_bytes=_number(counters, "read_bytes"),
             write_bytes=_number(counters, "write_bytes"),
             passed_bytes=int(counters["rchar"]) + int(counters["wchar"]) if "rchar" in counters else None,
+            written_bytes=_number(counters, "wchar"),
             switches=_number(status, "voluntary_ctxt_switches"),
             main_cpu_ns=int(schedstat[0]) if schedstat else None,
             run_delay_ns=int(schedstat[1]) if len(schedstat) > 1 else None,
