@@ -30,6 +30,7 @@ from hangtop.rawtext import from_os, to_os
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.sources.proc.conditions import take_on
+from hangtop.sources.proc.words import clean
 
 MODULE = "hangtop.actions.preflight"
 ANSWER_S = 45.0
@@ -38,11 +39,11 @@ LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
 
 
 def examined(ask: FitAsk) -> Fit:
-    """The answer. Takes the limits of the start on for this process: nothing comes after it."""
+    """The answer, fit to be shown. Takes the limits of the start on for this process: nothing comes after it."""
     told = list(dict.fromkeys(_all(ask)))
     return Fit(
-        problems=tuple(from_os(line) for kind, line in told if kind == "problem"),
-        warnings=tuple(from_os(line) for kind, line in told if kind == "warning"),
+        problems=tuple(clean(from_os(line)) for kind, line in told if kind == "problem"),
+        warnings=tuple(clean(from_os(line)) for kind, line in told if kind == "warning"),
     )
 
 

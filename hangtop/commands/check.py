@@ -20,7 +20,7 @@ from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
-from hangtop.text import duration
+from hangtop.text import duration, printable
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3
@@ -102,7 +102,8 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:
-        out.write("\n".join((*text(verdict), *cure(case, verdict), *notes(case, verdict))) + "\n")
+        lines = (*text(verdict), *cure(case, verdict), *notes(case, verdict))
+        out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return EXIT_CODES[verdict.word]
 
