@@ -49,12 +49,13 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes:
     found = fit(ask) if (ask := fit_ask(plan)) is not None else Fit()
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.write("\n".join(lines(plan)) + "\n")
+    if found.problems or not yes:
+        launches.discard(start.environ_file for start in plan.ray)
     if found.problems:
         out.writelines(f"hangtop {command}: it would not start: {problem}\n" for problem in found.problems)
         out.write("nothing was done\n")
         return 2
     if not yes:
-        launches.discard(start.environ_file for start in plan.ray)
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
     out.write(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {journal_path()}\n")

@@ -4,6 +4,7 @@ shells."""
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import subprocess
@@ -22,10 +23,11 @@ from hangtop.actions import preflight
 from hangtop.actions.performer import perform
 from hangtop.actions.preflight import fit
 from hangtop.actions.typed import command
+from hangtop.commands.stop import show
 from hangtop.rawtext import from_os
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
-from hangtop.records.plan import Plan, Removal, Start, Target
+from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
 from hangtop.screens import fitting as fitting_module
 from hangtop.screens.fitting import fitting
 from hangtop.sources.processes import open_table
@@ -272,6 +274,26 @@ async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said
     assert fit(ask).problems == (await fitting(ask)).problems == (f"whether it can start is not known: {why}",)
     steps = [step async for step in perform_module.perform(Plan("stop", "Stop"))]
     assert [(step.kind, step.text) for step in steps] == [("failed", f"nothing was done: {why}")]
+
+
+def test_a_plan_that_is_refused_leaves_no_environment_behind(run: Path, tmp_path: Path) -> None:
+    kept = launches.keep_environ({"RAY_AUTH_TOKEN": "secret"})
+    node = RayStart(("ray", "start", "--head"), "/", kept, gcs_address="h:1")
+    plan = Plan("recover", "r", ray=(node,), start=start(run, "python gone.py"))
+    out = io.StringIO()
+    assert show(plan, "recover", yes=True, out=out) == 2
+    assert "gone.py: no such file\nnothing was done" in out.getvalue()
+    assert not Path(kept).exists()
+
+
+def test_what_cannot_be_written_whole_is_not_left_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        launches.keep_environ({"TOKEN": "secret"})
+    assert list(launches.place().iterdir()) == []
 
 
 def test_a_look_that_breaks_off_is_not_called_late(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
