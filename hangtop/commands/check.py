@@ -131,7 +131,7 @@ def notes(case: Case, verdict: Verdict) -> list[str]:
 
 
 def not_kept(log: LogReading | None) -> list[str]:
-    """What of pipes was not read, for whoever writes them does not wait."""
+    """What was not read of each pipe, for its writer does not wait."""
     return [f"{file.path}: {file.not_kept}" for file in (log.files if log else ()) if file.not_kept]
 
 

@@ -25,7 +25,7 @@ MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
 DELETED = " (deleted)"
 LATE_S = 0.5
-"""Who did not answer has so long until it is asked again."""
+"""A process that did not answer is asked again after so long."""
 SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
 """Nothing of these is ever a leftover, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
@@ -148,7 +148,7 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each holds. Who does not answer in time is asked a second time: the machine may only be busy."""
+    """What each process holds. One that does not answer in time is asked a second time: the machine may only be busy."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
     answers = guard.ask(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
@@ -172,7 +172,8 @@ def _own_files() -> frozenset[Inode]:
 
 
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
-    """Those that live on: who ends while it is looked into answers with any of several errors, and holds nothing any more."""
+    """The processes that live on: one that ends while it is looked into answers with any of several errors, and holds nothing any
+    more."""
     if not unanswered:
         return []
     table.refresh([stat.pid for stat in unanswered])

@@ -110,7 +110,7 @@ class Judge:
         return _lock_owner(candidate.path) if candidate.kind == LOCK else None
 
     def _who_has(self, candidate: Candidate, tree: Tree) -> str | None:
-        """Who holds it, names it, or needs it."""
+        """Why it must stay: a process holds it, names it, or needs it."""
         if self._in_use.unseen:
             return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
         holder = self._in_use.holder(candidate.path, tree.names)
