@@ -283,8 +283,8 @@ def main() -> None:
     code: int | str | None = 0
     _fill_closed_outputs()
     _write_what_the_terminal_takes()
-    stdin.keep(sys.argv[1:])
     try:
+        stdin.keep(sys.argv[1:])
         hangtop.main(prog_name="hangtop")
     except SystemExit as end:
         code = end.code

@@ -17,16 +17,21 @@ from hangtop.records.launch import Launch
 KEPT = 50
 """So many starts are kept, the latest."""
 PLAN_LASTS_S = 3600.0
-
+"""A plan may be shown for so long before it is carried out; then what only it names is forgotten."""
 OLD_FORM = b'{"'
 """So begins an environment that an older hangtop kept, as JSON."""
 
 
+def place() -> Path:
+    """Where it lies, if it is there."""
+    return user_state_path("hangtop") / "runs"
+
+
 def folder() -> Path:
-    """Where it lies; made when it is not there. Raises `OSError`."""
-    place = user_state_path("hangtop") / "runs"
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return place
+    """The same; made when it is not there. Raises `OSError`."""
+    found = place()
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
 
 
 def keep_environ(environ: Mapping[str, str]) -> str:
@@ -38,7 +43,8 @@ def keep_environ(environ: Mapping[str, str]) -> str:
 
 
 def discard(environ_files: Iterable[str]) -> None:
-    """Those of a plan that is not carried out, or is done with; not those that a start names. Raises `OSError`."""
+    """Remove the environments of a plan that is not carried out, or is done with, but for those that a start names. Raises
+    `OSError`."""
     paths = tuple(environ_files)
     named = _named() if paths else set()
     for path in paths:
@@ -108,7 +114,11 @@ def write_whole(path: Path, data: bytes) -> Path:
     """Whole or not at all, readable by its owner alone. Raises `OSError`."""
     draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}.new")
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-    os.replace(draft, path)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.replace(draft, path)
+    except BaseException:  # the disk is full: half of an environment is a secret that nobody would ever remove
+        draft.unlink(missing_ok=True)
+        raise
     return path

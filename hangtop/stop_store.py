@@ -9,9 +9,8 @@ from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
-from platformdirs import user_state_path
 
-from hangtop.launches import folder, write_whole
+from hangtop.launches import folder, place, write_whole
 from hangtop.records.stopped import StoppedRun
 from hangtop.sources.proc.linux import read_stat
 
@@ -25,10 +24,10 @@ _stopped = msgspec.json.Decoder(StoppedRun)
 
 def keep(stop: StoppedRun) -> None:
     """Take down a stop, or its end. Raises `OSError`."""
-    place = folder()
+    store = folder()
     for log in stop.place.logs[:MOST_LOGS]:
-        write_whole(place / _name(log), msgspec.json.encode(stop))
-    records = sorted(place.glob("*.stopped"), key=lambda path: path.stat().st_mtime)
+        write_whole(store / _name(log), msgspec.json.encode(stop))
+    records = sorted(store.glob("*.stopped"), key=lambda path: path.stat().st_mtime)
     for path in records[:-KEPT]:
         path.unlink(missing_ok=True)
 
@@ -61,7 +60,7 @@ class StopStore:
     def _place(self, log: str) -> tuple[str, Path]:
         """(its real path, where its record lies)."""
         if log not in self._logs:
-            self._logs[log] = os.path.realpath(log), user_state_path("hangtop") / "runs" / _name(log)
+            self._logs[log] = os.path.realpath(log), place() / _name(log)
         return self._logs[log]
 
     def _of(self, log: str) -> StoppedRun | None:

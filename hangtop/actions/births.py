@@ -25,12 +25,14 @@ class Births:
         targets = {Identity(target.pid, target.start_ticks) for target in plan.targets}
         self._table = table
         self._born: dict[Identity, str] = {}
-        self._kin = {one for one in targets if (stat := stats.get(one.pid)) is not None and stat.identity == one}
+        self._kin = {
+            identity for identity in targets if (stat := stats.get(identity.pid)) is not None and stat.identity == identity
+        }
         for stat in _started_since(plan, stats, self._kin):
             self._take(stat, f"pid {stat.ppid} started it after the plan was made")
         self._seen = {stat.identity for stat in stats.values()}
         self._strangers: dict[Identity, Stat] = {}
-        self._parents = {one: stats[one.pid].ppid for one in self._kin}
+        self._parents = {identity: stats[identity.pid].ppid for identity in self._kin}
         self._adopters = {1}
         self._sessions = _Shared(stats, self._kin, lambda stat: stat.session)
         self._groups = _Shared(stats, self._kin, lambda stat: stat.group)
@@ -38,12 +40,16 @@ class Births:
 
     def look(self, *, into_files: bool = False) -> None:
         """One poll. `into_files`: ask newcomers also what they hold; that may wait a moment for them."""
-        self._table.refresh([one.pid for one in (*self._kin, *self._strangers) if one.pid in self._table.stats])
+        self._table.refresh([identity.pid for identity in (*self._kin, *self._strangers) if identity.pid in self._table.stats])
         stats = self._table.stats
         self._note_adopters(stats)
         self._sessions.follow(stats, self._kin)
         self._groups.follow(stats, self._kin)
-        self._strangers = {one: stats[one.pid] for one in self._strangers if one.pid in stats and stats[one.pid].identity == one}
+        self._strangers = {
+            identity: stats[identity.pid]
+            for identity in self._strangers
+            if identity.pid in stats and stats[identity.pid].identity == identity
+        }
         newcomers = [stat for stat in stats.values() if stat.identity not in self._seen and not stat.kernel]
         for stat in sorted(newcomers, key=lambda stat: (stat.start_ticks, stat.pid)):
             self._seen.add(stat.identity)
@@ -56,9 +62,13 @@ class Births:
                 self._take(stat, why)
 
     def living(self) -> list[tuple[Stat, str]]:
-        """What the run has borne and lives, with the proof, the youngest first: children before parents."""
-        known = ((self._table.stats.get(one.pid), one, why) for one, why in self._born.items())
-        alive = [(stat, why) for stat, one, why in known if stat is not None and stat.identity == one and stat.state not in "ZX"]
+        """What the run has started meanwhile and lives, with the proof, the youngest first: children before parents."""
+        known = ((self._table.stats.get(identity.pid), identity, why) for identity, why in self._born.items())
+        alive = [
+            (stat, why)
+            for stat, identity, why in known
+            if stat is not None and stat.identity == identity and stat.state not in "ZX"
+        ]
         return sorted(alive, key=lambda found: (found[0].start_ticks, found[0].pid), reverse=True)
 
     def doubtful(self) -> Iterator[tuple[Stat, str]]:
@@ -82,7 +92,7 @@ class Births:
         self._kin.add(stat.identity)
 
     def _meet(self, stat: Stat) -> None:
-        """Whose child a newcomer is, is asked at once: the parent may end in the next moment."""
+        """Ask at once whose child a newcomer is: the parent may end in the next moment."""
         if self._has_parent_of_kin(stat):
             self._take(stat, f"pid {stat.ppid} started it")
         else:
@@ -114,10 +124,10 @@ class Births:
         return None
 
     def _note_adopters(self, stats: Mapping[int, Stat]) -> None:
-        """Who takes in what loses its parent: pid 1, or whoever has asked for it (PR_SET_CHILD_SUBREAPER)."""
-        for one in self._kin:
-            stat = stats.get(one.pid)
-            if stat is not None and stat.identity == one and self._parents.setdefault(one, stat.ppid) != stat.ppid:
+        """Note which processes take in what loses its parent: pid 1, or one that has asked for it (PR_SET_CHILD_SUBREAPER)."""
+        for identity in self._kin:
+            stat = stats.get(identity.pid)
+            if stat is not None and stat.identity == identity and self._parents.setdefault(identity, stat.ppid) != stat.ppid:
                 self._adopters.add(stat.ppid)
 
 
@@ -131,7 +141,7 @@ class _Shared:
     def __init__(self, stats: Mapping[int, Stat], kin: Collection[Identity], number: Callable[[Stat], int]) -> None:
         self._number = number
         self._before = {number(stat) for stat in stats.values()}
-        of_run = {number(stats[one.pid]) for one in kin} - {0, 1}
+        of_run = {number(stats[identity.pid]) for identity in kin} - {0, 1}
         others = {number(stat) for stat in stats.values() if stat.identity not in kin and stat.state not in "ZX"}
         self._alone, self._mixed = of_run - others, of_run & others
 
@@ -141,7 +151,7 @@ class _Shared:
         present = {number(stat) for stat in stats.values()}
         led_anew = {each for each in self._alone if (leader := stats.get(each)) is not None and leader.identity not in kin}
         self._alone = (self._alone & present) - led_anew
-        led = (stat for one in kin if (stat := stats.get(one.pid)) is not None and stat.identity == one)
+        led = (stat for identity in kin if (stat := stats.get(identity.pid)) is not None and stat.identity == identity)
         made = {number(stat) for stat in led if number(stat) == stat.pid}
         self._alone |= made - self._before
 
@@ -156,7 +166,7 @@ def _started_since(plan: Plan, stats: Mapping[int, Stat], kin: Collection[Identi
     """What the targets have started since the plan was made, and what that has started; what is older was spared on purpose."""
     children = children_of(stats)
     newest = plan.newest_ticks or max((target.start_ticks for target in plan.targets), default=0)
-    known = {one.pid for one in kin}
+    known = {identity.pid for identity in kin}
     young = {pid: [child for child in below if stats[child].start_ticks > newest] for pid, below in children.items()}
-    found = {pid for one in kin for pid in descendants(young, one.pid)} - known
+    found = {pid for identity in kin for pid in descendants(young, identity.pid)} - known
     return [stats[pid] for pid in sorted(found) if stats[pid].state not in "ZX"]

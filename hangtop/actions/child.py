@@ -6,19 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from typing import IO
 
 import msgspec
+
+from hangtop.sources.start_drain import shared_memory
 
 _begun: list[subprocess.Popen[bytes]] = []
 """Those that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""
 
 
 def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
-    """`python -m MODULE` in a session of its own, and its stdout. The record goes through a file without a name: a pipe could
-    fill up and hold us."""
-    with tempfile.TemporaryFile() as record:
+    """`python -m MODULE` in a session of its own, and its stdout. The record goes through memory without a name: a pipe
+    could fill up and hold us, and a temporary folder may be full. Raises `OSError`."""
+    with os.fdopen(shared_memory(0), "w+b") as record:
         record.write(msgspec.json.encode(told))
         record.seek(0)
         child = subprocess.Popen(

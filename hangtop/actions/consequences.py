@@ -64,7 +64,7 @@ FOLLOWS = re.compile(r"\s-(?:-follow|\w*[fF])")
 CLIENTS = (
     Client(frozenset(("kubectl", "oc")), "in its pod", SHOWS),
     Client(frozenset(("docker", "podman", "nerdctl")), "in its container", SHOWS),
-    Client(frozenset(("tail",)), "with whoever writes {}", FOLLOWS),
+    Client(frozenset(("tail",)), "where {} is written", FOLLOWS),
     Client(frozenset(("journalctl",)), "with its service", FOLLOWS),
     Client(frozenset(("sattach",)), "in its Slurm step"),
 )
@@ -82,7 +82,7 @@ def of_a_part(part: Sequence[Process], procs: ProcessReading) -> Iterator[str]:
 
 
 def clients(processes: Iterable[Process]) -> Iterator[str]:
-    """Those that only pass on what a run somewhere else says: it does not end with them."""
+    """Which of these only pass on what a run somewhere else says: it does not end with them."""
     for process in processes:
         if (where := _behind(process.command.split())) is not None:
             yield f"pid {process.pid} ({process.name}) is a client: the run behind it goes on {where}"

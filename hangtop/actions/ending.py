@@ -1,5 +1,5 @@
 """End the processes of a plan, wave by wave: TERM, wait, KILL, children before parents. Then end what they started meanwhile,
-look again, and say who survived.
+look again, and name what survived.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOOK_SOON_S, SOON_S = 0.01, 1.0
 RESTARTED_WITHIN_S = 1.5
 """A supervisor needs a moment to start what it lost."""
 ROUNDS = 5
-"""So often what was started meanwhile is ended; what starts itself again and again beyond that is named."""
+"""How many times what was started meanwhile is ended; what starts itself again beyond that is named."""
 
 
 def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
@@ -75,7 +75,8 @@ def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own
 def _await_born(
     plan: Plan, known: Known, births: Births, table: ProcessTable, tried: Collection[Identity]
 ) -> list[tuple[Stat, str]]:
-    """What the run has borne and was not dealt with, once two looks see the same; after a while whatever there is by then."""
+    """What the run has started meanwhile and was not dealt with, once two looks see the same; after a while, what there is by
+    then."""
     until = time.monotonic() + RESTARTED_WITHIN_S
     before: list[Identity] | None = None
     while True:
@@ -125,7 +126,7 @@ def _not_sent(aims: Iterable[Aim], number: signal.Signals) -> Iterator[Step]:
 
 
 def _await(aims: list[Aim], within_s: float, births: Births, halt: Halt) -> Generator[Step, None, list[Aim]]:
-    """Say who ends, and look who is born; gives those that have not ended."""
+    """Tell which of them end, and look for what they start; gives the aims that have not ended."""
     began = time.monotonic()
     left = list(aims)
     while left:

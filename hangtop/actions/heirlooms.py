@@ -18,7 +18,7 @@ OUTPUTS = (1, 2)
 
 
 class Heirlooms:
-    """As the run held them before the first signal. Who may not be looked into shares nothing that is known."""
+    """As the run held them before the first signal. Of a process that may not be looked into nothing is known."""
 
     def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:
         self._table = table
@@ -28,17 +28,20 @@ class Heirlooms:
         self._same_environ: dict[Identity, bool] = {}
         there = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX"]
         before, layouts = self._files_of(there), self._layouts_of(there)
-        self._ends, _ = _alone(kin, {one: _ends(files) for one, files in before.items()})
-        self._layouts, self._foreign_layouts = _alone(kin, {one: {layout} for one, layout in layouts.items()})
-        outputs = (file for one in kin for file in before.get(one, ()) if file.fd in OUTPUTS and _is_log(file))
+        self._ends, _ = _alone(kin, {identity: _ends(files) for identity, files in before.items()})
+        self._layouts, self._foreign_layouts = _alone(kin, {identity: {layout} for identity, layout in layouts.items()})
+        outputs = (file for identity in kin for file in before.get(identity, ()) if file.fd in OUTPUTS and _is_log(file))
         self._logs = frozenset(plan.logs) | {file.target for file in outputs}
         self._environs_of_ranks = frozenset(environ for environ in self._environs_of(kin) if _numbers_a_rank(environ))
         self._layout_of: dict[Identity, Layout | None] = {}
 
     def ask(self, stats: Iterable[Stat]) -> None:
         """Look into these. A process may close what it inherited when it becomes another program, and open the log later."""
-        for one, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
-            self._held[one] = (*self._held.get(one, ()), *(file for file in files if file not in self._held.get(one, ())))
+        for identity, files in self._files_of(stat for stat in stats if stat.state not in "ZX").items():
+            self._held[identity] = (
+                *self._held.get(identity, ()),
+                *(file for file in files if file not in self._held.get(identity, ())),
+            )
 
     def shares(self, stat: Stat) -> bool:
         """Whether it was seen to hold a pipe or socket that only the run held: it has inherited it."""
@@ -76,21 +79,21 @@ class Heirlooms:
         return found
 
     def _files_of(self, stats: Iterable[Stat]) -> dict[Identity, tuple[OpenFile, ...]]:
-        """Of our own user alone: no other's are ever ended, and pipes to them prove nothing."""
+        """Of our own user alone: processes of others are never ended, and pipes to them prove nothing."""
         ours = [stat for stat in stats if self._table.owner(stat.pid) == os.geteuid()]
         answers = self._files.ask({stat.identity: partial(self._table.open_files, stat.pid) for stat in ours})
         found = {stat.identity: answers.get(stat.identity) for stat in ours}
-        return {one: files for one, files in found.items() if isinstance(files, tuple)}
+        return {identity: files for identity, files in found.items() if isinstance(files, tuple)}
 
     def _environs_of(self, ones: Iterable[Identity]) -> frozenset[frozenset[tuple[str, str]]]:
-        answers = self._environs.ask({one: partial(self._table.environ, one.pid) for one in ones})
+        answers = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in ones})
         return frozenset(frozenset(environ.items()) for environ in answers.values() if isinstance(environ, Mapping) and environ)
 
 
 def _alone(kin: Collection[Identity], held: Mapping[Identity, Collection[Thing]]) -> tuple[frozenset[Thing], frozenset[Thing]]:
     """(what only kin hold, what others hold)."""
-    of_kin = {thing for one, things in held.items() if one in kin for thing in things}
-    others = {thing for one, things in held.items() if one not in kin for thing in things}
+    of_kin = {thing for identity, things in held.items() if identity in kin for thing in things}
+    others = {thing for identity, things in held.items() if identity not in kin for thing in things}
     return frozenset(of_kin - others), frozenset(others)
 
 
@@ -99,7 +102,8 @@ def _numbers_a_rank(environ: Iterable[tuple[str, str]]) -> bool:
 
 
 def _ends(files: Iterable[OpenFile]) -> set[tuple[str, bool]]:
-    """Pipes and sockets by name, and whether written to: who holds the reading end has not inherited the writing one."""
+    """Pipes and sockets by name, and whether written to: a process that holds the reading end has not inherited the writing
+    one."""
     return {(file.target, file.writable) for file in files if file.target.startswith(("pipe:", "socket:"))}
 
 

@@ -15,7 +15,6 @@ from hangtop.actions.stop import RUNNER
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start, Step
 from hangtop.sources.proc.linux import read_stat
-from hangtop.sources.proc.words import clean
 
 LIVES_S = 1.0
 """A command that is wrong ends within that time."""
@@ -39,13 +38,13 @@ def launch(start: Start) -> Launch:
 
 def started(start: Start) -> Generator[Step, None, bool]:
     """The same as steps, with the proof."""
-    yield step("doing", f"starting {clean(shlex.join(start.argv))} in {clean(start.cwd)}")
+    yield step("doing", f"starting {shlex.join(start.argv)} in {start.cwd}")
     try:
         known = launch(start)
     except LaunchError as error:
         yield step("failed", f"not started: {error}")
         return False
-    yield step("done", f"pid {known.pid} is started, attempt {known.attempt}; its output goes to {clean(start.log)}")
+    yield step("done", f"pid {known.pid} is started, attempt {known.attempt}; its output goes to {start.log}")
     time.sleep(LIVES_S)
     stat = read_stat(known.pid)
     if stat is None or stat.start_ticks != known.start_ticks or stat.state in "ZX":

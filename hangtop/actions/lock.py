@@ -1,4 +1,4 @@
-"""One hand at a time: what an action works on is locked from before its first step until the proof, on this machine.
+"""One action at a time: what it works on is locked from before its first step until the proof, on this machine.
 
 The locks are byte ranges of one file (fcntl(2)): the kernel lets go of them when the process ends, however it ends, and tells who
 holds one. A range stands for a process of the plan, by pid and start time, or for the output that a new run will write to.
@@ -64,8 +64,6 @@ class Lock:
             raise HeldError(
                 f"{_holder(self._fd, place)} is at work on this run: wait until it has ended, and look again"
             ) from error
-
-    _fd: int | None
 
 
 def _opened(path: Path) -> int:

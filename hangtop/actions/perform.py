@@ -41,7 +41,11 @@ class Performance:
             self._performer.send_signal(signal.SIGTERM)
 
     async def __aiter__(self) -> AsyncIterator[Step]:
-        self._performer, output = begin("hangtop.actions.performer", self._plan)
+        try:
+            self._performer, output = begin("hangtop.actions.performer", self._plan)
+        except OSError as error:  # no more processes or files for this user
+            yield Step(clock.now(), "failed", f"nothing was done: {error.strerror or error}")
+            return
         failed = False
         lines, transport = await line_reader(output)
         try:

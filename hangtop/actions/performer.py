@@ -32,8 +32,7 @@ BROKEN_OFF = "broken off as asked: what is not told as done was not done; the sa
 
 
 def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterator[Step]:
-    """The plan, and when it was broken off a last word on that. One hand at a time: what it works on is locked until it is
-    proven."""
+    """The plan, and when it was broken off a last word on that. What it works on is locked until its end is proven."""
     halt = halt or Halt()
     try:
         yield from _locked(plan, table, halt)
@@ -100,7 +99,7 @@ def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
 def _start(
     plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt
 ) -> Generator[Step, None, watching.Mark | None]:
-    """The run. `before`: who wrote to its output when the plan began."""
+    """The run. `before`: the processes that wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")
         return None

@@ -30,6 +30,7 @@ from hangtop.rawtext import from_os, to_os
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.sources.proc.conditions import take_on
+from hangtop.sources.proc.words import clean
 
 MODULE = "hangtop.actions.preflight"
 ANSWER_S = 45.0
@@ -38,35 +39,41 @@ LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
 
 
 def examined(ask: FitAsk) -> Fit:
-    """The answer. Takes the limits of the start on for this process: nothing comes after it."""
+    """The answer, fit to be shown. Takes the limits of the start on for this process: nothing comes after it."""
     told = list(dict.fromkeys(_all(ask)))
     return Fit(
-        problems=tuple(from_os(line) for kind, line in told if kind == "problem"),
-        warnings=tuple(from_os(line) for kind, line in told if kind == "warning"),
+        problems=tuple(clean(from_os(line)) for kind, line in told if kind == "problem"),
+        warnings=tuple(clean(from_os(line)) for kind, line in told if kind == "warning"),
     )
 
 
 def fit(ask: FitAsk) -> Fit:
-    """Ask such a process and wait for it, for who may wait."""
-    child, answer = begin(MODULE, ask)
-    line, until = b"", time.monotonic() + ANSWER_S
+    """Ask such a process and wait for it: not for the screen, which must not wait."""
+    try:
+        child, answer = begin(MODULE, ask)
+    except OSError as error:
+        return not_begun(error)
+    line, until, late = b"", time.monotonic() + ANSWER_S, False
     with answer:
-        while not line.endswith(b"\n") and (left_s := until - time.monotonic()) > 0:
-            if not select.select((answer,), (), (), left_s)[0]:
-                break
-            part = os.read(answer.fileno(), 1 << 16)
+        while not line.endswith(b"\n") and not late:
+            late = not select.select((answer,), (), (), max(0.0, until - time.monotonic()))[0]
+            part = b"" if late else os.read(answer.fileno(), 1 << 16)
             if not part:
                 break
             line += part
-    return decoded(line, child)
+    return decoded(line, child, late=late)
 
 
-def decoded(line: bytes, child: subprocess.Popen[bytes]) -> Fit:
-    """The answer of this process; what came too late or not at all is a problem. The process is over afterwards."""
+def not_begun(error: OSError) -> Fit:
+    """The answer where no process could be asked."""
+    return Fit((f"whether it can start is not known: {error.strerror or error}",))
+
+
+def decoded(line: bytes, child: subprocess.Popen[bytes], *, late: bool) -> Fit:
+    """The answer of this process; what came too late (`late`) or not at all is a problem. The process is over afterwards."""
     try:
         return msgspec.json.decode(line, type=Fit)
     except msgspec.DecodeError:
-        late = child.poll() is None
         why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead" if late else "the look at it broke off"
         return Fit((f"whether it can start is not known: {why}",))
     finally:

@@ -1,6 +1,6 @@
 """What a plan to start a run takes for granted, looked at again right before its first signal and right before the start.
 
-A plan may be minutes old, and other hands work on the same run: a second restart, a supervisor, a colleague. A run must never be
+A plan may be minutes old, and others work on the same run: a second restart, a supervisor, a colleague. A run must never be
 started beside a copy of itself.
 """
 
@@ -17,7 +17,7 @@ from hangtop.records.plan import Plan, Start
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
 
-AGAIN = "look again: what is there now may be started again as it is"
+AGAIN = "make the plan anew: it will be of what is there now"
 
 
 def broken(plan: Plan, table: ProcessTable) -> str | None:
@@ -28,7 +28,7 @@ def broken(plan: Plan, table: ProcessTable) -> str | None:
     old = start.repeats
     alive = _alive(Identity(old.pid, old.start_ticks), table)
     if old.lives and not alive:
-        return f"pid {old.pid} has ended since the plan was made, by itself or by another hand; {AGAIN}"
+        return f"pid {old.pid} has ended since the plan was made, by itself or by somebody else; {AGAIN}"
     if alive and not old.lives:
         return f"pid {old.pid} was taken to have ended, and lives; {AGAIN}"
     if (newer := _newer(start, table)) is not None:
@@ -39,7 +39,8 @@ def broken(plan: Plan, table: ProcessTable) -> str | None:
 
 
 def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
-    """Who has the output of the new run open for writing, hangtop's runners left out: the book of starts tells of these."""
+    """The processes that have the output of the new run open for writing, but for hangtop's runners, of which the book of starts
+    tells."""
     log = os.path.realpath(to_os(start.log))
     own = (stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid())
     known: dict[int, Stat] = {stat.pid: stat for stat in own}
@@ -50,11 +51,11 @@ def writers(start: Start, table: ProcessTable) -> frozenset[Identity]:
 
 
 def intruders(start: Start, before: frozenset[Identity], plan: Plan, table: ProcessTable) -> str | None:
-    """Who began to write to the output while the plan was carried out, in one line: neither its targets nor who wrote there
-    before."""
+    """In one line which processes began to write to the output while the plan was carried out: neither its targets nor those that
+    wrote there before."""
     known = before | {Identity(target.pid, target.start_ticks) for target in plan.targets}
     others = writers(start, table) - known
-    return f"{_named(others, table)} began to write to {start.log} meanwhile: another hand has started it" if others else None
+    return f"{_named(others, table)} began to write to {start.log} meanwhile: somebody else has started it" if others else None
 
 
 def _newer(start: Start, table: ProcessTable) -> Launch | None:

@@ -48,7 +48,9 @@ class Aim:
     def gone(self) -> bool:
         """Whether it has ended; a zombie has."""
         if self._fd is not None:
-            return bool(select.select((self._fd,), (), (), 0)[0])
+            ended = select.poll()  # not select(): a plan may have more targets than that has descriptors
+            ended.register(self._fd, select.POLLIN)
+            return bool(ended.poll(0))
         return self.state() is None
 
     def state(self) -> str | None:

@@ -6,12 +6,14 @@ import signal
 
 from hangtop import clock
 from hangtop.records.plan import Step, StepKind, Target
+from hangtop.sources.proc.words import clean
 
 
 def step(kind: StepKind, text: str, target: Target | None = None) -> Step:
-    """Now. With a target also its pid and start time, for the action log."""
+    """Now. With a target also its pid and start time, for the action log. Names and paths in the text are foreign: control codes
+    among them never reach the terminal."""
     pid, ticks = (None, None) if target is None else (target.pid, target.start_ticks)
-    return Step(clock.now(), kind, text, pid, ticks)
+    return Step(clock.now(), kind, clean(text), pid, ticks)
 
 
 class Halt:

@@ -73,12 +73,12 @@ def _newcomers(plan: Plan, known: Known, births: Births, table: ProcessTable) ->
         yield step("survived", f"pid {stat.pid} came meanwhile ({why}): {_why(stat, table)} ({target.command[:SHOWN]})", target)
     for stat in again:
         parent = table.stats.get(stat.ppid)
-        who = f"pid {stat.ppid} ({clean(parent.name)})" if parent is not None and stat.ppid > 1 else "a supervisor"
+        who = f"pid {stat.ppid} ({parent.name})" if parent is not None and stat.ppid > 1 else "a supervisor"
         said = f"pid {stat.pid} runs the same command anew: {who} restarts it; stop that first"
         yield step("survived", f"{said} ({commands.get(stat.pid, stat.name)[:SHOWN]})")
     for stat, why in doubtful:
         said = f"pid {stat.pid} came meanwhile: {why}. It may be of this run, which is not proven, so it is not touched"
-        yield step("survived", f"{said} ({commands.get(stat.pid, clean(stat.name))[:SHOWN]})")
+        yield step("survived", f"{said} ({commands.get(stat.pid, stat.name)[:SHOWN]})")
 
 
 def target_of(stat: Stat, table: ProcessTable, commands: Mapping[int, str] | None = None) -> Target:

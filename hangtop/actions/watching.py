@@ -58,7 +58,6 @@ def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]
         at = log.progress.step if log is not None else None
         if log is not None:
             passage.look(now, [event.id for event in fresh], at, log.last_output_at)
-        if log is not None:
             monitor.look(state, now, draft=not log.caught_up)
         verdict = monitor.verdict if log is not None and monitor.stands else None
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):

@@ -45,9 +45,8 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 class Layer(Struct, frozen=True):
-    """One program of a command line, and what it changes for the next. `words`: from its own name on. `clears`: its whole
-    environment.
-    `folder`: where it goes to first."""
+    """One program of a command line, and what it changes for the next. `words`: from its own name on. `clears`: it takes away the
+    whole environment. `folder`: where it goes to first."""
 
     words: tuple[str, ...]
     sets: dict[str, str] = {}
@@ -58,8 +57,7 @@ class Layer(Struct, frozen=True):
 
 class PythonCall(Struct, frozen=True):
     """What an interpreter is told to run. `options`: its own. `script`: a file, or `-` for its input; `module`: of `-m`; neither
-    for
-    `-c`. `rest`: the words after it."""
+    for `-c`. `rest`: the words after it."""
 
     options: tuple[str, ...] = ()
     script: str | None = None

@@ -24,7 +24,7 @@ from hangtop.records.reading import Reading
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from hangtop.text import size, some
+from hangtop.text import printable, size, some
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160
@@ -40,9 +40,9 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     try:
         bundle.write(files, place, case.now)
     except OSError as error:
-        out.write(f"hangtop bundle: cannot write {place}: {error.strerror}\n")
+        out.write(f"hangtop bundle: cannot write {printable(str(place))}: {error.strerror}\n")
         return 2
-    out.write(f"{place}  {size(place.stat().st_size)}, {some(len(files), 'file')}\n")
+    out.write(f"{printable(str(place))}  {size(place.stat().st_size)}, {some(len(files), 'file')}\n")
     out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
     return 0
 

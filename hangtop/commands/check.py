@@ -20,7 +20,7 @@ from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
-from hangtop.text import duration
+from hangtop.text import duration, printable
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3
@@ -102,7 +102,8 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
     if as_json:
         out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
     else:
-        out.write("\n".join((*text(verdict), *cure(case, verdict), *notes(case, verdict))) + "\n")
+        lines = (*text(verdict), *cure(case, verdict), *notes(case, verdict))
+        out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return EXIT_CODES[verdict.word]
 
@@ -130,7 +131,7 @@ def notes(case: Case, verdict: Verdict) -> list[str]:
 
 
 def not_kept(log: LogReading | None) -> list[str]:
-    """What of pipes was not read, for whoever writes them does not wait."""
+    """What was not read of each pipe, for its writer does not wait."""
     return [f"{file.path}: {file.not_kept}" for file in (log.files if log else ()) if file.not_kept]
 
 

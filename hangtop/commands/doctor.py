@@ -20,6 +20,7 @@ from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.frameworks import active, leading
 from hangtop.sources.proc.frameworks import framework_of
+from hangtop.text import printable
 
 DEADLINE_S = 9.5
 HEAD_BYTES = 1 << 20
@@ -123,7 +124,8 @@ def run(command: tuple[str, ...], *, as_json: bool, out: TextIO, log: Path | Non
     if as_json:
         out.write(msgspec.json.encode({"schema": 1, "fit": not failed, "checks": checks}).decode() + "\n")
     else:
-        out.write("\n".join(table(checks, utf8="utf" in (getattr(out, "encoding", "") or "").lower())) + "\n")
+        lines = table(checks, utf8="utf" in (getattr(out, "encoding", "") or "").lower())
+        out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return 1 if failed else 0
 

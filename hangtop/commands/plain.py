@@ -20,7 +20,7 @@ from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
-from hangtop.text import clock, duration
+from hangtop.text import clock, duration, printable
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0
@@ -125,12 +125,13 @@ async def watch(
         if ends_at is not None and now() < ends_at and verdict.word == "crashed":
             continue
         for line in changes(said, state, verdict, now()):
-            out.write(line + "\n")
+            out.write(f"{printable(line)}\n")
         out.flush()
         if ends_at is not None and now() >= ends_at and satisfied(case):
             break
     notes = [f"  ! {note}" for note in not_kept(state.log)]
-    out.write("".join(line + "\n" for line in (*changes(said, state, verdict, now()), *text(verdict), *notes)))
+    lines = (*changes(said, state, verdict, now()), *text(verdict), *notes)
+    out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return verdict
 

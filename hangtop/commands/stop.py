@@ -20,7 +20,7 @@ from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import TOO_LONG, processes_of
-from hangtop.sources.proc.words import clean
+from hangtop.text import printable
 
 WIDE = 10_000
 """Scripts want whole lines."""
@@ -43,18 +43,19 @@ def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
 def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes: Changes | None = None) -> int:
     """The same for any plan. `changes`: for one that starts the run again; whether it would start is looked at first."""
     if isinstance(plan, Refusal):
-        out.write(f"hangtop {command}: {plan.why}\n")
+        out.write(f"hangtop {command}: {printable(plan.why)}\n")
         return 2
     plan = with_presets(plan, changes.presets, changes.variables) if changes is not None else plan
     found = fit(ask) if (ask := fit_ask(plan)) is not None else Fit()
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.write("\n".join(lines(plan)) + "\n")
+    if found.problems or not yes:
+        launches.discard(start.environ_file for start in plan.ray)
     if found.problems:
-        out.writelines(f"hangtop {command}: it would not start: {clean(problem)}\n" for problem in found.problems)
+        out.writelines(f"hangtop {command}: it would not start: {problem}\n" for problem in found.problems)
         out.write("nothing was done\n")
         return 2
     if not yes:
-        launches.discard(start.environ_file for start in plan.ray)
         out.write(f"nothing was done: hangtop {command} … --yes does it\n")
         return 0
     out.write(f"carried out by a process of its own, which goes on if this one ends; its steps are also in {journal_path()}\n")
@@ -64,7 +65,7 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes:
 
 def lines(plan: Plan) -> list[str]:
     """The plan word for word."""
-    return [plan.title, *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDE))]
+    return [printable(plan.title), *(f"  {plain(row)}".rstrip() for row in rows(plan, WIDE))]
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:

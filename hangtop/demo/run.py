@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,6 +32,7 @@ class DemoRun:
         self.pid = process.pid
         self._process = process
         self._lifeline = held
+        self._reaping = threading.Lock()
 
     @classmethod
     def start(cls, scenario: Scenario, folder: Path) -> Self:
@@ -50,9 +52,20 @@ class DemoRun:
             if held is not None:
                 held.cut(0.0)
             raise DemoError(f"the demo cannot start in {folder}: {error}") from error
-        # It is reaped at once: whoever stops it asks whether it is gone, and a zombie is not.
-        threading.Thread(target=process.wait, name="demo", daemon=True).start()
-        return cls(scenario, log, process, held)
+        demo = cls(scenario, log, process, held)
+        threading.Thread(target=demo._reap, name="demo", daemon=True).start()
+        return demo
+
+    def _reap(self) -> None:
+        """Reap the launcher as soon as it ends: a stop asks whether it is gone, and a zombie is not. Its pid is given away by
+        that, so never while a signal is on its way to it."""
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            self._process.wait()
+            return
+        with suppress(ChildProcessError):  # reaped by `exit_code`
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        with self._reaping:
+            self._process.wait()
 
     def exit_code(self) -> int | None:
         """What the launcher exited with; `None` while it runs."""
@@ -61,11 +74,12 @@ class DemoRun:
     def stop(self) -> None:
         """End every process of the run, and wait until they are gone. Calling it again does nothing.
 
-        No pid is trusted here: the launcher is our own unreaped child, whose pid cannot have been reused, and what outlives
-        it the kernel ends through the lifeline.
+        No pid is trusted here: the launcher is our own child, which nobody reaps while it is signalled, so that its pid cannot
+        have been reused; and what outlives it the kernel ends through the lifeline.
         """
-        if self._process.poll() is None:
-            self._process.terminate()
+        with self._reaping:
+            if self._process.poll() is None:
+                self._process.terminate()
         try:
             self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:  # stopped, or stuck: then the lifeline's SIGKILL takes it too

@@ -15,13 +15,16 @@ def short(text: str, most: int = 150) -> str:
 
 
 def who(finding: Finding) -> str:
+    """`Rank 3: ` before what it said; nothing where no rank is known."""
     return "" if finding.rank is None else f"Rank {finding.rank}: "
 
 
 def sentence(text: str) -> str:
+    """With a full stop, where it has no end of its own."""
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def found(finding: Finding) -> Evidence:
+    """A message as evidence: whose it is, its text, how often it came, and its id."""
     times = f" ×{finding.count}" if finding.count > 1 else ""
     return Evidence("log", f"{who(finding)}{short(finding.text)}{times} ({finding.id})")

@@ -30,14 +30,14 @@ class Pause(Struct, frozen=True):
     def said(self) -> str:
         """What will happen, before it happens."""
         if not self.stop:
-            return "nobody is stopped"
+            return "no process is stopped"
         who = some(len(self.stop), "process")
         each = "each of these" if len(self.stop) > 1 else "this"
         return f"stops {each} {who} for about {USUAL_S:g} s, at most {LONGEST_S:g} s: pid {rank_ranges(self.stop)}"
 
     @property
     def spared(self) -> tuple[str, ...]:
-        """Who is read without a stop, by reason."""
+        """The processes that are read without a stop, by reason."""
         reasons = dict.fromkeys(self.left_out.values())
         return tuple(
             f"not stopped: pid {rank_ranges(pid for pid, why in self.left_out.items() if why == reason)}, {reason}"

@@ -275,7 +275,7 @@ WAYS: tuple[tuple[By, Callable[[_Question], str | None]], ...] = (
 
 
 def _of_session(ties: Iterable[RayTie], cluster: RayCluster) -> list[RayTie]:
-    """Those to files of this session, drivers first. A container may know the folder by another path: the name is unique."""
+    """The ties to files of this session, drivers first. A container may know the folder by another path: the name is unique."""
     order = ("drives", "works", "holds", "log")
     inside = [tie for tie in ties if tie.kind in order and cluster.session and basename(tie.name) == cluster.session]
     return sorted(inside, key=lambda tie: order.index(tie.kind))

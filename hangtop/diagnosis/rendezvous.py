@@ -53,8 +53,8 @@ def missing_ranks(case: Case) -> list[int]:
 def _never_came(case: Case) -> list[int]:
     """Those of the missing ranks that are proven not to have come.
 
-    Where the run's listener is here its connections from other machines count those who came from there: none, and nobody did;
-    as many as are missing, and all did; less, and nothing says which. Else only what must have run on this machine is known.
+    Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them, all
+    of them, or some, and then nothing says which. Else only the ranks that must have run on this machine are known.
     """
     unseen = missing_ranks(case)
     came = _from_elsewhere(case)
@@ -71,7 +71,7 @@ def _from_elsewhere(case: Case) -> int | None:
 
 
 def _peers(case: Case) -> str:
-    """What is known of those who are not here, where none of them is named."""
+    """What is known of the ranks that are not here, where none of them is named."""
     unseen, came = missing_ranks(case), _from_elsewhere(case)
     if not unseen or came is None:
         return "no peer comes"

@@ -20,7 +20,7 @@ def by_you(case: Case) -> Verdict | None:
     if stop.ended_at is None:
         return Verdict(
             word="waiting",
-            headline=f"You are stopping this run since {clock(stop.began_at)}; it stood{where}{step}.",
+            headline=f"You have been stopping this run since {clock(stop.began_at)}; it stood{where}{step}.",
             refute="its processes go on",
             confidence="certain",
             evidence=(Evidence("procs", f"pid {stop.performer_pid} of hangtop carries it out"),),
@@ -52,7 +52,7 @@ def with_passage(case: Case, verdict: Verdict) -> Verdict:
 
 
 def _goes_on(case: Case, stop: StoppedRun) -> bool:
-    """Whether somebody has written since the stop."""
+    """Whether any log has grown since the stop."""
     if stop.ended_at is None:
         return False
     return any(file.size_bytes != stop.sizes.get(file.path, 0) for file in case.log.files)

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 
 from hangtop.doctor.check import Check, Subject, ok
+from hangtop.sources.inuse import command_lines
 from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.users import Users
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import read_address, why_current
@@ -18,7 +18,9 @@ def addresses(subject: Subject) -> Iterator[Check]:
     if subject.environ.get("RAY_ADDRESS"):
         return
     places = usual_places(dict(subject.environ))
-    commands = _commands()
+    table = open_table()
+    table.refresh(())
+    commands = command_lines(table, [pid for pid, stat in table.stats.items() if not stat.kernel])
     for left in candidates(places):
         if left.kind == RAY_ADDRESS:
             yield _address(left.path, commands)
@@ -45,11 +47,3 @@ def _mend(path: str) -> str:
     except OSError:  # gone meanwhile
         return "hangtop clean"
     return "hangtop clean" if owner == os.geteuid() else f"it is {Users().name(owner) or owner}'s: RAY_TMPDIR=… of your own"
-
-
-def _commands() -> dict[int, str]:
-    """The command line of every process."""
-    table, guard = open_table(), Guard[int, tuple[str, ...]]()
-    table.refresh(())
-    told = guard.ask({pid: (lambda pid=pid: table.command(pid)) for pid, stat in table.stats.items() if not stat.kernel})  # type: ignore[misc]
-    return {pid: "\0".join(words) for pid, words in told.items() if not isinstance(words, OSError)}

@@ -1,9 +1,10 @@
-"""The order of findings, the only one: who tells of them tells them so, and what comes first is what a verdict rests on. Pure.
+"""The order of findings, the only one: everything that tells of findings keeps it, and a verdict rests on the first. Pure.
 
-This attempt before older ones; what the run outlived, or never ends one, behind the rest; causes, then victims, consequences,
-summaries; a warning behind what ended the run, unless it came before a message of its own family; then by time. Offsets say what
-came first within one file and nothing of two: between files the time decides (`Finding.written`), and where that does not tell
-them apart the first one says so (`doubt`). The numbers of files, and the order in which they were named, never count.
+This attempt before older ones; what the run survived, or what never ends a run, behind the rest; causes, then victims,
+consequences, summaries; a warning behind what ended the run, unless it came before a message of its own family; then by time.
+Offsets say what came first within one file and nothing of two: between files the time decides (`Finding.written`), and where that
+does not tell them apart the first one says so (`doubt`). The numbers of files, and the order in which they were named, never
+count.
 """
 
 from __future__ import annotations

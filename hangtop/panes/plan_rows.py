@@ -59,8 +59,8 @@ def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
 
 
 def plain(row: Row) -> str:
-    """A row as text."""
-    return "".join(words for words, _ in row).rstrip()
+    """A row as text that a terminal only shows."""
+    return text.printable("".join(words for words, _ in row).rstrip())
 
 
 def _how(plan: Plan) -> Row:
@@ -179,8 +179,8 @@ def fit_rows(fit: Fit | None, width: int) -> list[Row]:
     """Whether the run would start: why not, above all else, or what will not be as before. `None`: it is still looked at."""
     if fit is None:
         return [(("looking whether it can start …", "muted"),), BLANK]
-    found = list(_labelled("cannot", [clean(problem) for problem in fit.problems], width, "bad bold"))
-    found += _labelled("beware", [clean(warning) for warning in fit.warnings], width, "warn")
+    found = list(_labelled("cannot", fit.problems, width, "bad bold"))
+    found += _labelled("beware", fit.warnings, width, "warn")
     return [*found, BLANK] if found else []
 
 

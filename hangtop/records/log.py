@@ -27,7 +27,7 @@ BESIDE = 1 << 20
 
 class LogFile(Struct, frozen=True, omit_defaults=True):
     """One watched file. `scanned_bytes` is how much of it has been read from its start on. `not_kept`: what of a pipe was not
-    read, and why, for whoever writes it never waits for us."""
+    read, and why, for its writer never waits for us."""
 
     path: str
     status: FileStatus = "ok"

@@ -132,6 +132,8 @@ def _recover(app: HangtopApp, name: str) -> None:
     verdict, place = app.view.verdict, errands.place(app.now())
 
     def make() -> Plan | Refusal | None:
+        if isinstance(session, Refusal):
+            return session
         launch, told = app.state.launch, app.state.ray_session
         if launch is None or launch.ask != asked.ask:
             return None

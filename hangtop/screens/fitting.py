@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from hangtop.actions.child import begin
-from hangtop.actions.preflight import ANSWER_S, MODULE, decoded
+from hangtop.actions.preflight import ANSWER_S, MODULE, decoded, not_begun
 from hangtop.feeds import line_reader
 from hangtop.records.fit import Fit, FitAsk
 
 
 async def fitting(ask: FitAsk) -> Fit:
-    """The answer. Who is cancelled leaves no child behind."""
-    child, output = begin(MODULE, ask)
-    line = b""
-    lines, transport = await line_reader(output)
+    """The answer. A look that is cancelled leaves no child behind."""
     try:
-        with contextlib.suppress(TimeoutError):
-            line = await asyncio.wait_for(lines.readline(), ANSWER_S)
+        child, output = begin(MODULE, ask)
+    except OSError as error:
+        return not_begun(error)
+    line, late = b"", False
+    try:
+        with output:
+            lines, transport = await line_reader(output)
+            try:
+                line = await asyncio.wait_for(lines.readline(), ANSWER_S)
+            except TimeoutError:
+                late = True
+            finally:
+                transport.close()
     finally:
-        transport.close()
-        found = decoded(line, child)
+        found = decoded(line, child, late=late)
     return found

@@ -102,7 +102,7 @@ class StacksScreen(PageScreen):
         self.show(self.hangtop.view)
 
     def action_again(self) -> None:
-        """Another look, which stops nobody; the one before stays to be compared with."""
+        """Another look, which stops no process; the one before stays to be compared with."""
         self._take({}, with_locals=False)
 
     def action_locals(self) -> None:
@@ -121,7 +121,7 @@ class StacksScreen(PageScreen):
         pausing = pause(self.hangtop.state.procs, pids)
         if not pids or not pausing.stop or not self._may_send:
             why = "hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared)
-            self._say(f"nobody is stopped: {why or 'no process of this run is known on this machine'}")
+            self._say(f"no process is stopped: {why or 'no process of this run is known on this machine'}")
             return
         lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
         self.app.push_screen(

@@ -25,7 +25,7 @@ MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
 DELETED = " (deleted)"
 LATE_S = 0.5
-"""Who did not answer has so long until it is asked again."""
+"""A process that did not answer is asked again after so long."""
 SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
 """Nothing of these is ever a leftover, and most processes have some open."""
 TRACKER = "multiprocessing.resource_tracker"
@@ -53,50 +53,65 @@ class Holds(Struct, frozen=True):
     watches: bool = False
 
 
-class InUse(Struct, frozen=True):
-    """By which pid things are held. `unseen`: pids of our own user that did not let us look. `alive`: all pids.
+class InUse:
+    """By which pid things are held.
 
-    `trackers`: start times (unix) of our user's live resource trackers: the names of shared memory that they know are not seen.
-    `commands`: of those too that did not let us look, but not of who started us: it may name what it asks about. `watched`: what
-    probes of hangtop have open.
+    `processes`: those that let us look; `unseen`: pids of our own user that did not; `alive`: all pids. `sockets`: bound ones, of
+    which the kernel does not say whose they are: pid 0. `trackers`: start times (unix) of our user's live resource trackers, by
+    pid: the names of shared memory that they know are not seen. `commands`: also of processes that did not let us look, but not
+    of the process that started us: it may name what it asks about. `watched`: what probes of hangtop have open.
     """
 
-    paths: Mapping[str, int]
-    files: Mapping[Inode, int]
-    commands: Mapping[int, str]
-    names: Mapping[tuple[int, str], int] = {}
-    unseen: tuple[int, ...] = ()
-    others_unseen: bool = False
-    alive: frozenset[int] = frozenset()
-    trackers: tuple[float, ...] = ()
-    watched: frozenset[Inode] = frozenset()
+    def __init__(
+        self,
+        processes: Mapping[int, Holds],
+        sockets: Collection[str] = (),
+        commands: Mapping[int, str] | None = None,
+        *,
+        unseen: tuple[int, ...] = (),
+        others_unseen: bool = False,
+        alive: frozenset[int] = frozenset(),
+        trackers: Mapping[int, float] | None = None,
+        watched: frozenset[Inode] = frozenset(),
+    ) -> None:
+        self.commands, self.trackers = commands or {}, trackers or {}
+        self.unseen, self.others_unseen, self.alive, self.watched = unseen, others_unseen, alive, watched
+        self._processes, self._sockets = processes, sockets
+        self._paths = {path: pid for pid, holds in processes.items() for path in holds.paths} | dict.fromkeys(sockets, 0)
+        self._files = {inode: pid for pid, holds in processes.items() for inode in holds.files}
+        self._names = {name: pid for pid, holds in processes.items() for name in holds.names}
 
     def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
-        """Who maps or has open this file, or anything below this folder. `inside`: it and all below it, with their names.
+        """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with their
+        names.
 
         By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
         """
         for inode, name in inside.items():
-            if (pid := self.files.get(inode)) is not None or (pid := self.names.get((inode[1], name))) is not None:
+            if (pid := self._files.get(inode)) is not None or (pid := self._names.get((inode[1], name))) is not None:
                 return pid
         below = path + "/"
-        return next((pid for held, pid in self.paths.items() if held == path or held.startswith(below)), None)
+        return next((pid for held, pid in self._paths.items() if held == path or held.startswith(below)), None)
 
     def named_by(self, word: str) -> int | None:
-        """Whose command line holds this word."""
+        """A process whose command line holds this word."""
         return next((pid for pid, command in self.commands.items() if word in command), None)
 
+    def held_by(self, pids: Collection[int]) -> frozenset[Inode]:
+        """All that these processes hold, whether or not others hold it too."""
+        return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
+
     def without(self, pids: Collection[int], folder: str) -> InUse:
-        """The same as if these had ended. Sockets in this folder are theirs."""
+        """The same as if these had ended: what others hold too stays held. Sockets in this folder are theirs."""
         below = folder + "/" if folder else "\0"
         return InUse(
-            paths={p: pid for p, pid in self.paths.items() if pid not in pids and not (pid == 0 and p.startswith(below))},
-            files={key: pid for key, pid in self.files.items() if pid not in pids},
-            commands={pid: line for pid, line in self.commands.items() if pid not in pids},
-            names={key: pid for key, pid in self.names.items() if pid not in pids},
+            {pid: holds for pid, holds in self._processes.items() if pid not in pids},
+            [path for path in self._sockets if not path.startswith(below)],
+            {pid: line for pid, line in self.commands.items() if pid not in pids},
             unseen=self.unseen,
             others_unseen=self.others_unseen,
             alive=self.alive - set(pids),
+            trackers={pid: started_at for pid, started_at in self.trackers.items() if pid not in pids},
             watched=self.watched,
         )
 
@@ -112,13 +127,12 @@ def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int
     probes = {pid for pid, holds in seen.items() if holds.watches}
     watched = frozenset(inode for pid in probes for inode in seen[pid].files) | _own_files()
     seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
-    commands = _commands(table, dark) | {pid: holds.command for pid, holds in seen.items()}
+    commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
     return InUse(
-        paths={path: pid for pid, holds in seen.items() for path in holds.paths} | _sockets(roots, seen),
-        files={key: pid for pid, holds in seen.items() for key in holds.files},
-        commands={pid: line for pid, line in commands.items() if pid not in asking},
-        names={key: pid for pid, holds in seen.items() for key in holds.names},
+        seen,
+        _sockets(roots, seen),
+        {pid: line for pid, line in commands.items() if pid not in asking},
         unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
         others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
         alive=frozenset(stat.pid for stat in living),
@@ -134,7 +148,7 @@ def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard
 
 
 def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
-    """What each holds. Who does not answer in time is asked a second time: the machine may only be busy."""
+    """What each process holds. One that does not answer in time is asked a second time: the machine may only be busy."""
     questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
     answers = guard.ask(questions)
     if late := {pid: question for pid, question in questions.items() if pid not in answers}:
@@ -143,8 +157,8 @@ def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], gua
     return {pid: holds for pid, holds in answers.items() if isinstance(holds, Holds)}
 
 
-def _commands(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
-    """The arguments of those that may not be looked into: these are shown to everybody."""
+def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
+    """The arguments of these processes, joined by NUL, as far as they answer: every user may see them."""
     guard: Guard[int, tuple[str, ...]] = Guard()
     told = guard.ask({pid: partial(table.command, pid) for pid in pids})
     return {pid: "\0".join(words) for pid, words in told.items() if not isinstance(words, OSError)}
@@ -158,7 +172,8 @@ def _own_files() -> frozenset[Inode]:
 
 
 def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
-    """Those that live on: who ends while it is looked into answers with any of several errors, and holds nothing any more."""
+    """The processes that live on: one that ends while it is looked into answers with any of several errors, and holds nothing any
+    more."""
     if not unanswered:
         return []
     table.refresh([stat.pid for stat in unanswered])
@@ -245,21 +260,21 @@ class _Held:
             self.paths.add(path)
 
 
-def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> dict[str, int]:
-    """Bound Unix sockets, of every network that a process lives in: the kernel lists them for as long as somebody has them open.
-    Whose they are it does not say: pid 0."""
+def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str]:
+    """Bound Unix sockets, of every network that a process lives in: the kernel lists them for as long as somebody has them
+    open."""
     one_of_each = {holds.net: pid for pid, holds in seen.items() if holds.net}
     lines: list[str] = []
     for folder in ("self", *one_of_each.values()):
         with contextlib.suppress(OSError):  # gone meanwhile
             lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
     named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)
-    return {path: 0 for path in named if path.startswith(roots)}
+    return frozenset(path for path in named if path.startswith(roots))
 
 
-def _trackers(table: ProcessTable, seen: Mapping[int, Holds], living: Iterable[Stat], uid: int) -> tuple[float, ...]:
-    return tuple(
-        table.started_at(stat.start_ticks)
+def _trackers(table: ProcessTable, seen: Mapping[int, Holds], living: Iterable[Stat], uid: int) -> dict[int, float]:
+    return {
+        stat.pid: table.started_at(stat.start_ticks)
         for stat in living
         if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
-    )
+    }

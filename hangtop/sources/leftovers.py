@@ -110,7 +110,7 @@ class Judge:
         return _lock_owner(candidate.path) if candidate.kind == LOCK else None
 
     def _who_has(self, candidate: Candidate, tree: Tree) -> str | None:
-        """Who holds it, names it, or needs it."""
+        """Why it must stay: a process holds it, names it, or needs it."""
         if self._in_use.unseen:
             return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
         holder = self._in_use.holder(candidate.path, tree.names)
@@ -151,7 +151,7 @@ class Judge:
         match = SEGMENT.match(name)
         if match is not None and match["maker"] and int(match["maker"]) in self._in_use.alive:
             return f"its maker, pid {match['maker']}, lives"
-        if name.startswith(TRACKED) and any(started < removal.newest_at for started in self._in_use.trackers):
+        if name.startswith(TRACKED) and any(started < removal.newest_at for started in self._in_use.trackers.values()):
             return "a live Python program was there when it was made, and may still know its name"
         if found.st_mode & 0o077 and self._in_use.others_unseen:
             return "others may use it, and their processes cannot be looked into"

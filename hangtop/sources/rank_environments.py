@@ -55,7 +55,7 @@ class RankEnvironments:
         return tuple(env for (identity, _), env in self._known.items() if identity in wanted)
 
     def ranks(self, members: Iterable[Process]) -> tuple[RankProcess, ...]:
-        """Those of the run's processes that are a rank, and live."""
+        """The run's processes that are a rank, and live."""
         environs = {identity: env for (identity, _), env in self._known.items()}
         return tuple(
             RankProcess(process.pid, process.rank, process.started_at, process.uid, environs[identity])

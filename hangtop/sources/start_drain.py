@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -33,10 +34,22 @@ class Drain:
             self.problem = error.strerror or str(error)
             self.memory = os.open(os.devnull, os.O_RDWR)
         theirs, self._lifeline = os.pipe()
-        command = (sys.executable, "-S", "-s", "-P", drain.__file__, str(theirs), str(self.memory))
+        try:
+            self._process = self._started(pipe, theirs, (drain.NAMED,) if named else ())
+        except OSError:  # no more processes for this user: a named pipe is tried again and again
+            os.close(self._lifeline)
+            os.close(self.memory)
+            raise
+        finally:
+            os.close(theirs)
+        self._reads: bool | None = None
+        self._left = False
+
+    def _started(self, pipe: int, theirs: int, flags: Sequence[str]) -> subprocess.Popen[bytes]:
+        command = (sys.executable, "-S", "-s", "-P", drain.__file__, str(theirs), str(self.memory), *flags)
         with _debug_file() as stderr:
-            self._process = subprocess.Popen(
-                (*command, *((drain.NAMED,) if named else ())),
+            return subprocess.Popen(
+                command,
                 stdin=pipe,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -44,9 +57,6 @@ class Drain:
                 start_new_session=True,
                 env={name: os.environ[name] for name in PYTHON if name in os.environ},
             )
-        os.close(theirs)
-        self._reads: bool | None = None
-        self._left = False
 
     def reads(self) -> bool:
         """Whether it has begun to read. Waits for that; false when it could not start."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from test_terminal import Terminal, children, quits_at_once
 
 from hangtop import launches
-from hangtop.sources.processes import open_table
-from tests.fakes.processes import eventually
+from tests.fakes.started import end_run, lives
 
 PROGRAM = "import time; print('step: 1 loss: 1.9', flush=True); time.sleep(600)"
 
@@ -37,16 +35,7 @@ def test_the_question_and_the_way_out_of_it_wait_for_nobody(monkeypatch, tmp_pat
             terminal.read(0.5)
             assert b"the run goes on as pid" in terminal.output
         assert known is not None
-        assert _lives(known)
+        assert lives(known)
     finally:
-        if known is not None and _lives(known):
-            with suppress(ProcessLookupError):
-                os.killpg(known.pid, signal.SIGKILL)
-            eventually(lambda: (now := launches.latest(str(log))) and now.exit_code is not None, "the end of the run")
-
-
-def _lives(known: launches.Launch) -> bool:
-    table = open_table()
-    table.refresh((known.pid,))
-    stat = table.stats.get(known.pid)
-    return stat is not None and stat.start_ticks == known.start_ticks and stat.state not in "ZX"
+        if known is not None:
+            end_run(known)

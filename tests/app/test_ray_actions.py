@@ -211,6 +211,18 @@ async def test_a_recovery_without_proof_asks_too_and_may_leave_every_session_alo
         assert asked_for(app) == []
 
 
+async def test_a_recovery_with_a_session_that_went_while_it_was_chosen_says_so_and_leaves_the_run_alone(app: HangtopApp):
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, app)
+        await beside(pilot, app, NAME)
+        await pilot.press("exclamation_mark", "down")
+        app.feed.put(Reading("ray", HOST, app.now(), RayReading()))
+        await settle(pilot, app)
+        await pilot.press("enter")
+        await seen(pilot, app, f"no session {NAME} is known here")
+        assert "Nothing can be done" in screen_text(app)
+
+
 async def test_the_pane_says_that_a_session_is_not_the_run_s_and_whose(app: HangtopApp):
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot, app)

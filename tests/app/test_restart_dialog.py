@@ -4,10 +4,9 @@ again is never stopped: real processes, real shells."""
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from acting import WILLING, alive, app_over, over, running
@@ -20,8 +19,8 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
-from hangtop.sources.processes import open_table
 from tests.fakes.processes import eventually
+from tests.fakes.started import end_run
 
 NEW = "import os, time; print('IB', os.environ.get('NCCL_IB_DISABLE'), os.environ.get('MINE'), flush=True); time.sleep(600)"
 
@@ -68,13 +67,7 @@ def ended_after(log: Path) -> Iterator[None]:
     finally:
         known = launches.latest(str(log))
         if known is not None and known.attempt > 1:
-            table = open_table()
-            table.refresh((known.pid,))
-            stat = table.stats.get(known.pid)
-            if stat is not None and stat.start_ticks == known.start_ticks:
-                with suppress(ProcessLookupError):
-                    os.killpg(known.pid, signal.SIGKILL)
-            eventually(lambda: launches.latest(str(log)).exit_code is not None, "its end")
+            end_run(known)
 
 
 async def test_a_command_that_cannot_start_is_told_and_enter_does_nothing(tmp_path: Path):

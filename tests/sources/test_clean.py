@@ -66,9 +66,17 @@ def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Pat
     return folder
 
 
-def look(places: Places, *, later_s: float = OLD_S, older_s: float = 600.0, pids: tuple[int, ...] = ()) -> LeftoversReading:
+def look(
+    places: Places,
+    *,
+    later_s: float = OLD_S,
+    older_s: float = 600.0,
+    pids: tuple[int, ...] = (),
+    ending: tuple[int, ...] = (),
+) -> LeftoversReading:
     """As if `later_s` had passed: a change time cannot be set back, so the clock is set on."""
-    (reading,) = LeftoverSource(WatchSpec(), places, Family()).answer(LeftoversAsk(1, older_s, pids), time.time() + later_s)
+    ask = LeftoversAsk(1, older_s, pids, ending)
+    (reading,) = LeftoverSource(WatchSpec(), places, Family()).answer(ask, time.time() + later_s)
     assert isinstance(reading, LeftoversReading)
     return reading
 
@@ -171,6 +179,31 @@ def test_a_segment_whose_maker_lives_or_whose_name_may_be_known_stays(places: Pl
         assert names(found) == {"nccl-free"}
         assert "lives" in reasons(found)[f"torch_{os.getppid()}_1_0"]
         assert "may still know its name" in reasons(found)["psm_known"]
+
+
+def test_what_one_that_ends_first_holds_is_left_over_unless_somebody_else_needs_it_too(places: Places) -> None:
+    shm = Path(places.shm[0])
+    alone, shared, made = file(shm / "nccl-alone"), file(shm / "nccl-shared"), file(shm / "psm_known")
+    tracker = "import multiprocessing.resource_tracker, time; print(flush=True); time.sleep(600)"
+    with (
+        python(HOLD, str(alone), stdout=subprocess.PIPE) as daemon,
+        python(HOLD, str(shared), stdout=subprocess.PIPE) as first,
+        python(HOLD, str(shared), stdout=subprocess.PIPE) as second,
+        python(tracker, stdout=subprocess.PIPE) as program,
+    ):
+        for process in (daemon, first, second, program):
+            assert process.stdout is not None
+            process.stdout.readline()
+        time.sleep(0.05)
+        made.write_bytes(b"made while the tracker lived")
+        assert names(look(places)) == set()
+        for holder in (first, second):
+            found = look(places, ending=(daemon.pid, holder.pid))
+            assert names(found) == {"nccl-alone"}
+            assert "may still know its name" in reasons(found)["psm_known"]
+        assert names(look(places, ending=(daemon.pid, first.pid, second.pid, program.pid))) == {
+            path.name for path in shm.iterdir()
+        }
 
 
 def test_links_second_names_and_other_names_are_no_leftovers(places: Places, tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from hangtop import launches
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
+from tests.fakes.started import end_run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -63,9 +63,8 @@ def test_a_run_is_looked_at_restarted_and_stopped_to_the_last_line(encoding: str
     finally:
         end_group(old)
         known = launches.latest(os.path.realpath(log))
-        if known is not None and known.attempt > 1 and known.exit_code is None:
-            with suppress(ProcessLookupError):
-                os.killpg(known.pid, signal.SIGKILL)
+        if known is not None and known.attempt > 1:
+            end_run(known)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

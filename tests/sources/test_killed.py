@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,7 +22,8 @@ from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.sources.leftovers import LeftoverSource, Places
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import end_group, eventually
+from tests.fakes.processes import end_group
+from tests.fakes.started import end_run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -95,12 +95,7 @@ class Scene:
             end_group(process)
         known = self.new
         if known is not None:
-            table = open_table()
-            table.refresh((known.pid,))
-            stat = table.stats.get(known.pid)
-            if stat is not None and stat.start_ticks == known.start_ticks and stat.state not in "ZX":
-                os.killpg(known.pid, signal.SIGKILL)
-            eventually(lambda: (now := self.new) is not None and now.exit_code is not None, "the end of the new run")
+            end_run(known)
 
     def _process(self, program: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)

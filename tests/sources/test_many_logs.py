@@ -95,12 +95,18 @@ def test_where_nothing_tells_which_came_first_it_is_only_possible(tmp_path, rank
     assert any("the times in them do not tell" in fact["text"] for fact in told[0]["evidence"])
 
 
-def test_a_restart_that_only_one_log_shows_leaves_the_failure_of_the_new_attempt(tmp_path, ranks, watch):
+def three_steps(ranks):
+    """Two ranks with a log each, in step; only the first log tells of launches."""
     rank0, rank1 = ranks("a.log", "b.log")
     rank0.say(LAUNCH)
     for number in (1, 2, 3):
         rank0.step(number)
         rank1.step(number)
+    return rank0, rank1
+
+
+def test_a_restart_that_only_one_log_shows_leaves_the_failure_of_the_new_attempt(tmp_path, ranks, watch):
+    rank0, rank1 = three_steps(ranks)
     rank0.say(RESTART)
     rank0.step(1)
     rank1.step(1)
@@ -115,11 +121,7 @@ def test_a_restart_that_only_one_log_shows_leaves_the_failure_of_the_new_attempt
 
 
 def test_what_a_log_told_before_a_restart_that_it_does_not_show_is_of_the_past(tmp_path, ranks, watch):
-    rank0, rank1 = ranks("a.log", "b.log")
-    rank0.say(LAUNCH)
-    for number in (1, 2, 3):
-        rank0.step(number)
-        rank1.step(number)
+    rank0, rank1 = three_steps(ranks)
     rank1.fail(SHAPE)
     rank0.say(RESTART)
     rank0.step(1)

@@ -3,25 +3,33 @@ shells."""
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from hangtop import launches
+from hangtop.actions import perform as perform_module
 from hangtop.actions import preflight
 from hangtop.actions.performer import perform
 from hangtop.actions.preflight import fit
 from hangtop.actions.typed import command
+from hangtop.commands.stop import show
 from hangtop.rawtext import from_os
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
-from hangtop.records.plan import Plan, Removal, Start, Target
+from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
+from hangtop.screens import fitting as fitting_module
+from hangtop.screens.fitting import fitting
 from hangtop.sources.processes import open_table
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python
@@ -243,3 +251,51 @@ def test_limits_that_cannot_be_as_they_were_are_said(run: Path) -> None:
 def test_a_look_that_hangs_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "ANSWER_S", 0.0)
     assert "whether it can start is not known: no answer within" in fit(FitAsk(start(run, "python train.py"))).problems[0]
+
+
+async def test_a_full_temporary_folder_does_not_keep_it_from_looking(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    ask = FitAsk(start(run, "python train.py"))
+    assert fit(ask).problems == (await fitting(ask)).problems == ()
+
+
+async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> NoReturn:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    ask = FitAsk(start(run, "python train.py"))
+    for module in (preflight, fitting_module, perform_module):
+        monkeypatch.setattr(module, "begin", none_left)
+    why = "Resource temporarily unavailable"
+    assert fit(ask).problems == (await fitting(ask)).problems == (f"whether it can start is not known: {why}",)
+    steps = [step async for step in perform_module.perform(Plan("stop", "Stop"))]
+    assert [(step.kind, step.text) for step in steps] == [("failed", f"nothing was done: {why}")]
+
+
+def test_a_plan_that_is_refused_leaves_no_environment_behind(run: Path, tmp_path: Path) -> None:
+    kept = launches.keep_environ({"RAY_AUTH_TOKEN": "secret"})
+    node = RayStart(("ray", "start", "--head"), "/", kept, gcs_address="h:1")
+    plan = Plan("recover", "r", ray=(node,), start=start(run, "python gone.py"))
+    out = io.StringIO()
+    assert show(plan, "recover", yes=True, out=out) == 2
+    assert "gone.py: no such file\nnothing was done" in out.getvalue()
+    assert not Path(kept).exists()
+
+
+def test_what_cannot_be_written_whole_is_not_left_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        launches.keep_environ({"TOKEN": "secret"})
+    assert list(launches.place().iterdir()) == []
+
+
+def test_a_look_that_breaks_off_is_not_called_late(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "MODULE", "hangtop.no_such_module")
+    assert fit(FitAsk(start(run, "python train.py"))).problems == ("whether it can start is not known: the look at it broke off",)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
+from tests.fakes.started import end_run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -100,12 +100,7 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
     yield make
     known = launches.latest(str(log))
     if known is not None:
-        table = open_table()
-        table.refresh((known.pid,))
-        stat = table.stats.get(known.pid)
-        if stat is not None and stat.start_ticks == known.start_ticks:
-            with suppress(ProcessLookupError):
-                os.killpg(known.pid, signal.SIGKILL)
+        end_run(known)
 
 
 def told(steps: list[Step]) -> str:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -30,7 +30,8 @@ from hangtop.records.process import ProcessReading
 from hangtop.sources.launch import LaunchSource, interfaces
 from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.spec import WatchSpec
-from tests.fakes.processes import PATIENCE_S, eventually, running
+from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
+from tests.fakes.started import end_run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")
 
@@ -53,18 +54,7 @@ def launched(*argv: str, log: Path, cwd: Path | None = None) -> Iterator[Launch]
     try:
         yield known
     finally:
-        end(known)
-
-
-def end(known: Launch) -> None:
-    """The run leads a session of its own; the runner ends with it."""
-    table = open_table()
-    table.refresh((known.pid,))
-    stat = table.stats.get(known.pid)
-    if stat is not None and stat.start_ticks == known.start_ticks:
-        with suppress(ProcessLookupError):
-            os.killpg(known.pid, signal.SIGKILL)
-    eventually(lambda: (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code is not None, "the end of it")
+        end_run(known)
 
 
 def test_the_log_gets_what_was_printed_and_nothing_else(tmp_path: Path) -> None:
@@ -117,7 +107,7 @@ def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: 
         assert stat.session == pid
         assert table.stats[pid].state not in "ZX"
     finally:
-        end(known)
+        end_run(known)
     assert launches.of_process(pid, stat.start_ticks).exit_code == -signal.SIGKILL
 
 
@@ -139,7 +129,7 @@ def test_a_full_disk_does_not_hold_up_the_run(tmp_path: Path) -> None:
     try:
         eventually(done.exists, "the end of a program whose output nobody can write")
     finally:
-        end(known)
+        end_run(known)
 
 
 def test_the_environment_is_kept_for_us_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,11 +190,9 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
         assert again.launch is not None
         assert again.launch.conditions == told.launch.conditions
     finally:
-        if old.poll() is None:
-            os.killpg(old.pid, signal.SIGKILL)
-            old.wait(PATIENCE_S)
+        end_group(old)
         if new is not None:
-            end(new)
+            end_run(new)
 
 
 def test_a_run_that_went_to_another_folder_is_started_where_it_was_started(tmp_path: Path) -> None:
@@ -311,11 +299,9 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         assert again.launch == new
         assert launches.environ_of(new.environ_file).get("NCCL_DEBUG") is None
     finally:
-        if old.poll() is None:
-            os.killpg(old.pid, signal.SIGKILL)
-            old.wait(PATIENCE_S)
+        end_group(old)
         if new is not None:
-            end(new)
+            end_run(new)
 
 
 def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,4 +357,4 @@ def test_from_the_shell_a_command_after_two_dashes_is_run_and_watched(tmp_path: 
                 table = open_table()
                 table.refresh(())
                 assert table.stats[known.pid].state not in "ZX"
-                end(known)
+                end_run(known)

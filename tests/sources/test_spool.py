@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 import psutil
 import pytest
 
-from hangtop.sources import drain
+from hangtop.sources import drain, start_drain
 from hangtop.sources.drain import KEPT_BYTES
 from hangtop.sources.spool import FollowedPipe, Spool
 from hangtop.sources.start_drain import Drain
@@ -34,6 +36,20 @@ def drained() -> Iterator[tuple[Drain, int]]:
         started.close()
         with suppress(OSError):  # the test closed it
             os.close(theirs)
+
+
+def test_a_drain_that_cannot_be_started_leaves_no_open_file(monkeypatch: pytest.MonkeyPatch):
+    def none_left(*_: object, **__: object) -> NoReturn:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(start_drain.subprocess, "Popen", none_left)
+    ours, theirs = os.pipe()
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(BlockingIOError):
+        Drain(ours)
+    assert os.listdir("/proc/self/fd") == before
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_more_than_is_kept_goes_through_and_its_end_stays():

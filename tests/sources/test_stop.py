@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -121,6 +123,28 @@ class Reused:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
+
+
+def test_a_run_of_more_processes_than_select_has_descriptors_is_followed_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    most, ceiling = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if ceiling != resource.RLIM_INFINITY and ceiling < 2_048:
+        pytest.skip("needs 2,048 open files")
+    opened = os.pidfd_open
+
+    def after_a_thousand(pid: int) -> int:
+        fd = opened(pid)
+        try:
+            return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 1_500)
+        finally:
+            os.close(fd)
+
+    monkeypatch.setattr(os, "pidfd_open", after_a_thousand)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(most, 2_048), ceiling))
+    try:
+        with python(WILLING) as (child, _):
+            assert [step.kind for step in stop(target(child.pid)) if step.pid == child.pid] == ["doing", "done"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, ceiling))
 
 
 def test_without_pidfd_the_start_time_is_read_again_before_each_signal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,8 +66,8 @@ def test_of_an_actor_it_is_said_when_ray_starts_it_again() -> None:
     [
         ("kubectl -n jobs logs -f trainer-0", "in its pod"),
         ("docker logs -f trainer", "in its container"),
-        ("tail -n 100 -f /data/run7/train.log", "with whoever writes /data/run7/train.log"),
-        ("tail -100F a.log", "with whoever writes a.log"),
+        ("tail -n 100 -f /data/run7/train.log", "where /data/run7/train.log is written"),
+        ("tail -100F a.log", "where a.log is written"),
         ("ssh -p 2222 -o BatchMode=yes gpu7 python train.py", "on gpu7"),
         ("/usr/bin/ssh me@gpu7 ./run.sh", "on me@gpu7"),
     ],

@@ -33,5 +33,5 @@ def test_who_is_not_proven_or_would_not_stop_is_spared_and_said() -> None:
 
 def test_nobody_is_stopped_who_is_only_taken_for_the_logs_writer() -> None:
     found = pause(ProcessReading(processes=RANKS, taken=PIDS), PIDS)
-    assert (found.stop, found.said) == ({}, "nobody is stopped")
+    assert (found.stop, found.said) == ({}, "no process is stopped")
     assert found.spared[0].startswith("not stopped: pid 100-103, only taken for the log's writer")

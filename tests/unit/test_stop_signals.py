@@ -160,6 +160,7 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
     steps = told(replace(made, grace_s=0.0), table, kill, halt)
     assert not (halt.asked and sent)
     meant = {Identity(target.pid, target.start_ticks) for target in made.targets}
+    assert {one.pid for one in meant}.isdisjoint((me.pid, os.getpid(), *me.ancestors))
     for pid, ticks, owner in sent:
         assert pid > 1
         assert pid != os.getpid()

@@ -16,8 +16,8 @@ Owner = Literal["the run", "another", "nobody", "hidden"]
 
 
 class Listener(Struct, frozen=True):
-    """Who listens. `pid` and `uid` of another's, as far as they can be seen. `hidden`: some process of the run may not be looked
-    into, so that it may be that one."""
+    """Whose process listens. `pid` and `uid` of another's, as far as they can be seen. `hidden`: some process of the run may not
+    be looked into, so that it may be that one."""
 
     owner: Owner
     pid: int | None = None
@@ -33,7 +33,7 @@ class PortOwners:
         self._others: dict[int, int | None] = {}
 
     def of(self, address: tuple[str, int], members: Collection[Identity]) -> Listener:
-        """Who takes a connection from here to this address. `members`: the run's processes. The table must be fresh."""
+        """Whose process takes a connection from here to this address. `members`: the run's processes. The table must be fresh."""
         try:
             found = listeners(read_connections("self"), resolve(*address), address[1])
         except OSError:  # no /proc/net on this system, or no such name

@@ -35,7 +35,7 @@ def steps_of(facts: Mapping[int, Facts], daemons: Collection[int], members: Coll
 def launched_by(
     steps: Mapping[int, str], ports_of_tasks: Mapping[int, Collection[str]], listens: Callable[[], Collection[int]]
 ) -> list[int]:
-    """Those of these step daemons whose tasks a member started. One step alone is that of the job. Another may be another run of
+    """The step daemons whose tasks a member started. One step alone is that of the job. Another may be another run of
     the same job, or a shell in it: then those whose tasks name a port of a member (`SLURM_SRUN_COMM_PORT`, srun(1)).
 
     `ports_of_tasks`: what the tasks below each daemon name; `listens`: asked for the ports of the members' `srun` if need be.

@@ -21,7 +21,7 @@ def is_daemon(command: Sequence[str]) -> bool:
 def lost_daemons(
     daemons: Mapping[int, Sequence[str]], files: Mapping[int, tuple[OpenFile, ...]], commands: Iterable[Sequence[str]]
 ) -> set[int]:
-    """Those of these daemons that no GCS or raylet leads any more. `commands`: of everything that may be one of these.
+    """The daemons that no GCS or raylet leads any more. `commands`: of everything that may be one of these.
 
     What a daemon belongs to is told by its command line and the log that it holds open; without both it is not called lost.
     """

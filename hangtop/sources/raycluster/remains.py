@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 
 from msgspec.structs import replace
@@ -75,12 +76,14 @@ def _pointers(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
 
 def _segments(in_use: InUse, members: frozenset[int]) -> Iterator[Candidate]:
     """Shared memory with a name that the members map: the object store has none, it is freed when the raylet ends."""
+    theirs = in_use.held_by(members)
     try:
         entries = sorted(os.scandir(SHARED), key=lambda entry: entry.name)
     except OSError:  # no shared memory here
         return
     for entry in entries:
         if SEGMENT.match(entry.name) and not entry.name.startswith("sem."):
-            found = entry.stat(follow_symlinks=False)
-            if in_use.files.get((found.st_dev, found.st_ino)) in members:
-                yield Candidate(entry.path, SHARED_MEMORY)
+            with suppress(FileNotFoundError):  # gone meanwhile
+                found = entry.stat(follow_symlinks=False)
+                if (found.st_dev, found.st_ino) in theirs:
+                    yield Candidate(entry.path, SHARED_MEMORY)
