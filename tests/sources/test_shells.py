@@ -99,7 +99,9 @@ def test_where_a_shell_writes_the_log_itself_its_job_is_the_run_and_the_shell_is
         if way != "script":
             shell.type(f"exec > >(tee {log}) 2>&1" if way == "tee" else f"exec > {log} 2>&1")
         run = shell.job()
-        shell.type(f"{named_vim(tmp_path)} 600 &")
+        shell.type(f"{named_vim(tmp_path)} 600 & echo $! > {tmp_path}/vim.pid")
+        vim = eventually(lambda: (tmp_path / "vim.pid").read_text().strip() if (tmp_path / "vim.pid").exists() else "")
+        eventually(lambda: Path(f"/proc/{vim}/comm").read_text() == "vim\n", "an editor")  # until then a copy of the shell
         watch = Watch(log)
         reading = watch.until(lambda r: r.processes, "the run")
         assert pids(reading) == {run}
@@ -113,6 +115,20 @@ def test_where_a_shell_writes_the_log_itself_its_job_is_the_run_and_the_shell_is
         assert isinstance(refused, Refusal)
         assert f"--pid {run}: " in refused.why
         assert f"--pid {other}: " in refused.why
+        chosen = stop_of(reading, run)
+        assert isinstance(chosen, Plan)
+        assert [target.pid for target in chosen.targets] == [run]
+
+
+def test_without_job_control_each_process_of_a_shell_is_a_job_and_none_is_taken_for_the_run_with_another(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with terminal(tmp_path) as shell:
+        shell.type(f"set +m; exec > {log} 2>&1")
+        run, other = shell.job(), shell.job("eval.py")
+        watch = Watch(log)
+        reading = watch.until(lambda r: len(r.jobs) == 2, "both jobs")
+        assert (set(reading.jobs), reading.shell) == ({run, other}, shell.shell)
+        assert isinstance(stop_of(reading), Refusal)
         chosen = stop_of(reading, run)
         assert isinstance(chosen, Plan)
         assert [target.pid for target in chosen.targets] == [run]

@@ -72,12 +72,14 @@ def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int
 
 
 def jobs_of(machine: Machine, feeders: Iterable[Feeder]) -> tuple[int, ...]:
-    """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job."""
-    groups: dict[int, int] = {}
+    """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job. What a
+    shell without job control (`set +m`) starts stays in its own group, and each such process is taken for a job."""
+    found: dict[int, int] = {}
     for feeder in feeders:
         if feeder.shell is not None:
-            groups.setdefault(machine.stats[feeder.pid].group, feeder.pid)
-    return tuple(groups.values())
+            group = machine.stats[feeder.pid].group
+            found.setdefault(feeder.pid if group == machine.stats[feeder.shell].group else group, feeder.pid)
+    return tuple(found.values())
 
 
 def sources_of(machine: Machine, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
