@@ -17,6 +17,7 @@ from hangtop import clock, wire
 from hangtop.abandoned import abandon
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import ProbeState
+from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
 from hangtop.spec import WatchSpec
 
@@ -87,6 +88,8 @@ class ProbeFeed:
         self._unsent = bytearray()
         self._asked: dict[Question, Ask] = {}
         self._ends: deque[AskEnd] = deque()
+        self.drains: dict[str, int] = {}
+        """Named pipes among the logs, with the process that reads each of them on when hangtop has gone."""
 
     def begin(self) -> None:
         """Start the first probe now: it looks at the log while the screen is still loading."""
@@ -101,6 +104,8 @@ class ProbeFeed:
                 yield self._say(ProbeState(alive=True, restarts=self._restarts))
                 async with contextlib.aclosing(self._follow(process, output)) as followed:
                     async for reading in followed:
+                        if isinstance(reading.value, LogReading):
+                            self.drains = {file.path: file.drain for file in reading.value.files if file.drain is not None}
                         yield reading
                 self._drop_unsent()
             if self._ended():

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.far import far_ask
-from hangtop.diagnosis.ray_ownership import uses_ray
+from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.model import RunState, fold
@@ -115,6 +115,11 @@ def settled(state: RunState) -> bool:
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
     return bool(looked) and all(one.told for one in looked) and (caught_up or failed)
+
+
+def ray_known(state: RunState) -> bool:
+    """Whether Ray was looked for; a run that uses it has a session, once its processes are known."""
+    return _told_once(state, "ray") and (bool(clusters_of_run(state)) or not uses_ray(state))
 
 
 def _told_once(state: RunState, name: str) -> bool:

@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hangtop.spec import KeptPipe
@@ -95,6 +95,12 @@ def farewell() -> str | None:
     if os.isatty(2):
         said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."
     return said
+
+
+def farewell_to(drains: Mapping[str, int]) -> str:
+    """The same of named pipes, by path, a line each."""
+    said = "keeps reading {} for as long as anybody writes into it, so that no writer waits or ends"
+    return "".join(f"hangtop: pid {pid} {said.format(path)}\n" for path, pid in drains.items())
 
 
 def _is_stream() -> bool:

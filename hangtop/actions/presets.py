@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from hangtop import text
 from hangtop.actions.options import Option, has_option, with_option
 from hangtop.records.plan import Plan, Start
 
@@ -17,6 +18,9 @@ FIRST_TWO_GPUS = "{first two GPUs}"
 """In a value: the first two of those that the run sees, never those of somebody else."""
 INTERFACE, INTERFACES = "{network interface}", "{network interfaces}"
 """In a value or a text: the interface of the default route, and all that are up."""
+
+GIVEN_BY_RAY = frozenset(("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"))
+"""Ray gives each worker its own devices, and does not start where it sees fewer of them than its options say."""
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +84,28 @@ def with_presets(plan: Plan, chosen: Iterable[Preset], own: Mapping[str, str] | 
             elif option.add:
                 warnings.append(f"{preset.title}: the command is a script, so set {option.shown} in it yourself")
     start = replace(start, set_env=start.set_env | dict(own or {}))
-    return replace(plan, start=start, warnings=tuple(warnings))
+    return _with_ray(replace(plan, start=start, warnings=tuple(warnings)), start)
+
+
+def _with_ray(plan: Plan, start: Start) -> Plan:
+    """The same for Ray: its raylets start the workers, with their own environment and not with that of the driver."""
+    variables = {name: value for name, value in start.set_env.items() if name not in GIVEN_BY_RAY}
+    if not variables or not (plan.ray or start.ray):
+        return plan
+    names = ", ".join(sorted(variables))
+    if not plan.ray:
+        mend = "" if plan.action == "recover" else ": ! (hangtop recover) starts Ray with them too"
+        said = f"{names}: for the driver alone, its workers are started by Ray, which goes on as it was ({start.ray}){mend}"
+        return replace(plan, warnings=(*plan.warnings, said))
+    away = sum(node.away for node in plan.ray)
+    said = (
+        f"{names}: {text.some(away, 'node')} elsewhere {text.are(away)} joined by hand, give ray start the same variables there"
+    )
+    return replace(
+        plan,
+        ray=tuple(replace(node, set_env=variables) for node in plan.ray),
+        warnings=(*plan.warnings, *((said,) if away else ())),
+    )
 
 
 def with_argv(plan: Plan, argv: Sequence[str]) -> Plan:

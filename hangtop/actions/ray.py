@@ -18,7 +18,7 @@ from hangtop.model import RunState
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
 from hangtop.records.process import Process
-from hangtop.records.ray import RayCluster
+from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.raysession import RayKind, RayProcess, RaySession
 
 WORD = "ray"
@@ -126,13 +126,14 @@ def restarted(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
     if not told.starts:
         return Refusal(told.unknown or "its options are not known")
     what = f"stop {number_of(made.targets)}, start {text.some(len(told.starts), 'node')} with the same options"
-    joins = tuple(_joins(state, told))
+    away = [node for cluster in _clusters(state, told) for node in cluster.nodes if node.alive and not node.local]
+    starts = tuple(replace(start, away=len(away)) if start.head else start for start in told.starts)
     return replace(
         made,
         action="ray restart",
         title=f"Restart Ray: {what}; {told.session}",
-        ray=told.starts,
-        warnings=(*made.warnings, *joins, *told.warnings),
+        ray=starts,
+        warnings=(*made.warnings, *_joins(starts, away), *told.warnings),
     )
 
 
@@ -229,10 +230,9 @@ def _warnings(state: RunState, told: RaySession, me: Myself) -> Iterator[str]:
         yield FOLDER_GOES
 
 
-def _joins(state: RunState, told: RaySession) -> Iterator[str]:
+def _joins(starts: Iterable[RayStart], away: Sequence[RayNode]) -> Iterator[str]:
     """The nodes elsewhere lose their head, and must be joined again there."""
-    away = [node for cluster in _clusters(state, told) for node in cluster.nodes if node.alive and not node.local]
-    head = next((start for start in told.starts if start.head), None)
+    head = next((start for start in starts if start.head), None)
     if head is not None and away:
         names = ", ".join(f"{node.host} ({node.ip})" for node in away[:8])
         more = f" and {len(away) - 8} more" if len(away) > 8 else ""

@@ -93,7 +93,8 @@ def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
     """What is shown as `***` lies in the environment's file under the name of its option. Raises `OSError`, `DecodeError`."""
     environ = launches.environ_of(start.environ_file)
     hidden = {name: environ.pop(name) for name in list(environ) if name.startswith("-")}
-    return [hidden.get(word.partition("=")[0], word) if HIDDEN in word else word for word in start.argv], environ
+    words = [hidden.get(word.partition("=")[0], word) if HIDDEN in word else word for word in start.argv]
+    return words, environ | start.set_env
 
 
 def _last_words(fd: int) -> str:

@@ -56,6 +56,7 @@ def plan(
     targets = _joined(run.targets, below.targets if below is not None else ())
     starts = below.ray if below is not None else ()
     assert run.start is not None
+    start = replace(run.start, ray="") if below is not None else run.start
     made = Plan(
         action="recover",
         title=f"Recover the run: {', '.join((*_parts(targets, bool(starts)), f'start attempt {run.start.attempt}'))}, watch it",
@@ -67,7 +68,7 @@ def plan(
         grace_s=run.grace_s,
         removals=below.removals if below is not None else (),
         ray=starts,
-        start=run.start,
+        start=start,
         watch=_watch(state, spec),
         frees=frees(targets),
         ports=tuple(dict.fromkeys((*run.ports, *(below.ports if below is not None else ())))),

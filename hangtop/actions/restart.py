@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.actions import stop
 from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
+from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -68,8 +69,16 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
     if isinstance(made, Refusal):
         return made
     assert made.start is not None
-    made = replace(made, start=replace(made.start, interfaces=told.interfaces))
+    made = replace(made, start=replace(made.start, interfaces=told.interfaces, ray=_ray_left(state, made)))
     return stop.doubted(made, verdict if made.targets else None)
+
+
+def _ray_left(state: RunState, plan: Plan) -> str:
+    """The living Ray session of the run that goes on when the targets end: one that a driver started (ray.init) ends with it."""
+    ending = {target.pid for target in plan.targets}
+    started = {one.pid for one in state.procs.processes if one.ppid in ending} if state.procs is not None else set()
+    sessions = (one.session for one in clusters_of_run(state) if started.isdisjoint(part.pid for part in one.parts))
+    return next(sessions, "")
 
 
 def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:

@@ -10,13 +10,11 @@ from hangtop.actions import ray, recover, restart
 from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import Changes, show
-from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.feeds import Feed
-from hangtop.model import RunState
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import TOO_LONG, looks, settled
+from hangtop.session import TOO_LONG, looks, ray_known, settled
 from hangtop.spec import WatchSpec
 
 PATIENCE_S, SETTLE_S = 30.0, 6.0
@@ -36,7 +34,7 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
     asked: RayAsk | Refusal | None = None
     sent: tuple[Ask, ...] = ()
     async for state, waited_s in looks(feed, PATIENCE_S):
-        if not sent and ((settled(state) and _ray_known(state)) or waited_s > SETTLE_S):
+        if not sent and ((settled(state) and ray_known(state)) or waited_s > SETTLE_S):
             sent = (restart.launch_ask(state, NUMBER),)
             if name := session or recover.session_of(state, myself()):
                 asked = ray.ask_of(state, myself(), NUMBER, name)
@@ -51,11 +49,3 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
         if (why := unanswered(state, *sent)) is not None:
             return Refusal(why)
     return Refusal(TOO_LONG)
-
-
-def _ray_known(state: RunState) -> bool:
-    """Whether Ray was looked for; a run that uses it has a session, once its processes are known."""
-    health = state.health.get("ray")
-    if health is None or not health.told:
-        return False
-    return bool(clusters_of_run(state)) or not uses_ray(state)

@@ -18,11 +18,11 @@ from hangtop.questions import unanswered
 from hangtop.rawtext import from_os
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
-from hangtop.session import FIRST_LOOK_S, TOO_LONG, looks
+from hangtop.session import FIRST_LOOK_S, TOO_LONG, looks, ray_known
 from hangtop.sources.proc.words import clean
 from hangtop.spec import WatchSpec, plain_file
 
-PATIENCE_S, PROCESSES_WITHIN_S = 15.0, 3.0
+PATIENCE_S, PROCESSES_WITHIN_S, RAY_WITHIN_S = 15.0, 3.0, 10.0
 
 
 def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
@@ -74,7 +74,8 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
         if asked is None and (alive or late):
             feed.ask(asked := restart.launch_ask(state, 1))
         if state.launch is not None:
-            return restart.answered(state, state.launch, myself(), None, spec.logs)
-        if asked is not None and (why := unanswered(state, asked)) is not None:
+            if ray_known(state) or waited_s > RAY_WITHIN_S:
+                return restart.answered(state, state.launch, myself(), None, spec.logs)
+        elif asked is not None and (why := unanswered(state, asked)) is not None:
             return Refusal(why)
     return Refusal(TOO_LONG)

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from hangtop import clock
 from hangtop.feeds import Feed, ProbeFeed
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import WatchSpec
-from hangtop.stdin import take_keys
+from hangtop.stdin import farewell_to, take_keys
 
 Wrap = Callable[[Feed], Feed]
 """What is put around a feed, such as a recorder."""
@@ -40,7 +41,11 @@ def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
     feed = ProbeFeed(spec)
     if on_screen:
         feed.begin()
-    return show(wrap(feed), spec, look, clock.now, on_screen=on_screen)
+    try:
+        return show(wrap(feed), spec, look, clock.now, on_screen=on_screen)
+    finally:
+        with suppress(OSError, ValueError):  # a terminal that has closed
+            sys.stderr.write(farewell_to(feed.drains))
 
 
 def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:

@@ -165,6 +165,7 @@ def _start_rows(start: Start, width: int) -> Iterator[Row]:
 
 def _proof(plan: Plan) -> Iterator[str]:
     if plan.targets:
+        yield "what they start meanwhile ends too where it is proven to be theirs; what only may be theirs is named"
         gpus = " and GPU memory" if any(target.gpus for target in plan.targets) else ""
         some = ", ".join(map(str, plan.ports))
         ports = f", that {text.plural(len(plan.ports), 'port')} {some} {text.are(len(plan.ports))} free," if some else ""

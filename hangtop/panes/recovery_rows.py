@@ -10,6 +10,7 @@ from itertools import groupby
 from hangtop import text
 from hangtop.panes.rows import Row
 from hangtop.records.plan import Errand, RayStart, Target, Watch
+from hangtop.sources.proc.words import clean
 
 
 def errand_rows(errands: Sequence[Errand]) -> Iterator[Row]:
@@ -36,6 +37,8 @@ def ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
             (what, "ink bold"),
             (f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}", "muted"),
         )
+        for name, value in sorted(start.set_env.items()):
+            yield (("  ", ""), (clean(f"{name}={shlex.quote(value)}"), "accent"))
         for number, line in enumerate(_wrapped(shlex.join(start.argv), width - 4)):
             yield (("    " if number else "  ", ""), (line, "ink"))
 

@@ -27,7 +27,7 @@ BESIDE = 1 << 20
 
 class LogFile(Struct, frozen=True, omit_defaults=True):
     """One watched file. `scanned_bytes` is how much of it has been read from its start on. `not_kept`: what of a pipe was not
-    read, and why, for its writer never waits for us."""
+    read, and why, for its writer never waits for us. `drain`: who reads a named pipe on when hangtop has gone."""
 
     path: str
     status: FileStatus = "ok"
@@ -40,6 +40,7 @@ class LogFile(Struct, frozen=True, omit_defaults=True):
     network: str | None = None
     slack_s: float = 0.0
     not_kept: str | None = None
+    drain: int | None = None
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, array_like=True):

@@ -69,6 +69,8 @@ class RayStart(Struct, frozen=True, omit_defaults=True):
     """A node of a Ray cluster that will be started by `ray start`, and what proves that it is there again.
 
     `argv` without secrets: what stands there as `***` lies in `environ_file`, mode 0600, with the environment of the raylet.
+    `set_env`: what is changed in that environment, which all workers of the node get. `away`: how many nodes on other machines
+    must join again.
     `gcs_address` and `dashboard`: `host:port`. `resources`: what the node had, by Ray's names; memory in bytes.
     """
 
@@ -80,6 +82,8 @@ class RayStart(Struct, frozen=True, omit_defaults=True):
     dashboard: str | None = None
     resources: dict[str, float] = {}
     deadline_s: float = 300.0
+    set_env: dict[str, str] = {}
+    away: int = 0
 
 
 class Watch(Struct, frozen=True, omit_defaults=True):
@@ -117,7 +121,8 @@ class Start(Struct, frozen=True, omit_defaults=True):
     which the next start goes back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `shell`: what reads a command line that
     is no plain command. `interfaces`: as in `LaunchReading`. `program`: the file that the old process ran. `conditions`: limits
     and the like, as they were. `repeats`: the start that this one repeats; `None` for a first one. `attempt`: how many times this
-    run has been started, this one counted.
+    run has been started, this one counted. `ray`: the Ray session of the run that lives on: its workers are not started by this
+    command, and have not its environment.
     """
 
     argv: tuple[str, ...]
@@ -134,6 +139,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     program: str = ""
     conditions: Conditions = Conditions()
     repeats: Repeats | None = None
+    ray: str = ""
 
 
 class Spared(Struct, frozen=True, omit_defaults=True):

@@ -186,6 +186,7 @@ class DigestedLog:
             network=self.where.network,
             slack_s=self.where.slack_s,
             not_kept=followed.not_kept,
+            drain=followed.drain,
         )
 
     def _says_nothing(self) -> bool:

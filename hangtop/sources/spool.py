@@ -50,6 +50,11 @@ class Spool:
         return cls(drain.memory, drain)
 
     @property
+    def drain(self) -> int | None:
+        """The reader of a named pipe; that of stdin is told by `hangtop.stdin`."""
+        return (self.board.reader or None) if self._drain is not None else None
+
+    @property
     def board(self) -> Board:
         """As it stands now; the last one known when the memory was given back."""
         words = read_board(self._memory)
@@ -115,6 +120,11 @@ class FollowedPipe:
         if board.unkept:
             return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
         return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
+
+    @property
+    def drain(self) -> int | None:
+        """Who reads a named pipe on when hangtop has gone."""
+        return self.spool.drain
 
     def poll(self, now: float) -> Iterator[Event]:
         if not self._opened:

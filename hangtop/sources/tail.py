@@ -70,6 +70,8 @@ class Followed:
     """The oldest byte that can still be read."""
     not_kept: str | None = None
     """What was lost of it, and why: of a file nothing."""
+    drain: int | None = None
+    """Who reads it on when hangtop has gone: a file needs nobody."""
 
     def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
         """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""

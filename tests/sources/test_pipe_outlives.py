@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -217,3 +218,32 @@ def test_a_key_that_does_nothing_and_a_terminal_that_is_closed_leave_the_run_alo
         eventually(lambda: not screen.is_running(), "the end of hangtop")
         run.has_written_all()
     eventually(lambda: not run.readers, "the end of the drain")
+
+
+def test_the_key_that_quits_tells_who_reads_a_named_pipe_on_and_its_writer_writes_all_and_lives(tmp_path: Path):
+    path, done = tmp_path / "fifo", tmp_path / "done"
+    os.mkfifo(path)
+    program = "import sys\nfor n in range(99):\n print('step', n, 'x' * 99_000, flush=True)\n if n == 0: sys.stdin.readline()\n"
+    program += f"open({str(done)!r}, 'w').close()"
+    with PtyMeter(("bash", "-c", f"{shlex.join((*HANGTOP, '--log', str(path), '--sources', 'log'))}; sleep 600")) as terminal:
+        writer = subprocess.Popen(
+            ("bash", "-c", f"exec {shlex.join((sys.executable, '-c', program))} > {shlex.quote(str(path))}"),
+            stdin=subprocess.PIPE,
+        )
+        terminal.until("step")
+        terminal.press(b"q")
+        terminal.until("for as long as anybody writes into it")
+        readers = [each for each in psutil.process_iter() if str(path) in _open_paths(each) and each.pid != writer.pid]
+        assert len(readers) >= 1
+        writer.communicate(b"\n", PATIENCE_S)
+        assert (writer.returncode, done.exists()) == (0, True)
+        eventually(lambda: not any(reader.is_running() for reader in readers), "the end of the drain")
+
+
+def _open_paths(process: psutil.Process) -> set[str]:
+    found = set()
+    with suppress(OSError):
+        for entry in Path(f"/proc/{process.pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(os.readlink(entry))
+    return found

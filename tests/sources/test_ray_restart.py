@@ -224,7 +224,8 @@ def local_run() -> Iterator[tuple[RealRay, subprocess.Popen[bytes]]]:
 
 
 def test_a_hung_run_on_ray_is_recovered_in_one_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Hangs at its third step; after the recovery a new attempt is in training on a new Ray. The seconds are printed."""
+    """Hangs at its third step; after the recovery a new attempt is in training on a new Ray, whose workers have the variable
+    that a restart of the driver alone would not give them. The seconds are printed."""
     with real_ray() as ray:
         log, flag = ray.folder / "train.log", ray.folder / "flag"
         argv = [sys.executable, str(PROGRAMS / "verl_like.py"), str(flag), "4", "2"]
@@ -236,7 +237,11 @@ def test_a_hung_run_on_ray_is_recovered_in_one_go(tmp_path: Path, capsys: pytest
         time.sleep(6.0)
         old = ray.pid_of("gcs_server")
         began = time.monotonic()
-        command = [sys.executable, "-m", "hangtop", "recover", "--log", str(log), "--stall", "20", "--yes"]
+        watch = ["--log", str(log), "--stall", "20", "--env", "NCCL_IB_DISABLE=1"]
+        command = [sys.executable, "-m", "hangtop", "restart", *watch]
+        plan = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path, check=False)
+        assert "NCCL_IB_DISABLE: for the driver alone, its workers are started by Ray, which goes on as it was" in plan.stdout
+        command = [sys.executable, "-m", "hangtop", "recover", *watch, "--yes"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=800, cwd=tmp_path, check=False)
         took_s = time.monotonic() - began
         assert done.returncode == 0, done.stdout[-6000:] + done.stderr
@@ -248,6 +253,16 @@ def test_a_hung_run_on_ray_is_recovered_in_one_go(tmp_path: Path, capsys: pytest
         assert list(tmp_path.glob("hangtop-*.tar.gz"))
         assert "WorkerDict" in next(tmp_path.glob("hangtop-*-stacks.txt")).read_text() or "hang" in done.stdout
         wait_for(lambda: log.read_bytes().count(b"step:3 ") == 1, 300)
+        environs = [_environ(pid) for pid in ray.pids()]
+        assert b"NCCL_IB_DISABLE=1" in _environ(ray.pid_of("raylet"))
+        assert {b"NCCL_IB_DISABLE=1" in environ for environ in environs if b"RANK=2" in environ} == {True}
+
+
+def _environ(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # gone meanwhile
+        return []
 
 
 def _timeline(folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,7 +100,9 @@ def test_where_a_shell_writes_the_log_itself_its_job_is_the_run_and_the_shell_is
         if way != "script":
             shell.type(f"exec > >(tee {log}) 2>&1" if way == "tee" else f"exec > {log} 2>&1")
         run = shell.job()
-        shell.type(f"{named_vim(tmp_path)} 600 &")
+        shell.type(f"{named_vim(tmp_path)} 600 & echo $! > {tmp_path}/vim.pid")
+        vim = eventually(lambda: (tmp_path / "vim.pid").read_text().strip() if (tmp_path / "vim.pid").exists() else "")
+        eventually(lambda: Path(f"/proc/{vim}/comm").read_text() == "vim\n", "an editor")  # until then a copy of the shell
         watch = Watch(log)
         reading = watch.until(lambda r: r.processes, "the run")
         assert pids(reading) == {run}
@@ -113,6 +116,20 @@ def test_where_a_shell_writes_the_log_itself_its_job_is_the_run_and_the_shell_is
         assert isinstance(refused, Refusal)
         assert f"--pid {run}: " in refused.why
         assert f"--pid {other}: " in refused.why
+        chosen = stop_of(reading, run)
+        assert isinstance(chosen, Plan)
+        assert [target.pid for target in chosen.targets] == [run]
+
+
+def test_without_job_control_each_process_of_a_shell_is_a_job_and_none_is_taken_for_the_run_with_another(tmp_path: Path) -> None:
+    log = tmp_path / "train.log"
+    with terminal(tmp_path) as shell:
+        shell.type(f"set +m; exec > {log} 2>&1")
+        run, other = shell.job(), shell.job("eval.py")
+        watch = Watch(log)
+        reading = watch.until(lambda r: len(r.jobs) == 2, "both jobs")
+        assert (set(reading.jobs), reading.shell) == ({run, other}, shell.shell)
+        assert isinstance(stop_of(reading), Refusal)
         chosen = stop_of(reading, run)
         assert isinstance(chosen, Plan)
         assert [target.pid for target in chosen.targets] == [run]
@@ -138,3 +155,22 @@ def test_a_program_that_only_bears_the_name_of_a_relay_is_the_run_itself(tmp_pat
         watch = Watch(log)
         reading = watch.until(lambda r: len(r.processes) == 2, "the program and its child")
         assert [writer.pid for writer in reading.writers] == [top.pid]
+
+
+@pytest.mark.skipif(shutil.which("screen") is None, reason="screen(1) is not installed")
+def test_a_screen_of_two_windows_does_not_tell_which_of_them_the_log_is_of(tmp_path: Path) -> None:
+    """Its server writes the log of a window: the note says so and what to do, and nothing may be stopped."""
+    log, name = tmp_path / "train.log", f"t{os.getpid()}"
+    (tmp_path / "d").mkdir(mode=0o700)
+    environ = {**os.environ, "SCREENDIR": str(tmp_path / "d"), "TERM": "xterm"}
+    keeper = ("screen", "-D", "-m", "-S", name, "-L", "-Logfile", str(log), "bash", "-c", "echo step 1; exec sleep 600")
+    with running(*keeper, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        eventually(lambda: any((tmp_path / "d").iterdir()), "the server")
+        subprocess.run(("screen", "-S", name, "-X", "screen", "sleep", "600"), env=environ, check=True, timeout=60)
+        watch = Watch(log)
+        reading = watch.until(lambda r: r.note and not r.processes, "the note")
+        assert f"pid {server.pid} (screen) writes the log for one of its windows" in (reading.note or "")
+        assert "--pid" in (reading.note or "")
+        refused = stop_of(reading)
+        assert isinstance(refused, Refusal)
+        assert "one of its windows" in refused.why

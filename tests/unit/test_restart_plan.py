@@ -15,8 +15,9 @@ from hangtop.actions.stop import Myself
 from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.plan import Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
 from hangtop.screens.start_changes import StartChanges
 
@@ -230,3 +231,37 @@ def test_changed_options_are_shown_verbatim_beside_the_whole_command() -> None:
     shown = "\n".join(plain(row) for row in rows(made, 200))
     assert "changed  actor_rollout_ref.nccl_timeout=180" in shown
     assert "python -m verl.trainer.main_ppo ++actor_rollout_ref.nccl_timeout=180" in shown
+
+
+def test_variables_for_workers_of_a_ray_that_goes_on_are_said_to_reach_the_driver_alone() -> None:
+    made = plan(state(process(100, 45)), LAUNCH, ME, None)
+    assert isinstance(made, Plan)
+    assert made.start is not None
+    on_ray = replace(made, start=replace(made.start, ray="session_1"))
+    (said,) = with_presets(on_ray, (), {"NCCL_IB_DISABLE": "1"}).warnings
+    assert said.startswith("NCCL_IB_DISABLE: for the driver alone")
+    assert "session_1" in said
+    assert "hangtop recover" in said
+    assert with_presets(on_ray, (), {}).warnings == ()
+    assert with_presets(made, (), {"NCCL_IB_DISABLE": "1"}).warnings == ()
+
+
+def test_ray_that_is_started_again_gets_the_variables_but_those_that_it_gives_itself() -> None:
+    made = plan(state(process(100, 45)), LAUNCH, ME, None)
+    assert isinstance(made, Plan)
+    ray = RayStart(("ray", "start", "--head"), "/", "e.environ", "127.0.0.1:6379", away=2)
+    chosen = with_presets(replace(made, ray=(ray,)), (), {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0"})
+    assert chosen.ray[0].set_env == {"NCCL_DEBUG": "INFO"}
+    assert "NCCL_DEBUG: 2 nodes elsewhere are joined by hand" in chosen.warnings[0]
+    assert "  NCCL_DEBUG=INFO" in [plain(row) for row in rows(chosen, 200)]
+
+
+def test_the_ray_that_goes_on_is_one_that_the_run_has_not_started_itself() -> None:
+    beside = RayCluster("session_1", addresses=("127.0.0.1:6379",), parts=(RayPart("raylet", 300, 1.0),))
+    for parent, left in ((1, "session_1"), (100, "")):
+        procs = ProcessReading(processes=(process(100, 45), process(300, parent, role="ray daemon")))
+        known = RunState(procs=procs, ray={"n1": RayReading((beside,), named=True)})
+        made = answered(known, LaunchReading(1, LAUNCH), ME, None, ())
+        assert isinstance(made, Plan)
+        assert made.start is not None
+        assert made.start.ray == left

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hangtop.actions.restart import top
 from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
+from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
@@ -48,6 +49,12 @@ def test_children_come_before_their_parents() -> None:
     assert isinstance(stop, Plan)
     assert [target.pid for target in stop.targets] == [103, 101, 102, 100]
     assert stop.title == "Stop the run: 4 processes"
+
+
+def test_what_the_targets_start_meanwhile_is_said_to_end_too() -> None:
+    stop = plan(run(*TREE), ME)
+    assert isinstance(stop, Plan)
+    assert "what they start meanwhile ends too where it is proven to be theirs" in "\n".join(map(plain, rows(stop, 200)))
 
 
 def test_one_rank_takes_what_it_started_with_it() -> None:

@@ -71,13 +71,21 @@ def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int
     return tuple(found[pid] for pid in sorted(found))
 
 
+def server_of(machine: Machine, paths: Iterable[str]) -> int | None:
+    """Who writes one of these for one of several terminals that it serves: nothing tells for which."""
+    holders = (pid for path in paths for pid in machine.holders.get(path, ()) if machine.stats[pid].name in TERMINAL_RELAYS)
+    return next((pid for pid in holders if terminals_of(machine.files.get(pid, ())) > 1), None)
+
+
 def jobs_of(machine: Machine, feeders: Iterable[Feeder]) -> tuple[int, ...]:
-    """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job."""
-    groups: dict[int, int] = {}
+    """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job. What a
+    shell without job control (`set +m`) starts stays in its own group, and each such process is taken for a job."""
+    found: dict[int, int] = {}
     for feeder in feeders:
         if feeder.shell is not None:
-            groups.setdefault(machine.stats[feeder.pid].group, feeder.pid)
-    return tuple(groups.values())
+            group = machine.stats[feeder.pid].group
+            found.setdefault(feeder.pid if group == machine.stats[feeder.shell].group else group, feeder.pid)
+    return tuple(found.values())
 
 
 def sources_of(machine: Machine, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:

@@ -16,7 +16,7 @@ from hangtop.sources.proc.openfiles import YOUNG_S
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.words import clean, command_line
-from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, jobs_of
+from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec
 from hangtop.text import some
@@ -49,6 +49,8 @@ class Writing:
         """A person's, whose own output goes to the logs."""
         self.jobs: tuple[int, ...] = ()
         """The jobs of that shell that write them, where there are several."""
+        self._server: Stat | None = None
+        """Who writes them for one of several terminals."""
 
     @property
     def owners(self) -> frozenset[int]:
@@ -79,6 +81,8 @@ class Writing:
         self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
         jobs = jobs_of(machine, feeders)
         self.jobs = jobs if len(jobs) > 1 else ()
+        server = server_of(machine, self._logs_in(machine))
+        self._server = None if server is None else machine.stats[server]
         for feeder in feeders:
             self._meet(machine.stats[feeder.pid], feeder, now)
         self._forget_relays({feeder.pid for feeder in feeders})
@@ -106,6 +110,9 @@ class Writing:
             return None
         if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self.writers}]:
             return f"--pid {absent[0]}: no such process on this machine"
+        if self._server is not None:
+            named = f"pid {self._server.pid} ({clean(self._server.name)})"
+            return f"{named} writes the log for one of its windows, and nothing tells which: --pid PID names the run"
         if not hidden:
             return None
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
@@ -114,8 +121,11 @@ class Writing:
     def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
         if self._spec.pids:
             return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
-        paths = [target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target)]
-        return find_feeders(machine, sorted(paths), ignored=(os.getpid(), os.getppid()))
+        return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
+
+    def _logs_in(self, machine: Machine) -> list[str]:
+        """The logs that somebody holds open for writing, by the names that the kernel gives them."""
+        return sorted(target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target))
 
     def _is_renamed(self, machine: Machine, target: str) -> bool:
         """A process in a container names the log by a path of its own: there the inode tells."""

@@ -99,6 +99,7 @@ class FollowedFar:
 
     start = 0
     not_kept: str | None = None
+    drain: int | None = None
 
     def __init__(self, far: FarLog) -> None:
         self.path = far.path
