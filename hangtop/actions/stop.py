@@ -46,7 +46,7 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
     if rank is not None and not here and (far := on_another_node(state, me.host, rank)) is not None:
         return Refusal(far)
     if procs is None or not procs.processes:
-        note = procs.note if procs is not None else None
+        note = procs.note if procs is not None and not procs.leads else None  # what only may be the run is not offered
         return Refusal(f"no process of this run is known on this machine: {note or 'give --pid, or run hangtop where it runs'}")
     if unsure := only_taken(procs) or (which_job(procs) if pid is None else None):
         return unsure
