@@ -23,7 +23,7 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
         return Refusal(found.problem)
     orphans = candidates(state)
     left = leftovers(state)
-    ours, lost = frozenset(one.pid for one in left.processes if left.seen), _lost_daemons(orphans)
+    ours, lost = frozenset(process.pid for process in left.processes if left.seen), _lost_daemons(orphans)
     reasons = {
         orphan.pid: why
         for orphan in orphans
@@ -57,8 +57,10 @@ def ask_of(state: RunState, me: Myself, number: int, now: float, older_s: float 
     known = candidates(state)
     nothing = LeftoversReading(number)
     lost = _lost_daemons(known)
-    ending = tuple(one.pid for one in known if one.pid in lost and _why_not(one, me, nothing, now, older_s, lost) is None)
-    return LeftoversAsk(number, older_s, tuple(one.pid for one in known), ending)
+    ending = tuple(
+        process.pid for process in known if process.pid in lost and _why_not(process, me, nothing, now, older_s, lost) is None
+    )
+    return LeftoversAsk(number, older_s, tuple(process.pid for process in known), ending)
 
 
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
@@ -76,7 +78,7 @@ def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
 def candidates(state: RunState) -> tuple[Process, ...]:
     """What the watched run left behind when it ended, which was seen; then orphans, of which that is not known."""
     left = leftovers(state).processes
-    known = {one.pid for one in left}
+    known = {process.pid for process in left}
     return (*left, *(one for one in (state.procs.orphans if state.procs is not None else ()) if one.pid not in known))
 
 

@@ -61,7 +61,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None,
     try:
         nodes = raystart.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
-        yield step("failed", f"nothing was done, for Ray could not be started again: {error}")
+        yield step("failed", f"nothing was done, for Ray could not be started again: {_named(error)}")
         return None
     yield from errands.run_all(plan.errands, halt)
     table.refresh(tuple(table.stats))

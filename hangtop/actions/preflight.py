@@ -97,7 +97,8 @@ def _all(ask: FitAsk) -> Iterator[Finding]:
     try:
         environ = {to_os(name): to_os(value) for name, value in (environ_of(start) | start.set_env).items()}
     except (OSError, msgspec.DecodeError) as error:
-        yield "problem", f"its environment is lost: {error}"
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        yield "problem", f"its environment is lost: {why}"
         return
     if os.path.isdir(cwd):
         os.chdir(cwd)

@@ -77,7 +77,7 @@ def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
 def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
     """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
     if finding.rank is not None and finding.role != "victim":
-        pid = next((one.pid for one in case.ranks if one.rank == finding.rank), None)
+        pid = next((rank.pid for rank in case.ranks if rank.rank == finding.rank), None)
         sure: Confidence = "possible" if finding.doubt else "certain" if finding.role == "cause" else "likely"
         return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
     ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
@@ -86,28 +86,38 @@ def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
 
 
 def _ended_badly(case: Case) -> tuple[Culprit, ...]:
-    gone = [one for one in case.standings if one.how == "gone"]
-    failed = [one for one in gone if one.process is None or one.process.exit_code != 0]
-    return tuple(Culprit(one.rank, one.pid, one.host, "likely", (one.text,)) for one in failed)
+    gone = [standing for standing in case.standings if standing.how == "gone"]
+    failed = [standing for standing in gone if standing.process is None or standing.process.exit_code != 0]
+    return tuple(Culprit(standing.rank, standing.pid, standing.host, "likely", (standing.text,)) for standing in failed)
 
 
 def _stopped_before(case: Case) -> tuple[Culprit, ...]:
     """Stopped steps before the rest."""
-    steps = {one.rank: one.step for one in case.ranks if one.step is not None}
+    steps = {rank.rank: rank.step for rank in case.ranks if rank.step is not None}
     lowest = min(steps.values(), default=None)
-    return tuple(one for one in steps_behind(case) if one.rank is not None and steps.get(one.rank) == lowest)
+    return tuple(culprit for culprit in steps_behind(case) if culprit.rank is not None and steps.get(culprit.rank) == lowest)
 
 
 def _stands_apart(case: Case) -> tuple[Culprit, ...]:
     """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
-    here = [one for one in case.standings if one.how != "gone"]
-    apart = [one for one in here if not one.waits_for_peers] if any(one.waits_for_peers for one in here) else []
-    return tuple(Culprit(one.rank, one.pid, one.host, "possible", (one.text,)) for one in apart)
+    here = [standing for standing in case.standings if standing.how != "gone"]
+    apart = (
+        [standing for standing in here if not standing.waits_for_peers]
+        if any(standing.waits_for_peers for standing in here)
+        else []
+    )
+    return tuple(Culprit(standing.rank, standing.pid, standing.host, "possible", (standing.text,)) for standing in apart)
 
 
 def _never_complained(case: Case) -> tuple[Culprit, ...]:
     """All others lost their connection to a peer."""
-    victims = {rank for one in case.findings if one.role == "victim" for rank in (*one.ranks, one.rank) if rank is not None}
+    victims = {
+        rank
+        for finding in case.findings
+        if finding.role == "victim"
+        for rank in (*finding.ranks, finding.rank)
+        if rank is not None
+    }
     silent = [one for one in case.ranks if one.rank not in victims]
     return tuple(
         Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent

@@ -63,7 +63,7 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
         since = min((one.started_at for one in processes), default=float("inf")) - STARTED_WITHIN_S
     found = state.leftovers.found if state.leftovers is not None else ()
     makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
-    files = tuple(one for one in found if one.newest_at >= since and _maker(one) in makers)
+    files = tuple(file for file in found if file.newest_at >= since and _maker(file) in makers)
     proven = bool(procs.writers) or all(_outlives_its_driver(process, procs) for process in processes)
     return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
 
@@ -93,8 +93,8 @@ def _has_a_parent(processes: Iterable[Process]) -> bool:
     """Whether somebody who is not left over looks after one of them, as a raylet does after detached actors: a clean-up takes
     only what has lost its parent."""
     left = list(processes)
-    pids = {one.pid for one in left} | {1}
-    return any(one.ppid not in pids for one in left)
+    pids = {process.pid for process in left} | {1}
+    return any(process.ppid not in pids for process in left)
 
 
 def _outlives_its_driver(one: Process, procs: ProcessReading) -> bool:
@@ -112,7 +112,7 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     """The verdict of a run that ended, with what it left behind as evidence and the key that cleans it up. Detached actors whose
     driver is gone are told of a stalled run, too: they hold its GPUs, and their session lives on."""
     left = leftovers(state, over=True)
-    detached = state.procs is not None and any(_outlives_its_driver(one, state.procs) for one in left.processes)
+    detached = state.procs is not None and any(_outlives_its_driver(process, state.procs) for process in left.processes)
     if verdict.word not in ENDED and not (verdict.word == "stalled" and detached):
         return verdict
     said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
@@ -128,7 +128,7 @@ def _processes(left: Leftovers) -> str:
     if not left.processes:
         return ""
     more = len(left.processes) - 1
-    memory = sum(one.rss_bytes or 0 for one in left.processes)
+    memory = sum(process.rss_bytes or 0 for process in left.processes)
     held = [_on_gpus(left.gpus), f"{size(memory)} of memory" if memory else ""]
     holds = ", ".join(part for part in held if part)
     number = f"{some(more + 1, 'process')} {'are' if more else 'is'}"

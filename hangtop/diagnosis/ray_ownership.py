@@ -72,10 +72,12 @@ class _Run(Struct, frozen=True):
     def of(cls, procs: ProcessReading | None, log: str) -> _Run:
         if procs is None:
             return cls()
-        proven = () if procs.taken else (one for one in procs.processes if one.pid not in procs.of_ray and one.state not in "ZX")
+        proven = (
+            () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and each.state not in "ZX")
+        )
         writers = [writer for writer in procs.writers if writer.alive]
         return cls(
-            {one.pid: _Member(one.started_at, one.start_ticks) for one in (*proven, *writers)},
+            {member.pid: _Member(member.started_at, member.start_ticks) for member in (*proven, *writers)},
             frozenset(writer.pid for writer in writers),
             tuple(tie for tie in procs.ray if not tie.gone),
             () if writers else tuple(tie for tie in procs.ray if tie.gone),
@@ -106,9 +108,11 @@ def owned(state: RunState) -> tuple[Owned, ...]:
     """The sessions of the run, living and ended, each with its proof."""
     questions = _questions(state)
     for by, fact_of in WAYS:
-        proven = {one.cluster.session: fact for one in questions if (fact := fact_of(one)) is not None}
+        proven = {asked.cluster.session: fact for asked in questions if (fact := fact_of(asked)) is not None}
         if proven:
-            return tuple(_owned(one, by, fact) for one in questions if (fact := proven.get(one.cluster.session)) is not None)
+            return tuple(
+                _owned(asked, by, fact) for asked in questions if (fact := proven.get(asked.cluster.session)) is not None
+            )
     return ()
 
 
@@ -116,16 +120,16 @@ def clusters_of_run(state: RunState, *, ended: bool = False) -> tuple[RayCluster
     """The clusters that the run lives in; with `ended`, those it lived in. An address in an environment is inherited: it counts
     here where the log is one of a framework on Ray."""
     return tuple(
-        one.cluster
-        for one in owned(state)
-        if (one.cluster.ended_at is not None) == ended and (one.proof.by != "naming" or uses_ray(state))
+        session.cluster
+        for session in owned(state)
+        if (session.cluster.ended_at is not None) == ended and (session.proof.by != "naming" or uses_ray(state))
     )
 
 
 def strangers(state: RunState) -> tuple[RayCluster, ...]:
     """The living sessions that nothing proves to be the run's."""
-    own = {one.cluster.session for one in owned(state)}
-    known = (one.cluster for one in _questions(state))
+    own = {session.cluster.session for session in owned(state)}
+    known = (asked.cluster for asked in _questions(state))
     return tuple(cluster for cluster in known if cluster.ended_at is None and cluster.session not in own)
 
 
@@ -168,13 +172,13 @@ def _questions(state: RunState) -> list[_Question]:
         run = _Run.of(procs, name)
         said, spoke_at = (log.ray, log.last_output_at) if log is not None else (None, None)
         shared = log is not None and any(file.network for file in log.files)
-        found += [_Question(one, run, said, reading.named, everything, spoke_at, shared) for one in reading.clusters]
+        found += [_Question(cluster, run, said, reading.named, everything, spoke_at, shared) for cluster in reading.clusters]
     return found
 
 
-def _owned(one: _Question, by: By, fact: str) -> Owned:
-    jobs = _jobs(one)
-    cluster, run = one.cluster, one.run
+def _owned(question: _Question, by: By, fact: str) -> Owned:
+    jobs = _jobs(question)
+    cluster, run = question.cluster, question.run
     whole = by == "person" and not jobs
     actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
     if len(actors) < len(cluster.actors):
@@ -182,10 +186,10 @@ def _owned(one: _Question, by: By, fact: str) -> Owned:
     return Owned(cluster, Proof(by, fact, jobs))
 
 
-def _jobs(one: _Question) -> frozenset[str]:
+def _jobs(question: _Question) -> frozenset[str]:
     """The jobs of the session that are the run's: whose driver writes the log, else is a process of it (its output may go through
     `tee`); else those of its workers; else those whose actors speak in the log."""
-    cluster, run = one.cluster, one.run
+    cluster, run = question.cluster, question.run
     drives = [tie for tie in _of_session(run.ties, cluster) if tie.kind == "drives"]
     drivers = {tie.job: tie.pid for tie in drives} | {
         driver.job: driver.pid for driver in cluster.drivers if driver.local and run.has(driver.pid, driver.started_at)
@@ -194,7 +198,9 @@ def _jobs(one: _Question) -> frozenset[str]:
     works = (tie.job for tie in _of_session(run.ties, cluster) if tie.kind == "works")
     gone = (tie.job for tie in _of_session(run.past, cluster))
     speak = (
-        actor.job for actor in cluster.actors if one.said is not None and any(_spoke(actor, s, one) for s in one.said.speakers)
+        actor.job
+        for actor in cluster.actors
+        if question.said is not None and any(_spoke(actor, s, question) for s in question.said.speakers)
     )
     for known in ((job for job, pid in drivers.items() if pid in run.writers), drivers, (*members, *works), gone, speak):
         if jobs := frozenset(job for job in known if job):
@@ -202,12 +208,12 @@ def _jobs(one: _Question) -> frozenset[str]:
     return frozenset()
 
 
-def _by_person(one: _Question) -> str | None:
-    return "its address was given with --ray" if one.named else None
+def _by_person(question: _Question) -> str | None:
+    return "its address was given with --ray" if question.named else None
 
 
-def _by_process(one: _Question) -> str | None:
-    cluster, run = one.cluster, one.run
+def _by_process(question: _Question) -> str | None:
+    cluster, run = question.cluster, question.run
     for tie in _of_session(run.ties, cluster):
         if (fact := _tie_words(tie, run)) is not None:
             return fact
@@ -222,43 +228,43 @@ def _by_process(one: _Question) -> str | None:
     return None if actor is None else f"its actor {actor.cls}, pid {actor.pid}, is a process of the run"
 
 
-def _by_past(one: _Question) -> str | None:
+def _by_past(question: _Question) -> str | None:
     """What was seen of processes that are gone: the run ended, and nothing in the log says that it went on elsewhere."""
-    tie = next(iter(_of_session(one.run.past, one.cluster)), None)
-    if tie is None or _speaks_against(one):
+    tie = next(iter(_of_session(question.run.past, question.cluster)), None)
+    if tie is None or _speaks_against(question):
         return None
     what = {"drives": "its driver", "works": "its worker"}.get(tie.kind, "a process of the run that held its files")
     return f"{what}, pid {tie.pid}, was of the run"
 
 
-def _by_log(one: _Question) -> str | None:
-    cluster, said = one.cluster, one.said
-    if said is None or _speaks_against(one):
+def _by_log(question: _Question) -> str | None:
+    cluster, said = question.cluster, question.said
+    if said is None or _speaks_against(question):
         return None
     if cluster.session in said.sessions:
         return "the log names its session"
-    if said.joined and _is_told_at(one, said.joined):
+    if said.joined and _is_told_at(question, said.joined):
         return f"the log says that the run joined {said.joined}"
-    if said.dashboard and _is_told_at(one, said.dashboard):
+    if said.dashboard and _is_told_at(question, said.dashboard):
         if said.started:
             return f"the log says that the run started it, with the dashboard at {said.dashboard}"
         if said.joined and not is_loopback(said.dashboard):
             return f"the log names its dashboard {said.dashboard}"
     if said.submission and any(actor.name.endswith(said.submission) for actor in cluster.actors):
         return f"the log names its job {said.submission}"
-    heard = [speaker for speaker in said.speakers if any(_spoke(actor, speaker, one) for actor in cluster.actors)]
+    heard = [speaker for speaker in said.speakers if any(_spoke(actor, speaker, question) for actor in cluster.actors)]
     if heard and 2 * len(heard) >= len(said.speakers):
         return f"its actor {heard[-1].name}, pid {heard[-1].pid}, speaks in the log"
     return None
 
 
-def _by_naming(one: _Question) -> str | None:
+def _by_naming(question: _Question) -> str | None:
     """An address on a command line or in an environment, of a session that was there when the process began."""
-    if _speaks_against(one):
+    if _speaks_against(question):
         return None
-    begun = started_at(one.cluster)
-    for tie in one.run.ties:
-        fits = tie.name == one.cluster.session or (_is_at(one.cluster, tie.name) and _is_only(one, tie.name))
+    begun = started_at(question.cluster)
+    for tie in question.run.ties:
+        fits = tie.name == question.cluster.session or (_is_at(question.cluster, tie.name) and _is_only(question, tie.name))
         if tie.kind in ("argument", "environment") and fits and (begun is None or begun <= tie.started_at + CLOCK_S):
             where = "command line" if tie.kind == "argument" else "environment"
             return f"the {where} of pid {tie.pid} names {tie.name}"
@@ -298,10 +304,10 @@ def _driver_words(pid: int, run: _Run) -> str:
     return f"its driver, pid {pid}, {f'writes {run.log}' if pid in run.writers else 'is a process of the run'}"
 
 
-def _speaks_against(one: _Question) -> bool:
+def _speaks_against(question: _Question) -> bool:
     """Whether the log says another thing: it joined another address, it started one of its own at another time, it names other
     sessions."""
-    cluster, said = one.cluster, one.said
+    cluster, said = question.cluster, question.said
     if said is None:
         return False
     there = is_one_of(said.joined, _places(cluster)) if said.joined and _places(cluster) else None
@@ -310,11 +316,11 @@ def _speaks_against(one: _Question) -> bool:
     return bool(said.sessions) and not there and bool(cluster.session) and cluster.session not in said.sessions
 
 
-def _is_told_at(one: _Question, address: str) -> bool:
+def _is_told_at(question: _Question, address: str) -> bool:
     """Whether the log means this session with this address: no other has it, and it was there when the log named it."""
-    if one.said is None or (one.shared_log and is_loopback(address)):
+    if question.said is None or (question.shared_log and is_loopback(address)):
         return False
-    return _is_at(one.cluster, address) and _is_only(one, address) and _up(one.cluster, one.said) is True
+    return _is_at(question.cluster, address) and _is_only(question, address) and _up(question.cluster, question.said) is True
 
 
 def _up(cluster: RayCluster, said: RaySaid) -> bool | None:
@@ -344,18 +350,20 @@ def _is_at(cluster: RayCluster, address: str) -> bool:
     return is_one_of(address, _places(cluster)) is True
 
 
-def _is_only(one: _Question, address: str) -> bool:
+def _is_only(question: _Question, address: str) -> bool:
     """Whether no other living session has this address: containers may have the same."""
-    others: Sequence[RayCluster] = [each for each in one.all if each.session != one.cluster.session and each.ended_at is None]
+    others: Sequence[RayCluster] = [
+        each for each in question.all if each.session != question.cluster.session and each.ended_at is None
+    ]
     return not any(_is_at(other, address) for other in others)
 
 
-def _spoke(actor: RayActor, speaker: RaySpeaker, one: _Question) -> bool:
+def _spoke(actor: RayActor, speaker: RaySpeaker, question: _Question) -> bool:
     """Whether this actor is the one that spoke: class, pid and node fit, and it lived when its line was written."""
-    at = speaker.at if speaker.at is not None else one.spoke_at
+    at = speaker.at if speaker.at is not None else question.spoke_at
     if actor.ray_pid != speaker.pid or actor.started_at is None or at is None or actor.started_at > at + CLOCK_S:
         return False
     if speaker.name not in (actor.cls, actor.name) and not speaker.name.startswith(f"{actor.cls}("):
         return False
-    node = next((node for node in one.cluster.nodes if node.id == actor.node), None)
+    node = next((node for node in question.cluster.nodes if node.id == actor.node), None)
     return not speaker.ip or node is None or speaker.ip == node.ip

@@ -179,7 +179,7 @@ def _proof(plan: Plan) -> Iterator[str]:
 def fit_rows(fit: Fit | None, width: int) -> list[Row]:
     """Whether the run would start: why not, above all else, or what will not be as before. `None`: it is still looked at."""
     if fit is None:
-        return [(("looking whether it can start …", "muted"),), BLANK]
+        return [(("checking whether it can start …", "muted"),), BLANK]
     found = list(_labelled("cannot", fit.problems, width, "bad bold"))
     found += _labelled("beware", fit.warnings, width, "warn")
     return [*found, BLANK] if found else []

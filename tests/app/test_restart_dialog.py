@@ -158,7 +158,7 @@ async def test_enter_waits_until_it_is_known_whether_it_can_start(tmp_path: Path
             screen = await opened(pilot, app, tmp_path)
             screen.fit = None
             screen.show(app.view)
-            assert "looking whether it can start" in screen_text(app)
+            assert "checking whether it can start" in screen_text(app)
             await pilot.press("right", "enter")
             await pilot.pause(0.1)
             assert screen.phase == "asking"

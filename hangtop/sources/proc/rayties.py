@@ -42,7 +42,7 @@ class RayTies:
     ) -> tuple[RayTie, ...]:
         """`processes`: of the run, proven to be so. `logs`: real paths of the watched logs. An address of the machine itself is
         one of another machine where a process sees another network."""
-        alive = {(one.pid, one.start_ticks) for one in processes if one.state not in "ZX"}
+        alive = {(process.pid, process.start_ticks) for process in processes if process.state not in "ZX"}
         found: dict[Key, RayTie] = {}
         for one in processes:
             if one.state not in "ZX":

@@ -25,9 +25,11 @@ def strangers(sock: socket.socket, allowed: int) -> frozenset[int]:
         table = read_connections("self")
     except OSError:  # not Linux: then sockets do not tell their users
         return frozenset()
-    ends = [one for one in table if one.local_port == far[1] and one.local_address in {there, *ANYWHERE}]
-    listening = {one.uid for one in ends if one.state == LISTEN}
-    accepted = {one.uid for one in ends if one.state == ESTABLISHED and one.remote_port == near[1]}
+    ends = [
+        connection for connection in table if connection.local_port == far[1] and connection.local_address in {there, *ANYWHERE}
+    ]
+    listening = {connection.uid for connection in ends if connection.state == LISTEN}
+    accepted = {connection.uid for connection in ends if connection.state == ESTABLISHED and connection.remote_port == near[1]}
     return frozenset(listening | accepted) - {allowed, ROOT}
 
 
