@@ -30,13 +30,18 @@ def satisfied(case: Case) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
     stacks = case.state.health.get("stacks")
     impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
-    if case.is_quiet and _workers_to_come(case):
+    if (case.is_quiet and _workers_to_come(case)) or _leads_to_weigh(case):
         return False
     if not case.is_quiet or not case.pids:
         return True
     if driver_doubted(case) or _may_grow(case):
         return False
     return impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
+
+
+def _leads_to_weigh(case: Case) -> bool:
+    """Processes may be the run, and whether the log tells of them was asked before it had been read to its end."""
+    return case.procs is not None and bool(case.procs.leads) and not case.procs.weighed and case.log.caught_up
 
 
 def _workers_to_come(case: Case) -> bool:

@@ -180,8 +180,8 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     what those wait that are blocked in the kernel. `note`, `missing_right`: one line each on what is missing, and the
     command that grants it. `taken`: where nobody holds the log open, the pids that are taken for its writers, for the log itself
     tells of them or of their ranks; good enough to look at, never to be stopped. `leads`: where none is, the pids that may write
-    it by what they were started with, and nothing tells that they do: they are not among `processes`. `pointing`: orphans that
-    the run may have left, where nobody writes the log.
+    it by what they were started with, and nothing tells that they do: they are not among `processes`. `weighed`: the log
+    had been read to its end when it was asked about them. `pointing`: orphans that the run may have left, where nobody writes it.
     `shell`: a person's shell, whose own output goes to the log, and with it that of all that it starts; it is no writer. `jobs`:
     the first processes of its jobs, where several write the log, so that a person must say which of them is the run.
     `ray`: what ties processes of the run to Ray, one process for each fact, where its writers were seen. `of_ray`: pids that are
@@ -200,6 +200,7 @@ class ProcessReading(Struct, frozen=True, omit_defaults=True, tag="procs"):
     blocked_on: tuple[BlockedOn, ...] = ()
     taken: tuple[int, ...] = ()
     leads: tuple[int, ...] = ()
+    weighed: bool = False
     pointing: tuple[int, ...] = ()
     shell: int | None = None
     jobs: tuple[int, ...] = ()

@@ -74,6 +74,7 @@ class ProcessSource:
         self._likely = Likely(self._table)
         self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
+        self._weighed = False
         self._shells = Shells(self._table)
         self._run = RunTree(spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTies()
@@ -133,6 +134,7 @@ class ProcessSource:
             shell=self._writing.shell,
             jobs=self._writing.jobs,
             leads=() if self._writing.alive() else tuple(self._leads),
+            weighed=self._weighed,
             pointing=self._pointing,
             ray=self._ray,
             of_ray=tuple(sorted(self._run.of_ray)),
@@ -160,6 +162,8 @@ class ProcessSource:
         leads = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
         trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
+        log = self._watched.log
+        self._weighed = bool(leads) and log is not None and log.caught_up
         taken = proven(leads, trees, self._told_by_log)
         living = {pid for pid in self._taken if pid in stats and stats[pid].state not in "ZX"}
         if living - taken.keys() - self._writing.alive():

@@ -9,6 +9,7 @@ from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied, wish
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
+from hangtop.records.process import ProcessReading
 from hangtop.records.stack import Frame
 from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run, thread
 
@@ -46,6 +47,16 @@ def test_a_verdict_waits_for_a_second_look_at_a_checkpoint_that_may_be_growing()
 def test_a_verdict_on_a_run_that_speaks_or_has_no_process_here_waits_for_no_stacks() -> None:
     assert satisfied(look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW))
     assert satisfied(look(run({}, (), looks=()), SPEC, NOW))
+
+
+def test_a_verdict_waits_until_the_log_was_asked_about_the_processes_that_may_be_the_run() -> None:
+    state = run({}, (), looks=())
+    assert state.log is not None
+    read = replace(state, log=replace(state.log, caught_up=True))
+    assert not satisfied(look(replace(read, procs=ProcessReading(leads=(7,))), SPEC, NOW))
+    assert satisfied(look(replace(read, procs=ProcessReading(leads=(7,), weighed=True)), SPEC, NOW))
+    unread = replace(state, log=replace(state.log, caught_up=False))
+    assert satisfied(look(replace(unread, procs=ProcessReading(leads=(7,))), SPEC, NOW)), "the log is waited for elsewhere"
 
 
 def test_looks_that_are_not_over_or_of_another_moment_do_not_count() -> None:
