@@ -37,7 +37,14 @@ LOOK_EVERY_S = 0.1
 """Between two looks at what a command waits for."""
 
 TOO_LONG = "the look at this machine took too long: is a file system stuck? HANGTOP_DEBUG=FILE tells more"
-"""Why there is no plan."""
+"""Why there is no plan, where nothing else is known to be the matter."""
+
+
+def too_long(state: RunState) -> str:
+    """Why there is no plan: what ails the probe, if anything does."""
+    probe = state.probe
+    return TOO_LONG if probe is None or probe.problem is None else f"{probe.problem}; HANGTOP_DEBUG=FILE tells more"
+
 
 REGULAR = frozenset({Heartbeat, GpuReading, HostReading, ProcessReading, CheckpointReading})
 """These come every second or two by the clock. But for the first of its kind, the next tick shows one soon enough."""

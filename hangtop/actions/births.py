@@ -3,8 +3,8 @@ in the same moment.
 
 Proof of descent is what the kernel keeps of a fork: the parent, read while it still lives; the session and the process group,
 which outlive the parent, where nobody but the run was in them; the layout of its memory, which a fork keeps; a pipe or socket
-that nobody but the run held. What only writes the run's log, or lost its parent and has a rank's environment or the run's group,
-may be another's: it is named, and never ended.
+that nobody but the run held. What only writes the run's log, or lost its parent and has a rank's environment, the run's group or
+its control group, may be another's: it is named, and never ended.
 """
 
 from __future__ import annotations
@@ -82,6 +82,8 @@ class Births:
                 yield stat, "it lost its parent, and is in the run's process group or session, which others are in too"
             elif stat.ppid in self._adopters and self._heirlooms.has_environ(stat):
                 yield stat, "it lost its parent, and has the environment of a rank of the run"
+            elif stat.ppid in self._adopters and self._heirlooms.in_cgroup(stat):
+                yield stat, "it lost its parent, and is in the run's control group, where nobody else was"
 
     def is_foreign(self, stat: Stat) -> bool:
         """Whether a newcomer is proven to be a fork of a process that is not of the run."""

@@ -1,4 +1,4 @@
-"""What a process of the run passes on to what it starts: memory as it lies, pipes and sockets, the log, the environment."""
+"""What a process of the run passes on to what it starts: memory as it lies, pipes, sockets, log, environment, control group."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Heirlooms:
         before, layouts = self._files_of(there), self._layouts_of(there)
         self._ends, _ = _alone(kin, {identity: _ends(files) for identity, files in before.items()})
         self._layouts, self._foreign_layouts = _alone(kin, {identity: {layout} for identity, layout in layouts.items()})
+        self._cgroups, _ = _alone(kin, {stat.identity: {group} for stat in there if (group := self._cgroup(stat))})
         outputs = (file for identity in kin for file in before.get(identity, ()) if file.fd in OUTPUTS and _is_log(file))
         self._logs = frozenset(plan.logs) | {file.target for file in outputs}
         self._environs_of_ranks = frozenset(environ for environ in self._environs_of(kin) if _numbers_a_rank(environ))
@@ -58,11 +59,21 @@ class Heirlooms:
         """Whether it is a copy of a process that was there before and is not of the run."""
         return self._layout(stat) in self._foreign_layouts
 
+    def in_cgroup(self, stat: Stat) -> bool:
+        """Whether it is in a control group in which nobody but the run was, such as that of its Slurm step or systemd scope."""
+        return self._cgroup(stat) in self._cgroups
+
     def has_environ(self, stat: Stat) -> bool:
         """Whether its environment is that of a rank of the run, to the last letter."""
         if stat.identity not in self._same_environ:
             self._same_environ[stat.identity] = bool(self._environs_of_ranks & self._environs_of((stat.identity,)))
         return self._same_environ[stat.identity]
+
+    def _cgroup(self, stat: Stat) -> str:
+        try:
+            return self._table.cgroup(stat.pid)
+        except OSError:  # gone meanwhile
+            return ""
 
     def _layout(self, stat: Stat) -> Layout | None:
         """As it was when it was first seen: it may become another program, and stays what it was born as."""

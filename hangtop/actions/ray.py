@@ -49,10 +49,21 @@ def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
     if proven and not ours:
         return Refusal(_of_another(proven[0]))
     here = ours or candidates(state, me)
+    if not here and (why := _not_looked(state)):
+        return Refusal(f"whether a Ray session of yours runs here is not known: {why}")
     if not here:
         return Refusal(f"no Ray session of yours is known on this machine{f': {_names(known)}' if known else ''}")
     proof = f"{len(ours)} {text.are(len(ours))} this run's" if ours else "none is proven to be this run's"
     return Refusal(f"{text.some(len(here), 'Ray session')} of yours on this machine, {proof}: name the one that is meant")
+
+
+def _not_looked(state: RunState) -> str:
+    """Why nothing is known of Ray on this machine; empty where it was looked for."""
+    health = state.health.get("ray")
+    if state.ray or health is None or health.told:
+        return (health.problem or "") if health is not None and not state.ray else ""
+    busy = f", its source is busy for {text.duration(health.busy_s)}" if health.busy_s > health.deadline_s else ""
+    return f"it was not looked for yet{busy}: ask again"
 
 
 def is_proven(state: RunState, me: Myself) -> bool:

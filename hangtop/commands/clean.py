@@ -17,7 +17,7 @@ from hangtop.questions import unanswered
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import TOO_LONG, looks
+from hangtop.session import looks, too_long
 from hangtop.spec import WatchSpec
 
 PATIENCE_S = 60.0
@@ -33,7 +33,7 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 something stayed, 2 cannot look."""
     state, found = asyncio.run(_look(feed, older_s))
     if found is None:
-        out.write(f"hangtop clean: {TOO_LONG}\n")
+        out.write(f"hangtop clean: {too_long(state)}\n")
         return 2
     plan: Plan | Refusal = clean.plan(state, found, myself(), clock.now(), older_s)
     if isinstance(plan, Refusal) and found.problem is None:

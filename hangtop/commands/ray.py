@@ -20,7 +20,7 @@ from hangtop.questions import unanswered
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.raysession import RaySession
-from hangtop.session import TOO_LONG, looks
+from hangtop.session import looks, too_long
 from hangtop.spec import WatchSpec
 
 PATIENCE_S, SETTLE_S = 20.0, 6.0
@@ -92,7 +92,7 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
             return state, state.ray_session
         if sent is not None and (why := unanswered(state, sent)) is not None:
             return state, Refusal(why)
-    return state, asked or Refusal(TOO_LONG)
+    return state, asked or Refusal(too_long(state))
 
 
 def _looked(state: RunState) -> bool:

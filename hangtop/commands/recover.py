@@ -14,7 +14,7 @@ from hangtop.feeds import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal
-from hangtop.session import TOO_LONG, looks, ray_known, settled
+from hangtop.session import looks, ray_known, settled, too_long
 from hangtop.spec import WatchSpec
 
 PATIENCE_S, SETTLE_S = 30.0, 6.0
@@ -48,4 +48,4 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
             return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
         if (why := unanswered(state, *sent)) is not None:
             return Refusal(why)
-    return Refusal(TOO_LONG)
+    return Refusal(too_long(state))

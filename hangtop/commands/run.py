@@ -18,7 +18,7 @@ from hangtop.questions import unanswered
 from hangtop.rawtext import from_os
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
-from hangtop.session import FIRST_LOOK_S, TOO_LONG, looks, ray_known
+from hangtop.session import FIRST_LOOK_S, looks, ray_known, too_long
 from hangtop.sources.proc.words import clean
 from hangtop.spec import WatchSpec, plain_file
 
@@ -78,4 +78,4 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
                 return restart.answered(state, state.launch, myself(), None, spec.logs)
         elif asked is not None and (why := unanswered(state, asked)) is not None:
             return Refusal(why)
-    return Refusal(TOO_LONG)
+    return Refusal(too_long(state))

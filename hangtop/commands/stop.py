@@ -19,7 +19,7 @@ from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
-from hangtop.session import TOO_LONG, processes_of
+from hangtop.session import processes_of, too_long
 from hangtop.text import printable
 
 WIDE = 10_000
@@ -36,7 +36,7 @@ class Changes(Struct, frozen=True):
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
     state = asyncio.run(processes_of(feed, gpus=True))
-    plan = stop.plan(state, myself(), rank) if state.procs is not None else Refusal(TOO_LONG)
+    plan = stop.plan(state, myself(), rank) if state.procs is not None else Refusal(too_long(state))
     return show(plan, "stop", yes=yes, out=out)
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from acting import app_over, running
+from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop.records.ask import AskEnd, PageAsk, StacksAsk, kind_of
+from hangtop.panes.ray_rows import key_of
+from hangtop.records.ask import ActorLogAsk, AskEnd, PageAsk, StacksAsk, kind_of
 from hangtop.records.health import Heartbeat, SourceHealth
+from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
+from hangtop.screens.actor import ActorScreen
 from hangtop.screens.confirm import ActionScreen
 
 SOURCES = {"c": "leftovers", "r": "launch", "exclamation_mark": "launch", "s": "stacks"}
@@ -49,3 +55,37 @@ async def test_a_search_that_ends_without_an_answer_says_why():
             app.feed.put(Reading("feed", "n1", app.now(), AskEnd(ask.ask, "page", "the probe was killed by SIGKILL: ask again")))
             await seen(pilot, app, "the probe was killed by SIGKILL: ask again")
             assert not app.watch_screen.log_pane.book.waiting
+
+
+async def test_the_key_of_ray_does_not_call_absent_what_was_not_looked_for():
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            app.state = replace(app.state, ray={})
+            busy = SourceHealth("ray", None, busy_s=12.0, deadline_s=3.0)
+            app.feed.put(Reading("probe", "n1", app.now(), Heartbeat((busy,))))
+            await until(pilot, lambda: "ray" in app.state.health, "the beat")
+            await pilot.press("R")
+            await seen(pilot, app, "it was not looked for yet, its source is busy for 12s")
+            assert "Nothing can be done" in screen_text(app)
+
+
+async def test_the_page_of_an_actor_says_what_the_matter_is_with_its_lines_and_then_why_there_are_none():
+    with running() as processes:
+        app = app_over(processes)
+        async with app.run_test(size=(140, 40)) as pilot:
+            await settle(pilot, app)
+            actor = RayActor("WorkerDict", "running", id="a1", log="/tmp/ray/s/logs/worker-1.out")
+            cluster = RayCluster("session_1", "/tmp/ray/session_1", uid=os.geteuid(), actors=(actor,))
+            app.feed.put(Reading("ray", "n1", app.now(), RayReading((cluster,), named=True)))
+            await until(pilot, lambda: "n1" in app.state.ray, "the actor")
+            app.push_screen(ActorScreen(key_of(actor)))
+            await until(pilot, lambda: [ask for ask in app.feed.questions if isinstance(ask, ActorLogAsk)], "the question")
+            ask = next(ask for ask in app.feed.questions if isinstance(ask, ActorLogAsk))
+            busy = SourceHealth("rayworkers", None, busy_s=12.0, deadline_s=3.0)
+            app.feed.put(Reading("probe", "n1", app.now(), Heartbeat((busy,))))
+            app.now.now += 12.0  # type: ignore[attr-defined]
+            await seen(pilot, app, "no answer for 12s")
+            app.feed.put(Reading("rayworkers", "n1", app.now(), AskEnd(ask.ask, kind_of(ask), "the node does not answer")))
+            await seen(pilot, app, "the node does not answer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import signal
 import sys
@@ -10,7 +11,8 @@ from contextlib import aclosing
 
 import pytest
 
-from hangtop import feeds
+from hangtop import feeds, session
+from hangtop.commands import stop
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState, fold
 from hangtop.questions import unanswered
@@ -141,3 +143,11 @@ def test_the_kind_of_a_question_is_what_it_is_called_on_the_wire():
 async def test_the_flight_recorders_are_asked_where_no_port_of_nccl_is_found():
     ends, _ = await ends_of(ProbeFeed(WatchSpec(sources=("nccl",))), FlightAsk(3, (1,)))
     assert ends == {3: None}
+
+
+def test_a_command_whose_probe_dies_again_and_again_ends_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session, "FIRST_LOOK_S", 1.0)
+    feed, out = ProbeFeed(SPEC, (sys.executable, "-c", "raise SystemExit(7)")), io.StringIO()
+    assert stop.run(feed, None, yes=True, out=out) == 2
+    assert "the probe ended with exit code 7" in out.getvalue()
+    assert "file system" not in out.getvalue()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -256,3 +256,59 @@ def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path) -
     blocked.write_text("")
     with pytest.raises(JournalError, match=r"Not a directory|File exists"):
         Journal(blocked / "actions.log")
+
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+DAEMONISES = """
+import os, signal, sys, time
+def flee(*_):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(sys.argv[1], "w") as said:
+                said.write(f"{os.getpid()} ")
+            os.closerange(0, 64)
+            os.execve("/bin/sleep", ("sleep", "600"), {})
+        os._exit(0)
+    os._exit(0)
+signal.signal(signal.SIGTERM, flee)
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def control_group() -> Iterator[Path]:
+    """One that is empty at first. All in it are ended."""
+    folder = FREEZER / f"hangtop-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        yield folder
+    finally:
+        end = time.monotonic() + PATIENCE_S
+        while (left := (folder / "cgroup.procs").read_text().split()) and time.monotonic() < end:
+            for pid in left:
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            time.sleep(0.05)
+        folder.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes control groups")
+def test_what_leaves_all_behind_but_the_control_group_of_the_run_is_ended_or_named(tmp_path: Path) -> None:
+    said = tmp_path / "pid"
+    with control_group() as group:
+        process = subprocess.Popen([sys.executable, "-c", DAEMONISES, str(said)], stdout=subprocess.PIPE, start_new_session=True)
+        (group / "cgroup.procs").write_text(str(process.pid))
+        assert process.stdout is not None
+        process.stdout.readline()
+        steps = stop(target(process.pid), grace_s=2.0)
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+        pid = int(said.read_text())
+        named = [step.text for step in steps if f"pid {pid} came meanwhile" in step.text]
+        assert named, steps
+        assert not alive(pid) or [step for step in steps if step.kind == "survived"]

@@ -142,3 +142,26 @@ def test_the_last_lines_of_a_file_without_a_clock_are_as_old_as_the_file() -> No
     assert finding.written == Written(NOON + 7, None, NOON + 7)
     (finding,) = read(failed + "more and more\n" * 300, written_by=[7]).findings
     assert finding.written == Written(None, None, NOON + 7)
+
+
+RESTART = "torch.distributed.elastic.agent.server.api [default] Worker group FAILED. 2/3 attempts left; will restart worker group"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+
+
+@pytest.mark.parametrize("shows_first", [True, False], ids=["the first file shows it", "the second shows it"])
+@pytest.mark.parametrize(
+    ("second", "word", "confidence"),
+    [(15.0, "running", "likely"), (22.0, "crashed", "certain"), (45.0, "crashed", "certain"), (None, "crashed", "possible")],
+    ids=["before the restart", "before the first step after it", "after the last step", "nobody knows when"],
+)
+def test_a_restart_that_one_file_shows_cuts_the_other_by_time(
+    shows_first: bool, second: float | None, word: str, confidence: str
+) -> None:
+    steps = [f"{stamp(step)} step {step}/100 loss 1.5" for step in range(1, 10)]
+    again = [f"{stamp(25 + step)} step {step}/100 loss 1.5" for step in range(1, 15)]
+    shows = "\n".join([*steps, f"{stamp(20)} {RESTART}", *again, ""])
+    other = f"[rank1]: {OOM}\n" if second is None else "\n".join([*steps, f"{stamp(second)} [rank1]: {OOM}", ""])
+    log = read(*((shows, other) if shows_first else (other, shows)))
+    verdict = told(log)[0]
+    assert isinstance(verdict, tuple)
+    assert (verdict[0], verdict[2]) == (word, confidence)

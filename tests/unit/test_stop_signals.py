@@ -86,6 +86,9 @@ class RestlessTable:
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         return ()
 
+    def cgroup(self, pid: int) -> str:
+        return ""
+
     def layout(self, pid: int) -> None:
         return None
 

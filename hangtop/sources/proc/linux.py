@@ -135,6 +135,9 @@ class LinuxTable:
         code, stack, heap = int(field[23]), int(field[25]), int(field[44])
         return (code, stack, heap) if stack and not _is_laid_out_alike(pid) else None
 
+    def cgroup(self, pid: int) -> str:
+        return (read_optional(f"/proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
+
     def details(self, pid: int) -> Details:
         folder = self._folder(pid)
         status = _status(_read(f"{folder}/status"))

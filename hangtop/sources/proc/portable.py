@@ -79,6 +79,9 @@ class PortableTable:
     def layout(self, pid: int) -> Layout | None:
         return None
 
+    def cgroup(self, pid: int) -> str:
+        return ""
+
     def details(self, pid: int) -> Details:
         try:
             process = psutil.Process(pid)

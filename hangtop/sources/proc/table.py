@@ -131,6 +131,10 @@ class ProcessTable(Protocol):
         """Where its memory lies; `None` where that is not told, or not by chance. Raises `OSError`."""
         ...
 
+    def cgroup(self, pid: int) -> str:
+        """Its control groups, a line for each hierarchy (cgroups(7)); empty where there are none. Raises `OSError`."""
+        ...
+
     def details(self, pid: int) -> Details:
         """Counters and where it waits. May wait for the process. Raises `OSError` when it is gone."""
         ...
