@@ -332,4 +332,5 @@ def _leave(code: int | str | None) -> NoReturn:
         sys.stdout.flush()
     with suppress(OSError, ValueError):
         sys.stderr.flush()
+    stdin.read_on()
     os._exit(code if isinstance(code, int) else int(code is not None))

@@ -26,6 +26,8 @@ CLOSED_WITHIN_S = 0.02
 
 _drain: Drain | None = None
 _pipe = ""
+_is_stranded = False
+"""Whether somebody writes into the pipe, and no drain could be started."""
 
 
 class StdinError(Exception):
@@ -45,6 +47,7 @@ def as_log() -> tuple[str, KeptPipe | None]:
 
     Raises `StdinError`. Afterwards stdin is empty: only the drain has the pipe.
     """
+    global _is_stranded
     try:
         if stat.S_ISREG(os.fstat(0).st_mode) and (path := _path()) is not None:
             return path, None
@@ -54,6 +57,7 @@ def as_log() -> tuple[str, KeptPipe | None]:
     except OSError as error:
         raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
     if not drain.reads():
+        _is_stranded = True
         raise StdinError("--log -: the process that is to read the pipe does not start; HANGTOP_DEBUG=FILE tells more")
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -103,6 +107,14 @@ def farewell_to(drains: Mapping[str, int]) -> str:
     return "".join(f"hangtop: pid {pid} {said.format(path)}\n" for path, pid in drains.items())
 
 
+def read_on() -> None:
+    """Where nobody else reads the pipe, this process does, to the end of the writer: with our end the run would end too."""
+    if _is_stranded:
+        from hangtop.sources.drain import discard
+
+        discard()
+
+
 def _is_stream() -> bool:
     """A pipe or a socket. A file has nobody who waits, and a closed stdin nothing to read."""
     try:
@@ -113,7 +125,8 @@ def _is_stream() -> bool:
 
 
 def _keep() -> Drain:
-    global _drain, _pipe
+    """Raises `OSError` where there is no stdin, `StdinError` where no drain can be started for it."""
+    global _drain, _pipe, _is_stranded
     from hangtop.sources.start_drain import Drain
 
     if _drain is None:
@@ -122,7 +135,15 @@ def _keep() -> Drain:
         except OSError:  # no Linux: then nobody can be found behind it
             _pipe = ""
         os.fstat(0)
-        _drain = Drain(0)
+        try:
+            _drain = Drain(0)
+        except OSError as error:
+            _is_stranded = True
+            why = error.strerror or error
+            raise StdinError(
+                f"--log -: no process can be started that reads the pipe: {why}: ulimit -u, ulimit -n. This one reads on, "
+                "shows nothing, and ends with your run"
+            ) from error
     return _drain
 
 

@@ -228,10 +228,29 @@ def _silence_outputs() -> None:
     os.close(nowhere)
 
 
-def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
+def _stay() -> None:
+    """No signal that can be ignored ends us, and no disk is held."""
     for name in IGNORED:
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     os.chdir("/")
+
+
+def discard() -> None:
+    """Read the pipe until its writer ends, and keep nothing: for hangtop itself, where no process can be started for it."""
+    _stay()
+    while True:
+        select.select([PIPE], [], [])
+        try:
+            if not os.read(PIPE, CHUNK_BYTES):
+                return
+        except BlockingIOError:  # somebody made the pipe non-blocking, and another reader was faster
+            continue
+        except OSError:  # a connection that broke: nothing more will come
+            return
+
+
+def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
+    _stay()
     with suppress(OSError):  # no pipe, or the limit of this user's pipes is reached: then it stays as large as it is
         fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     kept = None

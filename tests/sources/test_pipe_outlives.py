@@ -147,6 +147,22 @@ def test_a_crash_of_hangtop_leaves_the_run_alone(tmp_path: Path):
         assert writer.wait(PATIENCE_S) == 0
 
 
+def test_where_no_drain_can_be_started_hangtop_itself_reads_on(tmp_path: Path):
+    refused = (
+        "import errno, os, hangtop.sources.start_drain as start_drain, hangtop.cli as cli\n"
+        "def refuse(*_, **__): raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
+        "start_drain.subprocess.Popen = refuse\n"
+    )
+    words = (sys.executable, "-c", f"import sys; sys.argv[1:] = ['--log', '-', '--plain']\n{refused}cli.main()")
+    with piped(tmp_path, *words, stderr=subprocess.PIPE) as (run, writer, hangtop):
+        run.has_written_all()
+        assert writer.wait(PATIENCE_S) == 0
+        _, said = hangtop.communicate(timeout=PATIENCE_S)
+        assert hangtop.returncode == 2
+        assert said.decode().startswith("hangtop: --log -: no process can be started that reads the pipe: Resource temporarily")
+        assert said.count(b"\n") == 1
+
+
 def test_the_screen_stopped_beside_a_recording_holds_nothing_up(tmp_path: Path):
     words = (*WATCH, "--record", str(tmp_path / "r.hangtop"))
     with piped(tmp_path, *words, stdout=subprocess.DEVNULL) as (run, writer, hangtop):
