@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from hangtop.model import RunState
 from hangtop.records.process import ProcessReading
 
@@ -13,6 +15,11 @@ def nobody_here(procs: ProcessReading | None) -> bool:
     if procs is None or procs.processes or procs.leads or procs.hidden or procs.note:
         return False
     return not any(writer.alive for writer in procs.writers)
+
+
+def without_leads(procs: ProcessReading) -> ProcessReading:
+    """What is known of the processes but for those that only may be the run."""
+    return replace(procs, leads=(), note=None) if procs.leads else procs
 
 
 def nobody_writes(state: RunState) -> bool:

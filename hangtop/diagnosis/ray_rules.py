@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import hung, silence
-from hangtop.diagnosis.presence import nobody_writes
+from hangtop.diagnosis.presence import nobody_writes, without_leads
 from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_methods import LEADS, meaning
 from hangtop.diagnosis.ray_ownership import clusters_of_run, owned
@@ -141,11 +141,13 @@ def driver_gone(case: Case) -> Verdict | None:
 
 
 def _only_actors_here(case: Case) -> bool:
-    """Nobody writes the log, and no process of the run is here but workers of its Ray session."""
+    """Nobody writes the log, and no process of the run is here but workers of its Ray session. A mere lead is no driver: Ray knows
+    its drivers."""
     if case.procs is None:
         return False
-    others = tuple(one for one in case.procs.processes if one.pid not in case.procs.of_ray)
-    return nobody_writes(replace(case.state, procs=replace(case.procs, processes=others)))
+    known = without_leads(case.procs)
+    others = tuple(process for process in known.processes if process.pid not in known.of_ray)
+    return nobody_writes(replace(case.state, procs=replace(known, processes=others)))
 
 
 def _leads(actor: RayActor) -> bool:

@@ -47,6 +47,8 @@ CPU_PERCENT = 10.0
 """A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
 RUNNING_PART = 0.3
 """Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
+RAYS_LOOP = "/ray/_private/"
+"""Code in which a worker of Ray waits for its next call. Its C++ threads run meanwhile, on a crowded machine in many looks."""
 LONGEST_COMMAND = 60
 
 
@@ -264,7 +266,8 @@ def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
     if known.kind == "backward":
         return "works" if works(process) or _moved(stacks) or known.thread.runs else "collective"
     idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
-    return "works" if works(process) or (_moved(stacks) and not idles) else "waits"
+    busy = works_below(process) if idles and RAYS_LOOP in f"/{known.call.file}" else works(process)
+    return "works" if busy or (_moved(stacks) and not idles) else "waits"
 
 
 def works_itself(process: Process) -> bool:
@@ -282,6 +285,11 @@ def works(process: Process) -> bool:
         or (process.subtree_running_part or (recent.running_part if recent else 0.0)) > RUNNING_PART
         or (process.subtree_io_b_s or (recent.io_b_s if recent and recent.io_b_s else 0.0)) > IO_BYTES_S
     )
+
+
+def works_below(process: Process) -> bool:
+    """What it started computes, it apart."""
+    return (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
 
 
 def _moved(stacks: Looks) -> bool | None:

@@ -293,7 +293,7 @@ def test_while_nobody_comes_or_goes_no_pid_is_listed_and_what_follows_from_the_t
     crowd, listings = [(b"300", b"4000")], []
     monkeypatch.setattr(linux, "_crowd", lambda: crowd[-1])
     real = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda path: listings.append(path) or real(path))
+    monkeypatch.setattr(os, "listdir", lambda path: (path == "/proc" and listings.append(path)) or real(path))
     table = LinuxTable()
     table.refresh(())
     before, own = table.stats, table.stats[os.getpid()]
@@ -317,7 +317,7 @@ def test_at_leisure_a_dear_listing_is_not_made_again_soon(monkeypatch: pytest.Mo
     monkeypatch.setattr(linux, "_crowd", lambda: (b"300", b"%d" % next(numbers)))
     monkeypatch.setattr(linux, "LEISURE", 1e9)
     real = os.listdir
-    monkeypatch.setattr(os, "listdir", lambda path: listings.append(path) or real(path))
+    monkeypatch.setattr(os, "listdir", lambda path: (path == "/proc" and listings.append(path)) or real(path))
     for table, made in ((LinuxTable(), 5), (LinuxTable(at_leisure=True), 1)):
         listings.clear()
         for _ in range(5):

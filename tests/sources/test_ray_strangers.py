@@ -162,7 +162,8 @@ def test_an_address_that_was_named_gets_no_token_where_a_stranger_listens(place,
         dashboard = Dashboard(f"127.0.0.1:{port}", lambda: find_token(None, dict))
         assert dashboard.get("/logical/actors").status == 401
         dashboard.close()
-    assert place.asked == ["ASKED /logical/actors None"] * 2
+    assert place.asked.count("ASKED /logical/actors None") >= 2  # others on this machine may ask that port too
+    assert not [line for line in place.asked if SECRET in line]
 
 
 def test_root_reads_no_file_for_the_environment_of_another_user(tmp_path):

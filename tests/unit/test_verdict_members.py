@@ -432,3 +432,14 @@ def test_where_most_work_none_of_them_stands_apart() -> None:
     processes = (process(0), process(1, BUSY, "R"), process(2, BUSY, "R"), process(3, BUSY, "R"))
     said = diagnose(run(threads, processes), SPEC, NOW)
     assert (said.word, said.at_work) == ("slow", ())
+
+
+@pytest.mark.parametrize("recent", [replace(IDLE, cpu_percent=14.0), replace(IDLE, running_part=0.5)])
+def test_a_worker_of_ray_without_a_call_does_no_work_whatever_its_own_threads_take(recent: Recent) -> None:
+    verdict = diagnose(four(IDLE_WORKER, process(2, recent)), SPEC, NOW)
+    assert (verdict.word, "is at work" in verdict.headline) == ("hung", False)
+
+
+def test_what_an_idle_worker_of_ray_started_may_be_at_work() -> None:
+    parent = process(2, IDLE, subtree_size=2, subtree_cpu_percent=95.0)
+    assert diagnose(four(IDLE_WORKER, parent), SPEC, NOW).word == "slow"

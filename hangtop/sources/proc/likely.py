@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hangtop.sources.proc.frameworks import looks_like_training
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leads import KINDS, Lead
-from hangtop.sources.proc.roles import PYTHON, SHELLS
+from hangtop.sources.proc.roles import PYTHON, SHELLS, role_by_name
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.writers import RELAYS, ancestors, terminals_of, topmost
@@ -28,6 +28,8 @@ NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())
 )
 """Programs that read a log, or stand in its folder, without writing it."""
+RAYS_OWN = ("ray daemon", "ray worker")
+"""They serve the drivers of a session, whose logs are not theirs, and work where `ray start` was called."""
 READERS = re.compile(r"(?i)(?:^|[ /])(?:hangtop|tensorboard|jupyter[\w-]*|ipykernel\w*|http\.server|pytest|wandb)(?:[ .]|$)")
 """Programs of Python that do so."""
 DEEPEST = 3
@@ -77,7 +79,8 @@ class Likely:
             if self._table.started_at(stat.start_ticks) <= last and self._table.owner(stat.pid) in owners
         ]
         self._ask(asked)
-        clues = {stat.pid: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
+        known = {stat: self._clues[stat.identity] for stat in asked if stat.identity in self._clues}
+        clues = {stat.pid: clue for stat, clue in known.items() if role_by_name(stat.name, clue.command) not in RAYS_OWN}
         folders = _folders_of(logs)
         near = {pid: clue for pid, clue in clues.items() if lead_of(clue, logs, folders) is not None}
         held = self._files.ask({pid: partial(self._table.open_files, pid) for pid in near})

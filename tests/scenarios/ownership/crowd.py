@@ -54,6 +54,8 @@ def _being(pid: int) -> Being | None:
         uid = folder.stat().st_uid
     except (OSError, IndexError):
         return None
+    if not words:
+        return None  # it has ended, or is about to become another program
     run = next((word.removeprefix(MARK).decode() for word in words if word.startswith(MARK)), None)
     alive = fields[0] != "Z" or len(threads) > 1
     spare = title.startswith(b"ray::IDLE") or b"default_worker.py" in title or b"setup_worker.py" in title
@@ -61,10 +63,10 @@ def _being(pid: int) -> Being | None:
 
 
 def _environ(folder: Path, threads: Sequence[str]) -> list[bytes]:
-    """As the youngest thread that is still there has it."""
+    """As the youngest thread that is still there has it; empty where none is."""
     for thread in reversed(threads):
         with suppress(FileNotFoundError, ProcessLookupError):
-            return (folder / "task" / thread / "environ").read_bytes().split(b"\0")
+            return [word for word in (folder / "task" / thread / "environ").read_bytes().split(b"\0") if word]
     return []
 
 
