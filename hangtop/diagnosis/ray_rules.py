@@ -141,8 +141,8 @@ def driver_gone(case: Case) -> Verdict | None:
 
 
 def _only_actors_here(case: Case) -> bool:
-    """Nobody writes the log, and no process of the run is here but workers of its Ray session. A mere lead is no driver: Ray knows
-    its drivers."""
+    """Nobody writes the log, and no process of the run is here but workers of its Ray session. A lead is no driver: Ray knows all
+    of its own."""
     if case.procs is None:
         return False
     known = without_leads(case.procs)
