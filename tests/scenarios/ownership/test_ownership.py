@@ -14,8 +14,11 @@ GATE = tuple(row for row in KNOWN.row if row.gate)
 
 
 def row_of_the_gate(row: Row) -> object:
-    """A row whose room is played by one worker, once; those that are known to fail must fail."""
-    group = "ray" if "ray" in KNOWN.room_of(row) else KNOWN.room_of(row)
+    """A row whose room is played by one worker, once; those that are known to fail must fail.
+
+    Rooms with Ray one after the other: a cluster wants both cores of a small machine while it starts.
+    """
+    group = "rooms with ray" if "ray" in KNOWN.room_of(row) else KNOWN.room_of(row)
     marks = [pytest.mark.xdist_group(group)]
     if row.miss:
         marks.append(pytest.mark.xfail(reason=row.miss, strict=True))
