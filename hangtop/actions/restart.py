@@ -76,8 +76,8 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
 def _ray_left(state: RunState, plan: Plan) -> str:
     """The living Ray session of the run that goes on when the targets end: one that a driver started (ray.init) ends with it."""
     ending = {target.pid for target in plan.targets}
-    started = {one.pid for one in state.procs.processes if one.ppid in ending} if state.procs is not None else set()
-    sessions = (one.session for one in clusters_of_run(state) if started.isdisjoint(part.pid for part in one.parts))
+    started = {process.pid for process in state.procs.processes if process.ppid in ending} if state.procs is not None else set()
+    sessions = (ray.session for ray in clusters_of_run(state) if started.isdisjoint(part.pid for part in ray.parts))
     return next(sessions, "")
 
 

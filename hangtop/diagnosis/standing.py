@@ -288,8 +288,14 @@ def works(process: Process) -> bool:
 
 
 def works_below(process: Process) -> bool:
-    """What it started computes, it apart."""
-    return (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
+    """What it started computes, or moves bytes, it apart."""
+    recent = process.recent
+    own_running, own_io = (recent.running_part, recent.io_b_s or 0.0) if recent is not None else (0.0, 0.0)
+    return (
+        (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
+        or (process.subtree_running_part or 0.0) > RUNNING_PART >= own_running
+        or (process.subtree_io_b_s or 0.0) - own_io > IO_BYTES_S
+    )
 
 
 def _moved(stacks: Looks) -> bool | None:

@@ -81,7 +81,7 @@ def judge(case: Case) -> Verdict:
     verdict = doubted(case, with_leftovers(case.state, verdict))
     evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
     if verdict.word in UNEXPLAINED:
-        evidence = (*evidence, *(one for one in unseen(case) if one.text not in verdict.headline))
+        evidence = (*evidence, *(missing for missing in unseen(case) if missing.text not in verdict.headline))
     verdict = replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
     return stopped.with_passage(case, verdict)
 

@@ -440,6 +440,7 @@ def test_a_worker_of_ray_without_a_call_does_no_work_whatever_its_own_threads_ta
     assert (verdict.word, "is at work" in verdict.headline) == ("hung", False)
 
 
-def test_what_an_idle_worker_of_ray_started_may_be_at_work() -> None:
-    parent = process(2, IDLE, subtree_size=2, subtree_cpu_percent=95.0)
+@pytest.mark.parametrize("below", [{"subtree_cpu_percent": 95.0}, {"subtree_io_b_s": 2e6}, {"subtree_running_part": 0.6}])
+def test_what_an_idle_worker_of_ray_started_may_be_at_work(below: dict[str, float]) -> None:
+    parent = process(2, IDLE, subtree_size=2, **below)
     assert diagnose(four(IDLE_WORKER, parent), SPEC, NOW).word == "slow"

@@ -49,7 +49,7 @@ def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], 
 
     Pids are reused, and ranks have the same numbers in every run: good enough to look at, never to be stopped.
     """
-    for_pid = {pid: sorted(told.pids & {one.pid for one in trees[pid]}) for pid in leads}
+    for_pid = {pid: sorted(told.pids & {process.pid for process in trees[pid]}) for pid in leads}
     if named := {pid: f"the log names pid {found[0]}" for pid, found in for_pid.items() if found}:
         return named
     crews = [pid for pid, lead in leads.items() if lead.kind == "log" and has_ranks(trees[pid], told.ranks)]
@@ -57,7 +57,7 @@ def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], 
 
 
 def surest(leads: Mapping[int, Lead]) -> dict[int, Lead]:
-    """Those of the surest kind that there is."""
+    """The leads of the surest kind that there is."""
     kind = min((lead.kind for lead in leads.values()), key=KINDS.index, default=None)
     return {pid: lead for pid, lead in leads.items() if lead.kind == kind}
 
@@ -66,7 +66,7 @@ def has_ranks(tree: Collection[Process], ranks: Collection[int]) -> bool:
     """Whether all these ranks, two at least, are in the tree: by their numbers, or as so many processes that are alike."""
     if len(ranks) < 2:
         return False
-    return {one.rank for one in tree}.issuperset(ranks) or len(siblings(tree, len(ranks))) == len(ranks)
+    return {process.rank for process in tree}.issuperset(ranks) or len(siblings(tree, len(ranks))) == len(ranks)
 
 
 def of_the_log(orphan: Process, told: Told) -> bool:

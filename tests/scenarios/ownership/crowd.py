@@ -20,6 +20,8 @@ LOOK = b"MATRIX_LOOK="
 KEPT = (Path("/tmp"), Path("/dev/shm"))
 HASHED_BYTES, CHANGING = 1_000_000, Path("/tmp/ray")
 """Larger files are not read, nor those that Ray writes anew."""
+ENV_START = 47
+"""The field of `stat` after the name (proc_pid_stat(5)): where the environment begins in memory; 0 where there is no memory."""
 ADDRESS_FILE = Path("/tmp/ray/ray_current_cluster")
 """The address that `ray.init()` takes when it is given none: that of the cluster which `ray start` started last."""
 
@@ -54,7 +56,7 @@ def _being(pid: int) -> Being | None:
         uid = folder.stat().st_uid
     except (OSError, IndexError):
         return None
-    if not words:
+    if not words and fields[ENV_START] == "0":
         return None  # it has ended, or is about to become another program
     run = next((word.removeprefix(MARK).decode() for word in words if word.startswith(MARK)), None)
     alive = fields[0] != "Z" or len(threads) > 1

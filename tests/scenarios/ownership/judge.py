@@ -13,7 +13,9 @@ CAUSES = ("headline", "refute", "evidence", "findings", "decided_by", "advice", 
 """The parts of `check --json` that say what is wrong and why."""
 OFFERED = "--yes does it"
 """Ends a plan that may be carried out."""
-MAY_BE = re.compile(r"\bmay be the run\b")
+MAY_BE = re.compile(
+    r"no process here is known to write the log; .* may be the run|or a process that may be the run is at work: --pid"
+)
 """A sentence that calls nobody the run or the cause: it says that no fact tells whether some process is."""
 SPARED = re.compile(r"^\s*leaves\b|is not (stopped|touched)|left as it is|which of them is the run")
 """A line that tells what stays as it is, or asks which of several is meant."""
