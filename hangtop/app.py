@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 from textual.screen import ModalScreen, Screen
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.feeds import Feed, Seekable
 from hangtop.model import RunState, fold
 from hangtop.monitor import Monitor
@@ -35,7 +36,6 @@ from hangtop.screens.watch import WatchScreen
 from hangtop.screens.wayfinding import Wayfinding
 from hangtop.session import REGULAR, Curiosity
 from hangtop.spec import WatchSpec
-from hangtop.text import ascii_only, printable, speaks_utf8
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 
 if TYPE_CHECKING:

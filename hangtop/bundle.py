@@ -18,12 +18,12 @@ from pathlib import Path
 import msgspec
 
 from hangtop import __version__, bundled
+from hangtop.common.redact import Redactor
+from hangtop.common.text import size, some
 from hangtop.diagnosis.case import Case
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
-from hangtop.redact import Redactor
 from hangtop.report import report
-from hangtop.text import size, some
 
 ISSUE_LINES, ISSUE_FINDINGS = 25, 8
 ENVIRONMENT = re.compile(

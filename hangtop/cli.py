@@ -17,6 +17,7 @@ from hangtop import __version__, stdin
 from hangtop.cli_actions import clean, recover, restart, stop
 from hangtop.cli_profiles import profiles
 from hangtop.cli_ray import ray
+from hangtop.common.text import ascii_only
 from hangtop.config import config_dir
 from hangtop.options import (
     LOOK,
@@ -32,7 +33,6 @@ from hangtop.options import (
     watch_spec,
 )
 from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
-from hangtop.text import ascii_only
 
 
 class LogCommand(click.Command):

@@ -27,7 +27,7 @@ def _variables(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) ->
     """Exit 2 for what is no NAME=VALUE."""
     from hangtop.actions.shelltext import CommandError
     from hangtop.actions.typed import variables
-    from hangtop.rawtext import from_os
+    from hangtop.common.raw_text import from_os
 
     try:
         return variables([from_os(pair) for pair in pairs])

@@ -49,7 +49,7 @@ def load(path: Path | None = None) -> Config:
     try:
         return msgspec.toml.decode(text, type=Config)
     except msgspec.DecodeError as error:
-        from hangtop.logs.toml_lines import located  # only a file that is wrong needs it
+        from hangtop.common.toml_places import located  # only a file that is wrong needs it
 
         known = f"; there are {', '.join(Config.__struct_fields__)}" if "unknown field" in str(error) else ""
         raise ConfigError(f"{chosen}:{located(error, text)}{known}") from error

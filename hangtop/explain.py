@@ -10,10 +10,10 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
+from hangtop.common.text import wrap
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.signature import Fix, Setting, Signature, compiled
 from hangtop.records.log import ROLES, TRACEBACK
-from hangtop.text import wrap
 
 WIDTH = 100
 SHORTEST_PART = 8

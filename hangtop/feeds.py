@@ -13,8 +13,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import IO, Protocol, runtime_checkable
 
-from hangtop import clock, wire
-from hangtop.abandoned import abandon
+from hangtop import wire
+from hangtop.common import clock
+from hangtop.common.reaper import abandon
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import ProbeState
 from hangtop.records.log import LogReading

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_state_path
 
-from hangtop import clock
-from hangtop.rawtext import bytes_of, from_os, text_of
+from hangtop.common import clock
+from hangtop.common.raw_text import bytes_of, from_os, text_of
 from hangtop.records.launch import Launch
 
 KEPT = 50
@@ -36,7 +36,7 @@ def folder() -> Path:
 
 def keep_environ(environ: Mapping[str, str]) -> str:
     """The path of a new file that holds this environment, byte by byte as /proc/PID/environ has it, for a start or a plan that
-    names it. `environ` is raw text (see `hangtop.rawtext`). Raises `OSError`."""
+    names it. `environ` is raw text (see `hangtop.common.raw_text`). Raises `OSError`."""
     _forget_environs()
     data = b"\0".join(bytes_of(f"{name}={value}") for name, value in environ.items())
     return str(write_whole(folder() / f"{os.urandom(8).hex()}.environ", data))

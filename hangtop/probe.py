@@ -18,7 +18,8 @@ import traceback
 from collections.abc import Iterable
 from typing import NoReturn
 
-from hangtop import clock, wire
+from hangtop import wire
+from hangtop.common import clock
 from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
 from hangtop.records.health import Heartbeat
 from hangtop.records.reading import Reading, Value

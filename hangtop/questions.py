@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import duration
 from hangtop.model import RunState
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, kind_of
-from hangtop.text import duration
 
 USUAL_S = 3.0
 """An answer that takes longer is late, if its source does not say that it needs longer."""

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from hangtop.common.memo import kept
+from hangtop.common.text import some
 from hangtop.crew import by_order, dead, said, siblings, with_parent
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
@@ -15,7 +17,6 @@ from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.gpu_join import gpu_of_rank
 from hangtop.diagnosis.ray_ownership import rank_actors
 from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
-from hangtop.kept import kept
 from hangtop.mesh import by_arguments, by_title, places
 from hangtop.model import RunState
 from hangtop.records.log import RankLog
@@ -23,7 +24,6 @@ from hangtop.records.mesh import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
-from hangtop.text import some
 
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop import __version__, clock, wire
-from hangtop.abandoned import abandon
+from hangtop import __version__, wire
+from hangtop.common import clock
+from hangtop.common.reaper import abandon
 from hangtop.feeds import Feed
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind

@@ -103,7 +103,7 @@ def farewell() -> str | None:
 
 def farewell_to(drains: Mapping[str, int]) -> str:
     """The same of named pipes, by path, a line each."""
-    from hangtop.text import printable
+    from hangtop.common.text import printable
 
     said = "keeps reading {} for as long as anybody writes into it, so that no writer waits or ends"
     return "".join(f"hangtop: pid {pid} {said.format(printable(path))}\n" for path, pid in drains.items())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hangtop import text
 from hangtop.actions.stop import STAYS, Myself, frees, newest, number_of, targets_of, why_not
+from hangtop.common import text
 from hangtop.diagnosis.leftovers import PARTS, leftovers
 from hangtop.model import RunState
 from hangtop.records.ask import LeftoversAsk

@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hangtop import text
 from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
+from hangtop.common import text
 from hangtop.records.plan import Errand, Step
 
 LOOK_EVERY_S = 0.1

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from platformdirs import user_state_path
 
-from hangtop.rawtext import bytes_of, to_os
+from hangtop.common.raw_text import bytes_of, to_os
 from hangtop.records.plan import Plan
 
 FLOCK = struct.Struct("@hhqqi4x")

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hangtop import clock
 from hangtop.actions.child import begin
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.stop import Myself
+from hangtop.common import clock
 from hangtop.feeds import line_reader
 from hangtop.records.plan import Plan, Step
 

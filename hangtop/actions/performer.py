@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop import launches, text
+from hangtop import launches
 from hangtop.actions import errands, raystart, watching
 from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.launching import started
@@ -23,6 +23,7 @@ from hangtop.actions.released import released
 from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
 from hangtop.actions.stopping import stopped
+from hangtop.common import text
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
 from hangtop.sources.proc.table import Identity, ProcessTable

@@ -21,16 +21,17 @@ from typing import IO
 
 import msgspec
 
-from hangtop import launches, text
-from hangtop.abandoned import abandon
+from hangtop import launches
 from hangtop.actions.child import begin
 from hangtop.actions.runner import environ_of
 from hangtop.actions.startable import Finding, NotFoundError, Scene, findings, found
-from hangtop.rawtext import from_os, to_os
+from hangtop.common import text
+from hangtop.common.clean_words import clean
+from hangtop.common.raw_text import from_os, to_os
+from hangtop.common.reaper import abandon
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.sources.proc.conditions import take_on
-from hangtop.sources.proc.words import clean
 
 MODULE = "hangtop.actions.preflight"
 ANSWER_S = 45.0

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from hangtop import launches, text
+from hangtop import launches
 from hangtop.actions.stop import RUNNER
-from hangtop.rawtext import to_os
+from hangtop.common import text
+from hangtop.common.raw_text import to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Plan, Start
 from hangtop.sources.proc.guard import Guard

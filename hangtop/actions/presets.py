@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from hangtop import text
 from hangtop.actions.options import Option, has_option, with_option
+from hangtop.common import text
 from hangtop.records.plan import Plan, Start
 
 FILE = Path(__file__).with_name("presets.toml")

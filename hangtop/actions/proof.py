@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Step

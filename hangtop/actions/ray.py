@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop import text
 from hangtop.actions import stop
 from hangtop.actions.stop import Myself, frees, number_of, why_not
+from hangtop.common import text
 from hangtop.diagnosis.ray_ownership import owned
 from hangtop.model import RunState
 from hangtop.records.ask import RayAsk

@@ -11,14 +11,15 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop import clock, launches, text
+from hangtop import launches
 from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
-from hangtop.logs.clean import clean_text
-from hangtop.rawtext import raw_environ
+from hangtop.common import clock, text
+from hangtop.common.clean_text import clean_text
+from hangtop.common.raw_text import raw_environ
+from hangtop.common.redact import Redactor
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
-from hangtop.redact import Redactor
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.ray import RaySource
 from hangtop.spec import WatchSpec

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 
-from hangtop import clock, text
 from hangtop.actions.proof import PATIENCE_S, gpu_memory
 from hangtop.actions.steps import Halt, step
+from hangtop.common import clock, text
 from hangtop.feeds import ProbeFeed
 from hangtop.records.plan import Plan, Step
 from hangtop.session import states

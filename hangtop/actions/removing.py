@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
-from hangtop import clock, text
 from hangtop.actions.steps import Halt, step
+from hangtop.common import clock, text
 from hangtop.records.plan import Plan, Removal, Spared, Step
 from hangtop.sources.inuse import Holds, look
 from hangtop.sources.leftover_places import TRASH, Candidate

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.actions import stop
 from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
+from hangtop.common.text import some
 from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
@@ -16,7 +17,6 @@ from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.spec import plain_file
-from hangtop.text import some
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles that nobody starts by hand."""

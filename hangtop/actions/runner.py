@@ -20,8 +20,9 @@ import termios
 import msgspec
 from msgspec.structs import replace
 
-from hangtop import clock, launches
-from hangtop.rawtext import bytes_of, from_os, raw_environ, to_os
+from hangtop import launches
+from hangtop.common import clock
+from hangtop.common.raw_text import bytes_of, from_os, raw_environ, to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start
 from hangtop.sources.proc.conditions import conditions_of, take_on

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.clean_words import clean
 from hangtop.records.plan import Step, StepKind, Target
-from hangtop.sources.proc.words import clean
 
 
 def step(kind: StepKind, text: str, target: Target | None = None) -> Step:

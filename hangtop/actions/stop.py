@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import text
 from hangtop.actions.consequences import clients, of_a_part, on_another_node
+from hangtop.common import text
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.limits import current_stage
 from hangtop.model import RunState

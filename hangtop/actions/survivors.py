@@ -11,17 +11,17 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop import text
 from hangtop.actions.births import Births
 from hangtop.actions.steps import step
+from hangtop.common import text
+from hangtop.common.clean_words import clean, command_line
+from hangtop.common.text import are, every
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.sources.inuse import Holds, files_of, look
 from hangtop.sources.proc.connections import LISTEN, read_connections
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
 from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.words import clean, command_line
-from hangtop.text import are, every
 
 LOOK_EVERY_S = 0.05
 PORT_WAIT_S = 3.0

@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 
-from hangtop import clock, text
 from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
+from hangtop.common import clock, text
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
 from hangtop.monitor import Monitor

@@ -15,6 +15,7 @@ from hangtop import bundle
 from hangtop.commands.check import look_once
 from hangtop.commands.doctor import subject_of
 from hangtop.commands.stacks import told
+from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.case import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds import Feed
@@ -24,7 +25,6 @@ from hangtop.records.reading import Reading
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from hangtop.text import printable, size, some
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160

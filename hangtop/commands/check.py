@@ -8,7 +8,8 @@ from typing import TextIO
 
 import msgspec
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.text import duration, printable
 from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.ray_ownership import said_of, strangers
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
@@ -20,7 +21,6 @@ from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
-from hangtop.text import duration, printable
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3

@@ -7,10 +7,10 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from hangtop import clock
 from hangtop.actions import clean
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import show
+from hangtop.common import clock
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.questions import unanswered

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from hangtop.commands.watch import Look, Wrap
 from hangtop.commands.watch import run as watch_run
+from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import DEFAULT_STALL_S, WatchSpec
-from hangtop.text import some
 
 SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
 """Plain output of a demo ends with these: it has shown what it is there to show."""

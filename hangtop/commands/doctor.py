@@ -14,13 +14,13 @@ from typing import TextIO
 
 import msgspec
 
+from hangtop.common.text import printable
 from hangtop.doctor import environment, host, machine, network, observed, packages, rayaddress
 from hangtop.doctor.check import Check, Checker, Subject
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.frameworks import active, leading
 from hangtop.sources.proc.frameworks import framework_of
-from hangtop.text import printable
 
 DEADLINE_S = 9.5
 HEAD_BYTES = 1 << 20

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+from hangtop.common.clean_text import clean_text
 from hangtop.explain import listing as listed
 from hangtop.explain import matching, named, nearest, page, partial, setting_page, spelled, words
 from hangtop.logs.catalog import Catalog, load
-from hangtop.logs.clean import clean_text
 from hangtop.logs.prefixes import strip
 
 PAGES = 5

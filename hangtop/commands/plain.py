@@ -11,6 +11,7 @@ from typing import TextIO
 from msgspec import Struct
 
 from hangtop.commands.check import not_kept, text
+from hangtop.common.text import clock, duration, printable
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
@@ -20,7 +21,6 @@ from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.session import Curiosity, settled, states
 from hangtop.spec import WatchSpec
-from hangtop.text import clock, duration, printable
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0

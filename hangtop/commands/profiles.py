@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from hangtop.common.clean_text import clean_text
+from hangtop.common.text import some
 from hangtop.logs.catalog import Catalog, load
-from hangtop.logs.clean import clean_text
 from hangtop.logs.hostile import too_slow
 from hangtop.logs.prefixes import strip
 from hangtop.logs.profile import Marker, Profile, Stage
 from hangtop.logs.proof import profile_flaws, signature_flaws
 from hangtop.logs.signature import Signature, compiled
 from hangtop.logs.tables import Columns, is_names
-from hangtop.text import some
 
 OK, FLAWED, UNKNOWN = 0, 1, 2
 _SHOWN = 100

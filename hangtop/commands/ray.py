@@ -8,10 +8,10 @@ from typing import Literal, TextIO
 
 from msgspec.structs import replace
 
-from hangtop import clock
 from hangtop.actions import ray
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import WIDE, show
+from hangtop.common import clock
 from hangtop.feeds import Feed
 from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain as in_words

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TextIO
 
-from hangtop import clock
 from hangtop.actions import ray, recover, restart
 from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import Changes, show
+from hangtop.common import clock
 from hangtop.feeds import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk

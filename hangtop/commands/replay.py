@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hangtop.commands import watch
+from hangtop.common.text import some
 from hangtop.recording import RecordingError, ReplayFeed, load
-from hangtop.text import some
 
 
 def run(path: Path, speed: float, look: watch.Look) -> int:

@@ -13,13 +13,13 @@ from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.typed import with_variables
 from hangtop.commands.stop import Changes, show
+from hangtop.common.clean_words import clean
+from hangtop.common.raw_text import from_os
 from hangtop.feeds import Feed
 from hangtop.questions import unanswered
-from hangtop.rawtext import from_os
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.session import FIRST_LOOK_S, looks, ray_known, too_long
-from hangtop.sources.proc.words import clean
 from hangtop.spec import WatchSpec, plain_file
 
 PATIENCE_S, PROCESSES_WITHIN_S, RAY_WITHIN_S = 15.0, 3.0, 10.0

@@ -11,11 +11,11 @@ from shutil import get_terminal_size
 import click
 from msgspec.structs import replace
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.text import duration, size, some
 from hangtop.feeds import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.spec import WatchSpec
-from hangtop.text import duration, size, some
 
 PATIENCE_S = 5.0
 NONE_FOUND = "no training run writes a log on this machine; name one: hangtop --log train.log, or see hangtop demo"

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.text import some
 from hangtop.diagnosis.compiled import take_in
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.far import same_files
@@ -24,7 +25,6 @@ from hangtop.ranks import join
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take
-from hangtop.text import some
 
 SCHEMA = 1
 

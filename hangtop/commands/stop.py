@@ -15,12 +15,12 @@ from hangtop.actions.journal import path as journal_path
 from hangtop.actions.perform import Performance, myself, perform
 from hangtop.actions.preflight import fit
 from hangtop.actions.presets import Preset, with_presets
+from hangtop.common.text import printable
 from hangtop.feeds import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import processes_of, too_long
-from hangtop.text import printable
 
 WIDE = 10_000
 """Scripts want whole lines."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.feeds import Feed, ProbeFeed
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.spec import WatchSpec

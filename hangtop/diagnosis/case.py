@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from hangtop.common.memo import kept
+from hangtop.common.text import moment
 from hangtop.diagnosis.crowd import with_crowd
 from hangtop.diagnosis.groups import by_groups, stage_of
 from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.on_gpu import spinning
 from hangtop.diagnosis.standing import Standing, standings
-from hangtop.kept import kept
 from hangtop.logs.finding_order import in_order
 from hangtop.model import RunState
 from hangtop.ranks import Rank, join
@@ -17,7 +18,6 @@ from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.verdict import StageNow
 from hangtop.spec import WatchSpec
-from hangtop.text import moment
 
 LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0

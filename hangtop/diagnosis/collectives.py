@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from hangtop.common.memo import kept
 from hangtop.diagnosis.case import Case
-from hangtop.kept import kept
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
 
 

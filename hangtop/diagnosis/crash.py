@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import moment, some
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import steps_behind
 from hangtop.diagnosis.limits import FINISH
@@ -9,7 +10,6 @@ from hangtop.diagnosis.message_words import found, sentence, short, who
 from hangtop.logs.finding_order import HARMLESS, is_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
-from hangtop.text import moment, some
 
 
 def crashed(case: Case) -> Verdict | None:

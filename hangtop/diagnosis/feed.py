@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import clock
 from hangtop.diagnosis.case import Case
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.text import clock
 
 UNHEARD_S = 5.0
 """A probe beats each second; silence beyond this means that nothing can be said of the log."""

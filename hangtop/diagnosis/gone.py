@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.common.text import are, clock, rank_ranges
 from hangtop.crew import missing_here
 from hangtop.diagnosis import log
 from hangtop.diagnosis.blocked import blocked_on, in_gpu_driver, mount_words
@@ -14,7 +15,6 @@ from hangtop.diagnosis.pause import LONGEST_S
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
-from hangtop.text import are, clock, rank_ranges
 
 SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""

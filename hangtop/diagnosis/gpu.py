@@ -12,9 +12,9 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.median import median_of_others
+from hangtop.common.memo import kept
 from hangtop.diagnosis.growth import growth
-from hangtop.diagnosis.middle import median_of_others
-from hangtop.kept import kept
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples
 

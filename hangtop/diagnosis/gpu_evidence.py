@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from hangtop.diagnosis.gpu import (
-    BUSY_UTIL_PERCENT,
-    IDLE_UTIL_PERCENT,
-    GpuFact,
-    busy_waits,
-    facts,
-    judged_of,
-    power_part,
-)
+from hangtop.common.median import median
+from hangtop.common.text import clock, numbered, some
+from hangtop.diagnosis.gpu import BUSY_UTIL_PERCENT, IDLE_UTIL_PERCENT, GpuFact, busy_waits, facts, judged_of, power_part
 from hangtop.diagnosis.gpu_join import of_run
-from hangtop.diagnosis.middle import median
 from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
-from hangtop.text import clock, numbered, some
 
 WORTH_SAYING = (
     "lost",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.common.text import clock, numbered, some
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu import NO_ANSWER_S, FactKind, GpuFact, facts
@@ -13,7 +14,6 @@ from hangtop.diagnosis.member_verdicts import silence
 from hangtop.ranks import Rank
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, numbered, some
 
 FAILED: tuple[FactKind, ...] = ("lost", "reset needed", "unknown error", "no answer")
 """Of these a GPU computes nothing any more, the surest first."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hangtop.common.text import age, clock, numbered, size, some
 from hangtop.diagnosis.growth import growth
 from hangtop.model import RunState
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence
-from hangtop.text import age, clock, numbered, size, some
 
 FULL_PART = 0.95
 FILLING_PART = 0.8

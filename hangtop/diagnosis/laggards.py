@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hangtop.common.median import median_of_others
+from hangtop.common.memo import kept
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.middle import median_of_others
-from hangtop.kept import kept
 from hangtop.ranks import Rank
 from hangtop.records.verdict import Culprit
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from hangtop.common.text import clock, duration, numbered, some
+from hangtop.common.text import pace as pace_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.laggards import laggards, steps_behind
 from hangtop.diagnosis.last_words import last_words
@@ -13,8 +15,6 @@ from hangtop.diagnosis.presence import nobody_writes
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
-from hangtop.text import clock, duration, numbered, some
-from hangtop.text import pace as pace_words
 
 LEAST_STEP_S = 0.05
 """Lines that came in one burst tell nothing of how long a step takes."""

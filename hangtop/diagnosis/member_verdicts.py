@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from hangtop.common.text import duration, numbered, rank_ranges, some
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.collectives import reasons
 from hangtop.diagnosis.frames import Phase
@@ -15,7 +16,6 @@ from hangtop.diagnosis.standing import Standing
 from hangtop.mesh import place_words
 from hangtop.ranks import NOT_JOINED
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
-from hangtop.text import duration, numbered, rank_ranges, some
 
 BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}
 BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}

@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from hangtop.common.text import rank_ranges, some
 from hangtop.records.process import Process, ProcessReading
-from hangtop.text import rank_ranges, some
 
 USUAL_S, LONGEST_S = 0.1, 3.0
 """How long one process stands, and after how long its look is given up."""

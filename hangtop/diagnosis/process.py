@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import clock
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.last_words import last_words
 from hangtop.diagnosis.message_words import short
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.text import clock
 
 SHORT_LIFE_S = 3.0
 

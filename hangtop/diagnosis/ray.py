@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop.kept import kept
+from hangtop.common.memo import kept
+from hangtop.common.text import clock, some
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayPart
-from hangtop.text import clock, some
 
 STALE_AFTER_S = 15.0
 TABLES_STALE_S = 45.0

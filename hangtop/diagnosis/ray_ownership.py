@@ -18,13 +18,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.addresses import is_loopback, is_one_of
-from hangtop.kept import kept
+from hangtop.common.addresses import is_loopback, is_one_of
+from hangtop.common.memo import kept
+from hangtop.common.text import moment, some
 from hangtop.model import RunState
 from hangtop.records.log import RaySaid, RaySpeaker
 from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.ray import RayActor, RayCluster
-from hangtop.text import moment, some
 
 RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
 SAME_START_S = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.common.text import clock, duration, some
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import hung, silence
 from hangtop.diagnosis.presence import nobody_writes, without_leads
@@ -13,7 +14,6 @@ from hangtop.diagnosis.ray_ownership import clusters_of_run, owned
 from hangtop.diagnosis.ray_wishes import Wish, wishes
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import clock, duration, some
 
 LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from hangtop.kept import kept
+from hangtop.common.memo import kept
 from hangtop.records.ray import Demand, PlacementGroup, RayActor, RayCluster, RayNode
 
 PLAIN_RESOURCES = {"CPU", "GPU", "memory"}

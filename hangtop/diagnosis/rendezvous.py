@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import some
 from hangtop.crew import missing_here
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.member_verdicts import count, culprit_of, hung, names, rank_names, s, silence, stack_evidence
 from hangtop.diagnosis.standing import Standing
 from hangtop.records.verdict import Culprit, Evidence, Verdict
-from hangtop.text import some
 
 
 def rendezvous(case: Case) -> Verdict | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from hangtop.common.text import clock
 from hangtop.diagnosis.case import Case
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.text import clock
 
 
 def by_you(case: Case) -> Verdict | None:

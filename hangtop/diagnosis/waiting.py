@@ -10,6 +10,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from hangtop.common.text import every, rate
 from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
@@ -39,7 +40,6 @@ from hangtop.diagnosis.together import functions, waits_within
 from hangtop.mesh import place_words
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.verdict import Evidence, Kind, Verdict
-from hangtop.text import every, rate
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""

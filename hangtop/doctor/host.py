@@ -10,9 +10,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+from hangtop.common.text import size
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.sources.filesystem import file_system_of
-from hangtop.text import size
 
 ANSWER_S = 4.0
 NEARLY_FULL = 0.95

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psutil
 
+from hangtop.common.text import size, some
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.sources import rights
 from hangtop.sources.proc.host import memory_limit
-from hangtop.text import size, some
 
 G = 2**30
 MIN_FREE_BYTES, LOW_FREE_BYTES = 1 * G, 20 * G

@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop import clock
 from hangtop.actions.proof import FREE_BYTES
+from hangtop.common import clock
+from hangtop.common.text import size, some
 from hangtop.diagnosis import ray as ray_words
 from hangtop.diagnosis.gpu import BAD, facts
 from hangtop.diagnosis.ray_wishes import wishes
@@ -18,7 +19,6 @@ from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
 from hangtop.session import looks
 from hangtop.spec import WatchSpec
-from hangtop.text import size, some
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0

@@ -18,10 +18,10 @@ import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.common.toml_places import line_of, located
 from hangtop.logs.profile import Profile
 from hangtop.logs.proof import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.signature import Setting, Signature
-from hangtop.logs.toml_lines import line_of, located
 
 SCHEMA = 1
 

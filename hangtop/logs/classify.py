@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.logs.index import Index, Wants
 from hangtop.logs.lines import Line
 from hangtop.logs.signature import compiled

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from itertools import islice
 from operator import itemgetter
 
+from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog import Catalog
 from hangtop.logs.classify import shown_line
-from hangtop.logs.clean import clean_text
 from hangtop.logs.counters import ANY, Counters
 from hangtop.logs.facts import FileFacts
 from hangtop.logs.floods import Floods

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hangtop.logs.clean import without_escapes
+from hangtop.common.clean_text import without_escapes
 
 _MESSAGE = ("log", "MESSAGE", "message", "msg", "event")
 _TIME = ("time", "ts", "timestamp", "@timestamp", "asctime", "__REALTIME_TIMESTAMP")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.logs.clean import decode, without_escapes
+from hangtop.common.clean_text import decode, without_escapes
 from hangtop.logs.prefixes import Prefix, strip, strip_head
 from hangtop.logs.speakers import speaker
 from hangtop.logs.split import HEAD, Block

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.logs.foreign import announces_handled, is_foreign, is_handled
 from hangtop.logs.lines import Line, Lines, Span, Writer
 from hangtop.logs.ranks import RankTable

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hangtop.addresses import host_port
+from hangtop.common.addresses import host_port
 from hangtop.logs.lines import Line
 from hangtop.records.log import RaySaid, RaySpeaker
 

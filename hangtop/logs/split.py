@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from hangtop.logs.clean import Encoding, encoding_of
+from hangtop.common.clean_text import Encoding, encoding_of
 
 FIRST_BLOCK, GROWTH, BLOCK = 64 << 10, 8, 8 << 20
 """Bytes of the first block, by how much the next is larger, and of the largest. A block ends at the last line end before, so that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.rows import Row, cut
 from hangtop.records.nccl import Communicator, FlightDump, FlightGroup, NcclReading
 

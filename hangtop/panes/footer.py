@@ -7,7 +7,7 @@ from functools import lru_cache
 from rich.cells import cell_len
 from textual.events import Click
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.panes.line import LineView
 from hangtop.panes.rows import Row, between, width_of

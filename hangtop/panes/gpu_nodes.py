@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
+from hangtop.common.text import rank_ranges
 from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
-from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.gpu_rows import G, hard, titled
 from hangtop.panes.rows import Row
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
-from hangtop.text import rank_ranges
 
 BAR = 8
 POWER_BAR = 6

@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.rows import Row, align, cut, pad, width_of

@@ -9,11 +9,11 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.leftovers import leftovers
-from hangtop.kept import kept
 from hangtop.model import RunState
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right

@@ -9,8 +9,8 @@ from itertools import groupby
 
 from msgspec import Struct, field
 
-from hangtop import text
-from hangtop.kept import kept
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.panes.rank_rows import RankRow, table_rows
 from hangtop.panes.rows import BLANK, Row, Span, align, cut
 

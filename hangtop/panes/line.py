@@ -13,8 +13,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from hangtop.common.text import ascii_only, printable
 from hangtop.panes.rows import BLANK, Row, Span, width_of
-from hangtop.text import ascii_only, printable
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from rich.cells import cell_len
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_merge import place_of
 from hangtop.panes.rows import BLANK, Row, cut, dotted, width_of

@@ -6,13 +6,13 @@ import shlex
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from hangtop import text
 from hangtop.actions.presets import Preset
+from hangtop.common import text
+from hangtop.common.clean_words import clean
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
 from hangtop.panes.rows import BLANK, Row, Span
 from hangtop.records.fit import Fit
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
-from hangtop.sources.proc.words import clean
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Of these there are many: neighbours in the order of signals share a line, which names every pid."""

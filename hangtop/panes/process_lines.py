@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.leftovers import leftovers
-from hangtop.kept import kept
 from hangtop.panes.process_rows import old_row
 from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
 from hangtop.panes.rank_rows import world_of

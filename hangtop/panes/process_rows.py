@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from hangtop import text
-from hangtop.kept import kept
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.process_tree import Key, Member, Node, kind_of, short_command, state_of
 from hangtop.panes.rows import BLANK, Row, cut

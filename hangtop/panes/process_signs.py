@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.host import host_evidence
 from hangtop.model import RunState
 from hangtop.panes.rows import Row

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.diagnosis.blocked import is_blocked
-from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row, dotted, width_of
 from hangtop.panes.view import View

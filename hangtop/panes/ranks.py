@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hangtop.common.text import some
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
@@ -11,7 +12,6 @@ from hangtop.panes.pane import one_line
 from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
 from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
-from hangtop.text import some
 
 MOST_ROWS = 16
 LEAST_GRID = 14

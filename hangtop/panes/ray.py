@@ -9,6 +9,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
+from hangtop.common.text import some
 from hangtop.diagnosis.ray import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
@@ -22,7 +23,6 @@ from hangtop.panes.sought import Sought
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
 from hangtop.records.ray import RayCluster
-from hangtop.text import some
 
 MOST_ROWS = 16
 

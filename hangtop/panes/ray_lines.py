@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.ray import RayTrouble, stale_since, troubles
 from hangtop.diagnosis.ray_wishes import Wish, wishes
 from hangtop.panes.ray_rows import WAITING, ActorRow, meant_to_end

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.diagnosis.ray import STALE_AFTER_S, odd_actors, stale_since
-from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
 from hangtop.panes.rows import Row, cut

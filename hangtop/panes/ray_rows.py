@@ -8,11 +8,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.memo import kept
 from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import meaning
 from hangtop.diagnosis.ray_wishes import resources, wishes
-from hangtop.kept import kept
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row
 from hangtop.records.ray import RayActor, RayCluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.ray_ownership import owned, said_of, started_at, strangers
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row, cut, dotted

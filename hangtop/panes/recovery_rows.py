@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.clean_words import clean
 from hangtop.panes.rows import Row
 from hangtop.records.plan import Errand, RayStart, Target, Watch
-from hangtop.sources.proc.words import clean
 
 
 def errand_rows(errands: Sequence[Errand]) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.rows import Row
 from hangtop.panes.view import View
 from hangtop.records.process import Writer

@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.pause import USUAL_S

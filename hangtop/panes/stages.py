@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.line import LineView
 from hangtop.panes.rows import BLANK, Row, cut, width_of
 from hangtop.panes.view import View

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.feeds import Seekable
 from hangtop.panes.line import LineView
 from hangtop.panes.rank_rows import world_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.events import Click
 
-from hangtop.kept import kept
+from hangtop.common.memo import kept
 from hangtop.panes.line import LineView
 from hangtop.panes.pane import Pane
 from hangtop.panes.rows import Row, cut, width_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.leftovers import CLEAN, SOURCE
 from hangtop.model import RunState
 from hangtop.panes.keys import Key, all_keys, word_of

@@ -1,4 +1,4 @@
-"""How a run was started: what it takes to start it again. Text of the kernel's bytes is as in `hangtop.rawtext`."""
+"""How a run was started: what it takes to start it again. Text of the kernel's bytes is as in `hangtop.common.raw_text`."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Repeats(Struct, frozen=True, omit_defaults=True):
 class Start(Struct, frozen=True, omit_defaults=True):
     """A command that will be started, in a session of its own, under a terminal whose output goes to `log`.
 
-    Words, paths and values are raw text (`hangtop.rawtext`).
+    Words, paths and values are raw text (`hangtop.common.raw_text`).
     `environ_file`: where the whole environment lies, mode 0600, on this machine only; without one it is that of hangtop.
     `set_env`: what is changed in it, by presets and by hand. `changed`: options in `argv` that are not as in `usual_argv`, to
     which the next start goes back. `visible_devices`: what its CUDA_VISIBLE_DEVICES was. `shell`: what reads a command line that

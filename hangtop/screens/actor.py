@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.ray import odd_actors, stale_since
 from hangtop.diagnosis.ray_methods import in_words
 from hangtop.diagnosis.ray_wishes import resources, wishes

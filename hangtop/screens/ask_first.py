@@ -8,13 +8,13 @@ from typing import cast
 
 from textual import events
 
+from hangtop.common.text import some
 from hangtop.panes.footer import key_at, keys_row, words_at
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
 from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.panes.view import View
 from hangtop.screens.box import BoxScreen
-from hangtop.text import some
 
 CANCEL = "Cancel"
 KEYS = (Key("", "← → Enter", "", "choose", ""), Key("", "Esc", "", "cancel", ""))

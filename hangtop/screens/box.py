@@ -9,11 +9,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
+from hangtop.common.text import ascii_only, printable
 from hangtop.panes.line import LineView
 from hangtop.panes.view import View
 from hangtop.panes.words import Look, look_of
 from hangtop.screens.live import LiveScreen
-from hangtop.text import ascii_only, printable
 
 
 class BoxScreen(LiveScreen, ModalScreen[None]):

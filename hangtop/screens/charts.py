@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.records.samples import SLOTS, Samples, until
 from hangtop.screens.help import section

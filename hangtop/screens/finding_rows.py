@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.records.log import Finding, Remedy
 from hangtop.screens.wrap import LABEL_CELLS, wrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.gpu import BAD, GpuFact, facts, is_current, status_words
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.panes.gpu_rows import mig_rows

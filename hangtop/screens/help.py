@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import __version__
+from hangtop.common.text import cells
 from hangtop.panes.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.panes.rows import BLANK, Row, align, cut, pad
 from hangtop.panes.view import View
 from hangtop.panes.words import LOOKS
 from hangtop.screens.page import PageScreen
-from hangtop.text import cells
 
 SIGNS: tuple[tuple[str, str, str], ...] = (
     ("▸", "bad", "the odd row, or the stage now"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.keys import Key as KeyName
 from hangtop.panes.process_lines import members, odd_places, readings_of
 from hangtop.panes.process_rows import Look, M, named, table_rows

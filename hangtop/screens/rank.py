@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.gpu import facts
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.mesh import place_words

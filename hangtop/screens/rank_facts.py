@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 from rich.cells import cell_len
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.model import RunState
 from hangtop.panes.gpus import gpu_of
 from hangtop.panes.rows import Row, align, cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.frames import own
 from hangtop.diagnosis.stacks import library_summary, motion

@@ -7,7 +7,7 @@ from typing import cast
 
 from textual import events
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView

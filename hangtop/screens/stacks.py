@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from hangtop.common.text import rank_ranges, some
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.far import far_ask, with_far
 from hangtop.diagnosis.pause import pause
@@ -30,7 +31,6 @@ from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
-from hangtop.text import rank_ranges, some
 
 MOST_PIDS = 256
 SAVED_CELLS = 200

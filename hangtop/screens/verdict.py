@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.diagnosis.history import Entry
 from hangtop.panes.keys import Key
 from hangtop.panes.rows import BLANK, Row, align, cut, folded

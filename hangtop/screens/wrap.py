@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop import text
+from hangtop.common import text
 from hangtop.panes.rows import Row, align, cut
 
 LABEL_CELLS = 8

@@ -12,6 +12,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from hangtop.common.clean_words import clean
 from hangtop.records.ask import Ask
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
@@ -19,7 +20,6 @@ from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import OpenFile, ProcessTable, cwd_of
-from hangtop.sources.proc.words import clean
 from hangtop.sources.processes import open_table
 from hangtop.sources.watched import watched
 from hangtop.spec import WatchSpec

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hangtop.common.text import some
 from hangtop.records.nccl import FlightDump
 from hangtop.sources import flight
 from hangtop.sources.rank_environments import RankProcess
-from hangtop.text import some
 
 FIFO_END = ".pipe"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.frames import own
-from hangtop.logs.clean import clean_text
 from hangtop.records.stack import Excerpt, Frame, Stack
 from hangtop.sources.loops import loop_at
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop.logs.clean import encoding_of
+from hangtop.common.clean_text import encoding_of
 from hangtop.records.log import FileStatus
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from hangtop.logs.clean import clean_text, decode, encoding_of
+from hangtop.common.clean_text import clean_text, decode, encoding_of
 from hangtop.records.log import LogFile, LogLine, LogReading
 from hangtop.sources.faults import shown
 from hangtop.sources.tail import open_log

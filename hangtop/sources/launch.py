@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from hangtop import launches
-from hangtop.rawtext import from_os, text_of, to_os
+from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value

@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import text
+from hangtop.common import text
+from hangtop.common.clean_words import clean
+from hangtop.common.text import some
 from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
@@ -40,12 +42,10 @@ from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.inode import Inode
 from hangtop.sources.proc.openers import is_heard, is_open
 from hangtop.sources.proc.table import ProcessTable
-from hangtop.sources.proc.words import clean
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import why_current
 from hangtop.sources.raycluster.processes import RayTable
 from hangtop.spec import WatchSpec
-from hangtop.text import some
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES, MOST_KEPT = 300_000, 64

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from hangtop.common.clean_words import clean
 from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
@@ -27,7 +28,6 @@ from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.shells import Shells
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
-from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
 from hangtop.sources.raycluster.lost import is_daemon, lost_daemons

@@ -20,7 +20,7 @@ from typing import IO
 import msgspec
 from msgspec import structs
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.stack import Frame
 
 AT_ONCE = 16

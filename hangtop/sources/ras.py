@@ -12,7 +12,7 @@ import time
 
 import msgspec
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.nccl import CommRank, CommStatus, Communicator
 
 ADDRESS = ("localhost", 28028)

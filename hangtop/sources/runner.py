@@ -13,13 +13,13 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from hangtop import clock
+from hangtop.common import clock
+from hangtop.common.text import duration
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
 from hangtop.sources import Absent, Source, Trouble, open_source
 from hangtop.spec import WatchSpec
-from hangtop.text import duration
 
 LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Pauses after a look that failed, or found nothing to read."""

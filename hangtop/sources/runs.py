@@ -10,6 +10,8 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
+from hangtop.common.clean_words import clean, command_line
+from hangtop.common.text import are, some
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
@@ -20,11 +22,9 @@ from hangtop.sources.proc.shells import Shells
 from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.words import clean, command_line
 from hangtop.sources.proc.writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
 from hangtop.spec import WatchSpec
-from hangtop.text import are, some
 
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from hangtop.abandoned import abandon
+from hangtop.common.reaper import abandon
 from hangtop.sources import drain
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")

@@ -16,7 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.logs.clean import encoding_of
+from hangtop.common.clean_text import encoding_of
 from hangtop.records.log import FileStatus
 from hangtop.sources.discover import rotated_from
 from hangtop.sources.faults import Fault, NotALog, in_words, shown

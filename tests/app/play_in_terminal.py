@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from play import session
 
-from hangtop import clock
 from hangtop.app import HangtopApp
+from hangtop.common import clock
 from hangtop.records.ask import Ask
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading

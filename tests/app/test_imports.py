@@ -25,5 +25,5 @@ def test_what_commands_print_needs_no_textual(printed):
 
 
 def test_row_text_needs_no_textual():
-    code = "import sys, hangtop.text; sys.exit('textual' in sys.modules or 'rich' in sys.modules)"
+    code = "import sys, hangtop.common.text; sys.exit('textual' in sys.modules or 'rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240).returncode == 0

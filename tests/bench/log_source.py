@@ -10,7 +10,7 @@ import resource
 import time
 from collections.abc import Iterator
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.records.log import LogReading
 from hangtop.sources.log import LogSource
 from hangtop.spec import WatchSpec

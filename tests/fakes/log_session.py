@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hangtop import clock, wire
+from hangtop import wire
+from hangtop.common import clock
 from hangtop.model import RunState, fold
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading

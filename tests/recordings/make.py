@@ -18,17 +18,7 @@ from hangtop import wire
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
-from hangtop.records.log import (
-    Finding,
-    LogFile,
-    LogLine,
-    Pace,
-    Progress,
-    RankLog,
-    Remedy,
-    StageEvent,
-    StagePlan,
-)
+from hangtop.records.log import Finding, LogFile, LogLine, Pace, Progress, RankLog, Remedy, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Recent
 from hangtop.records.reading import Reading
 from hangtop.spec import WatchSpec

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.records.log import (
-    LineKind,
-    LogFile,
-    LogLine,
-    LogReading,
-    Pace,
-    Progress,
-    RankLog,
-    StageEvent,
-    StagePlan,
-)
+from hangtop.records.log import LineKind, LogFile, LogLine, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 
 START = 1_768_126_000.0
 """2026-01-11 10:06:40 UTC."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.model import RunState, fold
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import BESIDE, PageReading

@@ -13,13 +13,13 @@ import pytest
 
 from hangtop import bundle, bundled
 from hangtop.commands import bundle as command
+from hangtop.common.redact import Redactor
 from hangtop.diagnosis.case import look
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
 from hangtop.recording import load
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
-from hangtop.redact import Redactor
 from hangtop.spec import WatchSpec
 from tests.fakes.processes import python
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.sources import Absent, open_source
 from hangtop.sources.log import LogSource
 from hangtop.spec import WatchSpec

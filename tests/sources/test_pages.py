@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.records.ask import PageAsk, StacksAsk
 from hangtop.records.log import LogLine, PageReading
 from hangtop.sources.log import LogSource

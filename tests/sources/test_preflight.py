@@ -24,7 +24,7 @@ from hangtop.actions.performer import perform
 from hangtop.actions.preflight import fit
 from hangtop.actions.typed import command
 from hangtop.commands.stop import show
-from hangtop.rawtext import from_os
+from hangtop.common.raw_text import from_os
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target

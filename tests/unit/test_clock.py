@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from hangtop import clock
+from hangtop.common import clock
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def only_shows(text: str) -> bool:
 
 def test_check_shows_the_name_of_anothers_session_and_does_not_obey_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "states", beside_evil)
-    monkeypatch.setattr("hangtop.clock.now", lambda: NOW)
+    monkeypatch.setattr("hangtop.common.clock.now", lambda: NOW)
     out = io.StringIO()
     check.run(NoFeed(), SPEC, wait_s=0.0, as_json=False, out=out)  # type: ignore[arg-type]
     assert "session_?]0;mine" in out.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.kept import kept
+from hangtop.common.memo import kept
 
 
 def test_the_same_record_is_asked_about_once_and_another_one_anew() -> None:

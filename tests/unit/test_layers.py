@@ -12,7 +12,7 @@ CORE = (
     "hangtop.wire",
     "hangtop.ranks",
     "hangtop.report",
-    "hangtop.redact",
+    "hangtop.common.redact",
     "hangtop.logs.digest",
     "hangtop.logs.join",
     "hangtop.logs.catalog",

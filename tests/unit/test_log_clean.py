@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs.clean import LONGEST_LINE, clean_text, decode, encoding_of
+from hangtop.common.clean_text import LONGEST_LINE, clean_text, decode, encoding_of
 
 
 @pytest.mark.parametrize(

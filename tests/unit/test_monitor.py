@@ -66,7 +66,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1_000))
     for command in (check, plain):
         monkeypatch.setattr(command, "states", in_turn)
-    monkeypatch.setattr("hangtop.clock.now", lambda: NOW + next(ticks) / 4)
+    monkeypatch.setattr("hangtop.common.clock.now", lambda: NOW + next(ticks) / 4)
 
 
 @pytest.mark.usefixtures("clock")

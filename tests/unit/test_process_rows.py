@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hangtop.common.text import ascii_only
 from hangtop.model import RunState
 from hangtop.panes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
 from hangtop.panes.process_rows import Look, table_rows
@@ -24,7 +25,6 @@ from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous,
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.spec import WatchSpec
-from hangtop.text import ascii_only
 
 G = 2**30
 NOW = 1_768_126_000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.addresses import host_port, is_loopback, is_one_of
+from hangtop.common.addresses import host_port, is_loopback, is_one_of
 from hangtop.records.process import Process
 from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.rayties import RayTies

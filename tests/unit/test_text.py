@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from hangtop import text
+from hangtop.common import text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hangtop.common.text import clock
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
@@ -9,7 +10,6 @@ from hangtop.records.log import Finding, LogFile, LogReading, Progress
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.stopped import Place, StoppedRun
 from hangtop.spec import WatchSpec
-from hangtop.text import clock
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.records.gpu import Gpu, GpuStatus
 from hangtop.sources.nvml import words
 from hangtop.sources.nvml.questions import MINOR, QUICK, SLOW, Answer, Question

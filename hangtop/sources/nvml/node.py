@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hangtop import clock
+from hangtop.common import clock
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.nvml import words

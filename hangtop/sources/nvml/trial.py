@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from hangtop.abandoned import abandon
+from hangtop.common.reaper import abandon
 
 LIMIT_S = 10.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hangtop import clock
+from hangtop.common import clock
 
 POLL_S = 5.0
 

@@ -7,12 +7,12 @@ from functools import partial
 
 from msgspec import Struct
 
+from hangtop.common.clean_words import clean, command_line
 from hangtop.records.process import ProcessRole
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import YOUNG_S
 from hangtop.sources.proc.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
 from hangtop.sources.proc.table import Identity, ProcessTable, Stat
-from hangtop.sources.proc.words import clean, command_line
 
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from hangtop.rawtext import text_of
+from hangtop.common.raw_text import text_of
 from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -17,8 +17,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.blocked import is_blocked
-from hangtop.logs.clean import clean_text
 from hangtop.records.process import BlockedOn, Process
 from hangtop.sources.proc.guard import Guard
 

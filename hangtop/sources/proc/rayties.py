@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from hangtop.addresses import host_port, is_loopback
+from hangtop.common.addresses import host_port, is_loopback
 from hangtop.logs.raynames import SESSION
 from hangtop.records.process import Process, RayTie
 from hangtop.sources.proc.facts import RAY_ADDRESSES, Facts

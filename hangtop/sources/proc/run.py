@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from hangtop.common.clean_words import clean
 from hangtop.records.process import Process, ProcessRole
 from hangtop.sources.proc.connections import listening_ports
 from hangtop.sources.proc.exits import Exits
@@ -25,7 +26,6 @@ from hangtop.sources.proc.subtree import with_subtrees
 from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
 from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.words import clean
 from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.rights import refusal, standing
 from hangtop.spec import WatchSpec

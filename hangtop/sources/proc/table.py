@@ -107,8 +107,8 @@ class ProcessTable(Protocol):
         ...
 
     def command(self, pid: int) -> tuple[str, ...]:
-        """Its arguments as raw text (`hangtop.rawtext`); empty for a zombie. May wait for the process: ask through a `Guard`.
-        Raises `OSError`."""
+        """Its arguments as raw text (`hangtop.common.raw_text`); empty for a zombie. May wait for the process: ask through a
+        `Guard`. Raises `OSError`."""
         ...
 
     def environ(self, pid: int) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 
-from hangtop.kept import kept
+from hangtop.common.memo import kept
 from hangtop.sources.proc.table import Stat
 from hangtop.sources.proc.writers import ancestors
 

@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.rayworkers import WorkerOutput
 from hangtop.sources.faults import in_words

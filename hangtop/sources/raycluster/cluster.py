@@ -9,7 +9,7 @@ import socket
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
 from hangtop.sources.raycluster import shapes
 from hangtop.sources.raycluster.daemons import Daemon, addresses_of, without_secrets

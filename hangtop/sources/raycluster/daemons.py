@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.addresses import is_loopback
-from hangtop.logs.clean import clean_text
+from hangtop.common.addresses import is_loopback
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
 from hangtop.sources.proc.table import Identity
 from hangtop.sources.raycluster.options import options_of

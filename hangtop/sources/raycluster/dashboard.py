@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.sources.raycluster.token import Token
 
 if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray

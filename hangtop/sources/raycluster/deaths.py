@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ray import Death
 
 _EXIT = re.compile(r"Worker exit type: (?P<type>\w+)\s+Worker exit detail: (?P<detail>.*)", re.DOTALL)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import FarStacksAsk, FarWorker
 from hangtop.records.rayworkers import FarStacksReading
 from hangtop.records.stack import Stack, Thread

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.records.ray import ActorState, RayActor
 from hangtop.sources.raycluster import shapes
 from hangtop.sources.raycluster.deaths import death_of

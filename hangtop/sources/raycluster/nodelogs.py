@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
+from hangtop.common.text import some
 from hangtop.sources.raycluster.dashboard import Answer, Dashboard
 from hangtop.sources.raycluster.places import Access, Place
-from hangtop.text import some
 
 PART_BYTES = 16 << 10
 MOST_LINES = 50

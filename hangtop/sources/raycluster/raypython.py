@@ -13,7 +13,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
 from hangtop.sources.raycluster.options import environ_of_start
 
 PROGRAMS = Path(__file__).parent / "spy"

@@ -12,15 +12,7 @@ from msgspec.structs import replace
 
 from hangtop.records.plan import Removal, Spared
 from hangtop.sources.inuse import Holds, InUse, look
-from hangtop.sources.leftover_places import (
-    RAY_ADDRESS,
-    RAY_LINK,
-    RAY_SESSION,
-    RAY_SPILL,
-    SEGMENT,
-    SHARED_MEMORY,
-    Candidate,
-)
+from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, RAY_SESSION, RAY_SPILL, SEGMENT, SHARED_MEMORY, Candidate
 from hangtop.sources.leftovers import Judge
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.table import ProcessTable

@@ -9,7 +9,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from hangtop.logs.clean import clean_text
+from hangtop.common.clean_text import clean_text
+from hangtop.common.clean_words import command_line
 from hangtop.records.raysession import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leftovers import ADOPTERS
@@ -17,7 +18,6 @@ from hangtop.sources.proc.raysession import driver_jobs
 from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import Children, children_of, descendants
 from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.words import command_line
 from hangtop.sources.raycluster.daemons import Daemon, without_secrets
 from hangtop.sources.raycluster.processes import RayProcesses
 from hangtop.sources.raycluster.remains import remains

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import sys
 
+from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.frames import table
-from hangtop.logs.clean import clean_text
 from hangtop.records.stack import Frame, Thread
 
 _THREAD = re.compile(r'Thread (?P<id>0x[0-9A-Fa-f]+|\d+)(?: \((?P<how>[^)]*)\))?(?:: "(?P<name>.*)")?$')

@@ -9,14 +9,7 @@ from hangtop import launches
 from hangtop.records.plan import RayStart
 from hangtop.records.ray import DaemonKind
 from hangtop.sources.raycluster.daemons import Daemon, without_secrets
-from hangtop.sources.raycluster.options import (
-    environ_of_start,
-    options_of,
-    python_of,
-    resources_of,
-    start_command,
-    without_block,
-)
+from hangtop.sources.raycluster.options import environ_of_start, options_of, python_of, resources_of, start_command, without_block
 
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]
 """(starts, the head first; why there are none; warnings)."""
