@@ -30,12 +30,12 @@ from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.screens.driver import driver_class
 from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.screens.wayfinding import Wayfinding
 from hangtop.session import REGULAR, Curiosity
-from hangtop.spec import WatchSpec
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 
 if TYPE_CHECKING:

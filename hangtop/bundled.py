@@ -9,12 +9,13 @@ from typing import BinaryIO
 
 import msgspec
 
-from hangtop import __version__, wire
+from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import clock
 from hangtop.diagnosis.case import Case
 from hangtop.model import RunState, fold
 from hangtop.monitor import Monitor
+from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 

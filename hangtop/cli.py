@@ -32,7 +32,7 @@ from hangtop.options import (
     watch_look,
     watch_spec,
 )
-from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
 class LogCommand(click.Command):

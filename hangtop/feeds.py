@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import IO, Protocol, runtime_checkable
 
-from hangtop import wire
 from hangtop.common import clock
 from hangtop.common.reaper import abandon
+from hangtop.records import wire
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import ProbeState
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
 SILENT_S = 5.0

@@ -23,8 +23,8 @@ from hangtop.records.nccl import NcclReading
 from hangtop.records.nccl import add_look as add_nccl_look
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
-from hangtop.records.raysession import RaySession
-from hangtop.records.rayworkers import ActorLogReading, FarStacksReading, add_far
+from hangtop.records.ray_session import RaySession
+from hangtop.records.ray_workers import ActorLogReading, FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading

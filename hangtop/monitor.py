@@ -7,7 +7,7 @@ from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.verdict import judge
 from hangtop.model import RunState
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 
 class Monitor:

@@ -13,7 +13,7 @@ import click
 
 from hangtop.config import Config, ConfigError, config_dir
 from hangtop.config import load as load_config
-from hangtop.spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
 from hangtop.stdin import STDIN, as_log
 
 Command = TypeVar("Command", bound=Callable[..., Any])

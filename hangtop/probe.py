@@ -18,14 +18,14 @@ import traceback
 from collections.abc import Iterable
 from typing import NoReturn
 
-from hangtop import wire
 from hangtop.common import clock
+from hangtop.records import wire
 from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
 from hangtop.records.health import Heartbeat
 from hangtop.records.reading import Reading, Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import SOURCES
 from hangtop.sources.runner import SourceThread
-from hangtop.spec import WatchSpec
 
 HEARTBEAT_S = 1.0
 

@@ -17,11 +17,11 @@ from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.gpu_join import gpu_of_rank
 from hangtop.diagnosis.ray_ownership import rank_actors
 from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
-from hangtop.mesh import by_arguments, by_title, places
 from hangtop.model import RunState
 from hangtop.records.log import RankLog
-from hangtop.records.mesh import Mesh, Place
+from hangtop.records.parallel_layout import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
+from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import aiofiles
 
-from hangtop import wire
+from hangtop.records import wire
 
 
 async def record(path: Path) -> None:

@@ -16,16 +16,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop import __version__, wire
+from hangtop import __version__
 from hangtop.common import clock
 from hangtop.common.reaper import abandon
 from hangtop.feeds import Feed
+from hangtop.records import wire
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sparse import Filler, Thinner
-from hangtop.spec import WatchSpec
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """What may wait for a slow disk. Beyond it readings are left out of the recording: the screen goes first."""

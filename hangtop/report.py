@@ -14,7 +14,7 @@ from hangtop.ranks import Rank
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
-from hangtop.spec import ASKED_SOURCES
+from hangtop.records.watch_spec import ASKED_SOURCES
 
 
 class ProgressReport(Struct, frozen=True):

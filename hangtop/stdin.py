@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hangtop.spec import KeptPipe
+from hangtop.records.watch_spec import KeptPipe
 
 if TYPE_CHECKING:
     from hangtop.sources.start_drain import Drain

@@ -19,7 +19,7 @@ from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
-from hangtop.records.raysession import RayKind, RayProcess, RaySession
+from hangtop.records.ray_session import RayKind, RayProcess, RaySession
 
 WORD = "ray"
 WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon": 2, "gcs_server": 3}

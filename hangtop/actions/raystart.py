@@ -20,9 +20,9 @@ from hangtop.common.raw_text import raw_environ
 from hangtop.common.redact import Redactor
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.ray import RaySource
-from hangtop.spec import WatchSpec
 
 HIDDEN = "***"
 HEALTHY_WITHIN_S = 120.0

@@ -17,9 +17,9 @@ from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
-from hangtop.records.raysession import RaySession
+from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec, as_options
+from hangtop.records.watch_spec import WatchSpec, as_options
 
 WORD = "recover"
 STACKS_S, BUNDLE_S = 60.0, 180.0

@@ -10,8 +10,8 @@ from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.feeds import ProbeFeed
 from hangtop.records.plan import Plan, Step
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import states
-from hangtop.spec import WatchSpec
 
 LOOK_EVERY_S = 0.25
 

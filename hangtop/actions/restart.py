@@ -16,7 +16,7 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
-from hangtop.spec import plain_file
+from hangtop.records.watch_spec import plain_file
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles that nobody starts by hand."""

@@ -15,8 +15,8 @@ from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch
 from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import states
-from hangtop.spec import WatchSpec
 
 LOOK_EVERY_S = 1.0
 SOURCES = ("log", "procs", "stacks", "ray")

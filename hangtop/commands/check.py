@@ -18,9 +18,9 @@ from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
-from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = 0.1
 AT_LEAST_S = 0.3

@@ -17,8 +17,8 @@ from hangtop.questions import unanswered
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks, too_long
-from hangtop.spec import WatchSpec
 
 PATIENCE_S = 60.0
 PROCESSES_WITHIN_S = 5.0

@@ -14,7 +14,7 @@ from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.records.verdict import ENDED, VerdictWord
-from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
 SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
 """Plain output of a demo ends with these: it has shown what it is there to show."""

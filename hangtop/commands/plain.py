@@ -19,8 +19,8 @@ from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import Curiosity, settled, states
-from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0

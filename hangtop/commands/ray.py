@@ -19,9 +19,9 @@ from hangtop.panes.ray_sessions import session_table
 from hangtop.questions import unanswered
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
-from hangtop.records.raysession import RaySession
+from hangtop.records.ray_session import RaySession
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks, too_long
-from hangtop.spec import WatchSpec
 
 PATIENCE_S, SETTLE_S = 20.0, 6.0
 """Without a log the processes of a run are not waited for; an answer of the dashboard is, for a moment."""

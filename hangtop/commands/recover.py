@@ -14,8 +14,8 @@ from hangtop.feeds import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks, ray_known, settled, too_long
-from hangtop.spec import WatchSpec
 
 PATIENCE_S, SETTLE_S = 30.0, 6.0
 NUMBER = 1

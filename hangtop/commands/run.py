@@ -19,8 +19,8 @@ from hangtop.feeds import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.records.watch_spec import WatchSpec, plain_file
 from hangtop.session import FIRST_LOOK_S, looks, ray_known, too_long
-from hangtop.spec import WatchSpec, plain_file
 
 PATIENCE_S, PROCESSES_WITHIN_S, RAY_WITHIN_S = 15.0, 3.0, 10.0
 

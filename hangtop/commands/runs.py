@@ -15,7 +15,7 @@ from hangtop.common import clock
 from hangtop.common.text import duration, size, some
 from hangtop.feeds import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 PATIENCE_S = 5.0
 NONE_FOUND = "no training run writes a log on this machine; name one: hangtop --log train.log, or see hangtop demo"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from hangtop.common import clock
 from hangtop.feeds import Feed, ProbeFeed
 from hangtop.records.verdict import ENDED, VerdictWord
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.stdin import farewell_to, take_keys
 
 Wrap = Callable[[Feed], Feed]

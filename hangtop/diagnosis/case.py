@@ -17,7 +17,7 @@ from hangtop.ranks import Rank, join
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.verdict import StageNow
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hangtop.diagnosis.crowd import as_waiting, leaf_call, place_of, waits_for_others
 from hangtop.diagnosis.standing import Standing
-from hangtop.records.mesh import Place
+from hangtop.records.parallel_layout import Place
 
 INNER = {"tp": "tensor group", "sp": "sequence group", "cp": "context group", "ep": "expert group"}
 """Dimensions whose groups meet many times in one layer; the fastest of a rank's dimensions alone is looked at."""

@@ -10,7 +10,7 @@ from hangtop.diagnosis.presence import nobody_writes
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.log import LogReading, StageEvent, StagePlan
-from hangtop.spec import DEFAULT_STALL_S, WatchSpec
+from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
 FINISH = "finish"
 """The stage of a run, or of a rank, that has said it is done."""

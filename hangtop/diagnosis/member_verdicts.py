@@ -13,8 +13,8 @@ from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.groups import group_of
 from hangtop.diagnosis.laggards import laggards
 from hangtop.diagnosis.standing import Standing
-from hangtop.mesh import place_words
 from hangtop.ranks import NOT_JOINED
+from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 
 BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}

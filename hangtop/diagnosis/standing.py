@@ -35,7 +35,7 @@ from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.together import takes_part, waits_within, watches_children
 from hangtop.model import RunState
 from hangtop.ranks import Rank
-from hangtop.records.mesh import Place
+from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
 

@@ -27,7 +27,7 @@ from hangtop.diagnosis.leftovers import with_leftovers
 from hangtop.diagnosis.unseen import doubted, unseen
 from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 Rule = Callable[[Case], Verdict | None]
 

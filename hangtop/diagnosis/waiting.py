@@ -37,8 +37,8 @@ from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE
 from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
 from hangtop.diagnosis.together import functions, waits_within
-from hangtop.mesh import place_words
 from hangtop.records.checkpoints import GIVEN
+from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Evidence, Kind, Verdict
 
 GROWN_S = 30.0

@@ -17,8 +17,8 @@ from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds import ProbeFeed
 from hangtop.model import RunState
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks
-from hangtop.spec import WatchSpec
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0

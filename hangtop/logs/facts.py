@@ -11,7 +11,7 @@ from hangtop.logs.progress import Sighting
 from hangtop.logs.ranks import RankFacts
 from hangtop.logs.stages import Mark
 from hangtop.records.log import Finding, Pace, RaySaid, Written
-from hangtop.records.mesh import Mesh
+from hangtop.records.parallel_layout import Mesh
 
 Kind = tuple[str, str]
 """Profile and id of a progress line."""

@@ -10,8 +10,8 @@ from hangtop.logs.facts import FileFacts
 from hangtop.logs.lines import Line
 from hangtop.logs.profile import MeshLine, Profile
 from hangtop.logs.signature import compiled
-from hangtop.mesh import NAMES
-from hangtop.records.mesh import ORDER, Mesh
+from hangtop.records.parallel_layout import ORDER, Mesh
+from hangtop.records.rank_coordinates import NAMES
 
 _WORD = re.compile(r"[a-z_]+")
 _NUMBER = re.compile(r"\d+")

@@ -13,7 +13,7 @@ from hangtop.panes.line import LineView
 from hangtop.panes.rows import Row, between, width_of
 from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
-from hangtop.spec import ASKED_SOURCES
+from hangtop.records.watch_spec import ASKED_SOURCES
 
 STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)

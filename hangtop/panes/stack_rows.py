@@ -16,7 +16,7 @@ from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.pause import USUAL_S
 from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 from hangtop.panes.rows import BLANK, Row, Span, align, cut
-from hangtop.records.rayworkers import FarStacksReading
+from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
 
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}

@@ -11,7 +11,7 @@ from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
 from hangtop.ranks import Rank, join
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 
 class View(Struct, frozen=True, dict=True):

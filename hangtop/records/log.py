@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.records.mesh import Mesh
+from hangtop.records.parallel_layout import Mesh
 from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]

@@ -16,8 +16,8 @@ from hangtop.records.log import LogReading, PageReading
 from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
-from hangtop.records.raysession import RaySession
-from hangtop.records.rayworkers import ActorLogReading, FarStacksReading
+from hangtop.records.ray_session import RaySession
+from hangtop.records.ray_workers import ActorLogReading, FarStacksReading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 

@@ -16,7 +16,7 @@ from hangtop.panes.view import View
 from hangtop.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster
-from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
+from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.wrap import fact_row, wrapped

@@ -13,12 +13,12 @@ from hangtop.actions.perform import myself, perform
 from hangtop.actions.presets import Preset, presets_for
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.watch_spec import as_options
 from hangtop.screens.chosen import Chosen, chosen
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.errand import errand
 from hangtop.screens.sessions import SessionsScreen
 from hangtop.screens.stacks import StacksScreen
-from hangtop.spec import as_options
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp

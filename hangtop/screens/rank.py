@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.diagnosis.gpu import facts
 from hangtop.diagnosis.gpu_join import of_run
-from hangtop.mesh import place_words
 from hangtop.panes.keys import Key
 from hangtop.panes.log_rows import line_row
 from hangtop.panes.process_lines import odd_places
@@ -22,6 +21,7 @@ from hangtop.panes.rank_rows import odd_role, world_of
 from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
 from hangtop.ranks import Rank
+from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Value
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 
 class Absent(Exception):  # not an error: there is nothing here to read

@@ -8,11 +8,11 @@ from typing import Protocol
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import GpuReading
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.nvml.card import NO_ANSWER_S
 from hangtop.sources.nvml.node import NvmlNode
 from hangtop.sources.other_gpus import others_here
-from hangtop.spec import WatchSpec
 
 
 class Maker(Protocol):

@@ -10,11 +10,11 @@ from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.proc.conditions import conditions_of
 from hangtop.sources.proc.linux import read_optional
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 
 NET = "/sys/class/net"
 

@@ -22,6 +22,7 @@ from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.filesystem import file_system_of
 from hangtop.sources.inuse import Holds, InUse, hidden_neighbours, look
 from hangtop.sources.leftover_places import (
@@ -45,7 +46,6 @@ from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import why_current
 from hangtop.sources.raycluster.processes import RayTable
-from hangtop.spec import WatchSpec
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES, MOST_KEPT = 300_000, 64

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hangtop.records.ask import Ask
 from hangtop.records.log import LogReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent
 from hangtop.sources.glimpse import glimpse
-from hangtop.spec import WatchSpec
 
 if TYPE_CHECKING:
     from hangtop.sources.runlogs import RunLogs

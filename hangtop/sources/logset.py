@@ -8,6 +8,7 @@ import stat
 from hangtop.logs.index import Index
 from hangtop.logs.stamps import LogClock, one_clock
 from hangtop.records.log import LogFile
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog, Followable
 from hangtop.sources.discover import STDIN, FoundLog, discover, rotated_from
@@ -17,7 +18,6 @@ from hangtop.sources.newest import Newest
 from hangtop.sources.spool import FollowedPipe, Spool
 from hangtop.sources.tail import TAIL_BYTES, Followed
 from hangtop.sources.watched import WatchedFile, watched
-from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = 5.0
 ALL_TAILS_BYTES = 1 << 20

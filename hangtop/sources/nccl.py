@@ -15,6 +15,7 @@ from hangtop.records.ask import Ask, FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.dump_proof import Dumps, dumps_of, fifo_of
 from hangtop.sources.proc.port_owner import Listener, PortOwners
@@ -23,7 +24,6 @@ from hangtop.sources.proc.users import Users
 from hangtop.sources.processes import open_table
 from hangtop.sources.rank_environments import RankEnvironments
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 
 MOST_PORTS = 4
 AGAIN_S = 10.0

@@ -11,6 +11,7 @@ from hangtop.common.clean_words import clean
 from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.proc.connections import Connection, read_connections, socket_inodes
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
@@ -33,7 +34,6 @@ from hangtop.sources.proc.writing import Writing
 from hangtop.sources.raycluster.lost import is_daemon, lost_daemons
 from hangtop.sources.watched import watched
 from hangtop.sparse import unchanged
-from hangtop.spec import WatchSpec
 
 SELDOM = 5
 """Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""

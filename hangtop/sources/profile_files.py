@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hangtop.logs.catalog import CatalogError, load, parse_profile
 from hangtop.logs.index import Index
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.faults import shown
-from hangtop.spec import WatchSpec
 
 
 class ProfileFiles:

@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk
-from hangtop.records.rayworkers import ActorLogReading
+from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.raycluster.actorlog import actor_log
 from hangtop.sources.raycluster.dashboard import CONNECTIONS, DEADLINE_S
 from hangtop.sources.raycluster.farlog import FarLog
 from hangtop.sources.raycluster.farstacks import far_stacks
 from hangtop.sources.raycluster.nodelogs import NodeLogs
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 
 MOST_FILES_A_LOOK = 16
 """With a look every 2 s, 8 files a second: 16 kB each at most."""

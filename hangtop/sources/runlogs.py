@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hangtop.logs.join import join
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.beside import BesideLogs
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog
@@ -19,7 +20,6 @@ from hangtop.sources.heap import give_back
 from hangtop.sources.logset import LogSet
 from hangtop.sources.profile_files import ProfileFiles
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 from hangtop.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5

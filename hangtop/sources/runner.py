@@ -18,8 +18,8 @@ from hangtop.common.text import duration
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Source, Trouble, open_source
-from hangtop.spec import WatchSpec
 
 LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Pauses after a look that failed, or found nothing to read."""

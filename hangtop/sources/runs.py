@@ -15,6 +15,7 @@ from hangtop.common.text import are, some
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.proc.frameworks import RANK_NAMES, framework_of, looks_like_training
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.openfiles import OpenFiles
@@ -24,7 +25,6 @@ from hangtop.sources.proc.tree import children_of, descendants
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")

@@ -15,11 +15,11 @@ from hangtop.diagnosis.pause import STOPPABLE
 from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import excerpts, pyspy, rights
 from hangtop.sources.proc.linux import parse_stat
 from hangtop.sources.proc.table import Stat
 from hangtop.sources.threads import standing
-from hangtop.spec import WatchSpec
 
 SIGUSR1_CAUGHT = 0x200
 """Bit of SIGUSR1 (10) in SigCgt of /proc/PID/status, proc(5)."""

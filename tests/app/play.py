@@ -15,7 +15,7 @@ from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogLine, PageReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
@@ -127,7 +127,7 @@ def screen_text(app: HangtopApp) -> str:
 def session(name: str, *, without: str = "") -> tuple[WatchSpec, list[Reading], float]:
     """A recording of `tests/recordings`: what was watched, its readings, the time of the last one. `without`: a source left out,
     such as "procs" where a run has to fall silent: processes that compute are a sign of life."""
-    from hangtop import wire
+    from hangtop.records import wire
 
     first, *rest = (RECORDINGS / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
     readings = [reading for line in rest if (reading := wire.decode_reading(line)).source != without]

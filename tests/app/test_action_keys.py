@@ -21,11 +21,11 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.stacks import look
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import python
 
 

@@ -8,10 +8,10 @@ from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, FarStacksAsk
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.rayworkers import FarStacksReading
+from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, Thread
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 1_768_125_000.0
 OFF = "the dashboard does not permit profiling"

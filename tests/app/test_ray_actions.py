@@ -18,11 +18,11 @@ from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import RayStart
 from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayDriver, RayReading
-from hangtop.records.raysession import RayProcess, RaySession
+from hangtop.records.ray_session import RayProcess, RaySession
 from hangtop.records.reading import Reading, Value
+from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.sessions import SessionsScreen
-from hangtop.spec import DEFAULT_SOURCES
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
 START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")

@@ -12,10 +12,10 @@ from hangtop.panes.ray_rows import key_of
 from hangtop.records.ask import ActorLogAsk, Ask
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.rayworkers import ActorLogReading, WorkerOutput
+from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.screens.actor import ActorScreen
-from hangtop.spec import WatchSpec
 
 NOW = 1_768_125_000.0
 LOGS = "/tmp/ray/session_x/logs"

@@ -12,7 +12,7 @@ from hangtop.app import HangtopApp
 from hangtop.panes.line import LineView
 from hangtop.records.health import ProbeState
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 
 async def test_the_first_paint_does_not_wait_for_a_reading():

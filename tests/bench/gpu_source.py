@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from hangtop import wire
+from hangtop.records import wire
 from tests.bench.options import Options
 from tests.bench.row import MIB, Row
 from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe

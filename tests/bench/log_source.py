@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from hangtop.common import clock
 from hangtop.records.log import LogReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.log import LogSource
-from hangtop.spec import WatchSpec
 from tests.bench.following import write_live
 from tests.bench.logs import in_child, in_words, scratch, write_log
 from tests.bench.options import Options

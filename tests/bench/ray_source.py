@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop import wire
 from hangtop.diagnosis.ray import odd_actors, troubles
 from hangtop.panes.ray_rows import actor_rows, table_rows
+from hangtop.records import wire
 from hangtop.records.log import LogReading
 from hangtop.records.ray import RayReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.ray import RaySource
 from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 from tests.bench.options import Options
 from tests.bench.row import Row
 

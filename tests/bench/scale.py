@@ -16,7 +16,7 @@ from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.log import LogFile, LogLine, LogReading, Progress, RankLog
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.app.play import Clock, MemoryFeed, settle
 from tests.bench.options import Options
 from tests.bench.row import Row

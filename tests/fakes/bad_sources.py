@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from hangtop.records.ask import Ask
 from hangtop.records.launch import LaunchReading
 from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
-from hangtop.spec import WatchSpec
 
 PATIENCE_S = 0.5
 

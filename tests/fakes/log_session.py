@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hangtop import wire
 from hangtop.common import clock
 from hangtop.model import RunState, fold
+from hangtop.records import wire
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.log import LogSource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 
 

@@ -11,7 +11,7 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
 from hangtop.records.process import Process, ProcessReading, Recent
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

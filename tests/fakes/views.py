@@ -6,11 +6,11 @@ from pathlib import Path
 
 from msgspec.structs import replace as changed
 
-from hangtop import wire
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState, fold
 from hangtop.panes.alarm import CALM
 from hangtop.panes.view import View
+from hangtop.records import wire
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 

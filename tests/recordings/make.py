@@ -14,14 +14,14 @@ import fleet
 from node import beat, full_beat, machine, node_tree, process, tree, writer
 from verl import HOST, START, before_training, stages_until, verl_lines, verl_log
 
-from hangtop import wire
+from hangtop.records import wire
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogLine, Pace, Progress, RankLog, Remedy, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Recent
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 HERE = Path(__file__).parent
 

@@ -15,11 +15,11 @@ from hangtop.records.log import BESIDE, PageReading
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.ray import RayActor, RayCluster, RayDriver
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.log import LogSource
 from hangtop.sources.pages import PageSource
 from hangtop.sources.raycluster.files import rank_files, worker_files
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 
 RANKS = 4

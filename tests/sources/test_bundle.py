@@ -20,7 +20,7 @@ from hangtop.model import RunState
 from hangtop.recording import load
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import python
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"

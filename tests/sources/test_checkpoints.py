@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.log import LogReading
 from hangtop.records.process import ProcessReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
 from hangtop.sources.proc.table import OpenFile
 from hangtop.sources.processes import ProcessSource
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import eventually, python
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

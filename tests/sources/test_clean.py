@@ -21,9 +21,9 @@ from hangtop.actions.steps import Halt
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.leftover_places import Places, candidates
 from hangtop.sources.leftovers import LeftoverSource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, Family, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")

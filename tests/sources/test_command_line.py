@@ -21,7 +21,7 @@ from hangtop.records.ask import Ask
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "logs"
 HEALTHY = "".join(f"[rank{rank}]: step {step}/400 loss 2.{step}\n" for step in range(1, 4) for rank in range(2))

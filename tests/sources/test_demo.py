@@ -19,7 +19,7 @@ from hangtop.commands.check import look_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.feeds import ProbeFeed
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 LIMIT_S = 180.0
 

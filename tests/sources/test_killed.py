@@ -19,9 +19,9 @@ from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.leftovers import LeftoverSource, Places
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run
 

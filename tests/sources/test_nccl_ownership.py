@@ -15,9 +15,9 @@ import pytest
 
 from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import NcclReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble, ras
 from hangtop.sources.nccl import NcclSource
-from hangtop.spec import WatchSpec
 from tests.fakes.launched import SLEEP, Watch, needs_root
 from tests.fakes.processes import eventually, python
 

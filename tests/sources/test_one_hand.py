@@ -28,9 +28,9 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import ProcessReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.launch import LaunchSource
 from hangtop.sources.processes import ProcessSource, open_table
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="locks as Linux tells them, /proc")

@@ -15,9 +15,9 @@ import pytest
 from hangtop.common import clock
 from hangtop.records.ask import PageAsk, StacksAsk
 from hangtop.records.log import LogLine, PageReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.log import LogSource
 from hangtop.sources.pages import PageSource
-from hangtop.spec import WatchSpec
 from tests.fakes.piped import kept
 from tests.fakes.processes import eventually
 

@@ -18,7 +18,7 @@ from hangtop.feeds import ProbeFeed
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.checkpoints import CheckpointSource
 from hangtop.sources.proc.host import GROWTH_OVER_S, GroupMemory, Host, Space, memory_limit
 from hangtop.sources.processes import ProcessSource
-from hangtop.spec import WatchSpec
 from tests.fakes.launched import SLEEP
 from tests.fakes.processes import python, running
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.process import ProcessReading
-from hangtop.spec import WatchSpec
-from hangtop.wire import decode_reading, encode
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.records.wire import decode_reading, encode
 from tests.fakes.launched import SLEEP, launched, needs_root
 from tests.fakes.processes import python
 
@@ -34,7 +34,7 @@ def as_nobody(spec: WatchSpec, looks: int = 1) -> ProcessReading:
         "from hangtop.records.process import ProcessReading\n"
         "from hangtop.records.reading import Reading\n"
         "from hangtop.sources.processes import ProcessSource\n"
-        "from hangtop.wire import decode_spec, encode\n"
+        "from hangtop.records.wire import decode_spec, encode\n"
         "spec = decode_spec(sys.stdin.buffer.read())\n"
         "list(ProcessSource(spec).read(time.time()))\n"  # loads all that it needs: this folder may be closed to others
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"

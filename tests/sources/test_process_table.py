@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.records.process import ProcessReading
+from hangtop.records.watch_spec import KeptPipe, WatchSpec
 from hangtop.sources.proc import linux
 from hangtop.sources.proc.connections import parse_connections
 from hangtop.sources.proc.linux import LinuxTable, parse_stat, read_stat
@@ -22,7 +23,6 @@ from hangtop.sources.proc.table import Details, OpenFile, ProcessTable, Stat
 from hangtop.sources.proc.tree import children_of, left_behind, preorder, with_launchers
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.processes import ProcessSource
-from hangtop.spec import KeptPipe, WatchSpec
 from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

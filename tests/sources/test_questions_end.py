@@ -19,7 +19,7 @@ from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.launch import LaunchReading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes import bad_sources
 from tests.fakes.bad_sources import probe_with
 from tests.fakes.processes import PATIENCE_S

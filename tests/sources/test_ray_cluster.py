@@ -25,13 +25,13 @@ from hangtop.model import RunState, fold
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Source, open_source
 from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster.files import worker_files
 from hangtop.sources.rayworkers import RayWorkerSource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 

@@ -11,6 +11,7 @@ import pytest
 from hangtop.model import RunState, fold
 from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import open_source, rayworkers
 from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster.dashboard import Dashboard
@@ -20,7 +21,6 @@ from hangtop.sources.raycluster.places import Access, Place
 from hangtop.sources.raycluster.poll import ApiView
 from hangtop.sources.rayworkers import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.sources.tail import Appended
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
 

@@ -16,12 +16,12 @@ from hangtop.diagnosis.ray_wishes import wishes
 from hangtop.model import RunState, fold
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Source, open_source
 from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster import poll
 from hangtop.sources.rayworkers import RayWorkerSource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 

@@ -24,11 +24,11 @@ from hangtop.actions.stop import Myself
 from hangtop.model import RunState, fold
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
-from hangtop.records.raysession import RaySession
+from hangtop.records.ray_session import RaySession
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 

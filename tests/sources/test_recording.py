@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import wire
 from hangtop.feeds import Seekable
 from hangtop.model import RunState, fold
 from hangtop.recording import Recorder, RecordingError, ReplayFeed, load
+from hangtop.records import wire
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogReading, PageReading, RankLog
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S
 
 SPEC = WatchSpec(logs=("train.log",), stall_s=30.0)

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import launches, wire
+from hangtop import launches
 from hangtop.actions.journal import Journal, path
 from hangtop.actions.performer import perform
 from hangtop.actions.steps import Halt
+from hangtop.records import wire
 from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.inuse import look
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 from tests.fakes.started import end_run
 

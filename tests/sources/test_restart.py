@@ -27,9 +27,9 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.launch import LaunchSource, interfaces
 from hangtop.sources.processes import ProcessSource, open_table
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.started import end_run
 

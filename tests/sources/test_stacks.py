@@ -23,11 +23,11 @@ from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.stacks import classes, number
 from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Frame, Stack, StacksReading, add_look
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import excerpts, pyspy
 from hangtop.sources import stacks as source
 from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.stacks import StackSource
-from hangtop.spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -23,11 +23,11 @@ from hangtop.model import RunState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
 from hangtop.records.stopped import Place, StoppedRun
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of
 from hangtop.sources.launch import LaunchSource
 from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 from hangtop.stop_store import StopStore
 from tests.fakes.processes import PATIENCE_S, eventually
 

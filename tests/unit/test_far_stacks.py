@@ -10,7 +10,7 @@ from hangtop.panes.stack_rows import StackView, far_rows, summary
 from hangtop.ranks import join
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayReading
-from hangtop.records.rayworkers import FarStacksReading, add_far
+from hangtop.records.ray_workers import FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.session import FarStacks

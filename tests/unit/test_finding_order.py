@@ -20,7 +20,7 @@ from hangtop.logs.join import join
 from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Written, at_once
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 INDEX = Index(load())
 NOON = datetime(2026, 1, 11, 12, tzinfo=UTC).timestamp()

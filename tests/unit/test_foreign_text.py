@@ -17,7 +17,7 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.plan import Refusal
 from hangtop.records.ray import RayCluster, RayReading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

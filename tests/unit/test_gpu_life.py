@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hangtop import wire
 from hangtop.gpu_life import fold_gpus
 from hangtop.model import RunState, fold
+from hangtop.records import wire
 from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
 from hangtop.records.reading import Reading
 from hangtop.records.samples import SLOTS, Samples, add_recent, add_whole, points

@@ -27,7 +27,7 @@ from hangtop.logs.join import join
 from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 HOLDOUT = Path(__file__).parents[1] / "corpus" / "holdout"
 INDEX = Index(load())

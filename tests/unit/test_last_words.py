@@ -13,7 +13,7 @@ from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 INDEX = Index(load())
 NOW = 1_800_000_000.0

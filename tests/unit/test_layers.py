@@ -9,7 +9,7 @@ import pytest
 
 CORE = (
     "hangtop.model",
-    "hangtop.wire",
+    "hangtop.records.wire",
     "hangtop.ranks",
     "hangtop.report",
     "hangtop.common.redact",

@@ -11,7 +11,7 @@ from hangtop.logs.index import Index
 from hangtop.logs.join import join
 from hangtop.model import RunState
 from hangtop.records.log import LogFile, LogReading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 INDEX = Index(load())
 

@@ -7,7 +7,7 @@ import pytest
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.join import join
-from hangtop.mesh import by_arguments, by_title, place_words, places
+from hangtop.records.rank_coordinates import by_arguments, by_title, place_words, places
 
 CATALOG = load()
 MEGATRON = "using world size: 8, data-parallel size: 1, {} tensor-model-parallel size: 4, pipeline-model-parallel size: 2"

@@ -13,7 +13,7 @@ from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, Progress
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

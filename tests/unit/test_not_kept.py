@@ -13,8 +13,8 @@ from hangtop.panes.view import View
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.report import report
-from hangtop.spec import WatchSpec
 from tests.fakes.views import plain
 
 SAID = "1.2 G not kept: it came faster than it was read"

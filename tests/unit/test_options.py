@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hangtop.options import WATCH, options, read_config, watch_spec
-from hangtop.spec import DEFAULT_SOURCES, WatchSpec, as_options
+from hangtop.records.watch_spec import DEFAULT_SOURCES, WatchSpec, as_options
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
 """Also such as look like an option."""

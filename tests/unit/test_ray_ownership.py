@@ -13,7 +13,7 @@ from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 1_768_126_000.0
 BEGAN = NOW - 3_600

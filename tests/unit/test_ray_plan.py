@@ -17,8 +17,8 @@ from hangtop.records.log import LogReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Removal
 from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
-from hangtop.records.raysession import RayMatch, RayProcess, RaySession
-from hangtop.spec import WatchSpec
+from hangtop.records.ray_session import RayMatch, RayProcess, RaySession
+from hangtop.records.watch_spec import WatchSpec
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 NAME = "session_2026-01-01_00-00-00_000000_7"

@@ -12,7 +12,7 @@ from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 1_768_125_000.0
 HEALTHY = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")

@@ -12,7 +12,7 @@ from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray import RayCluster, RayDriver, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.unit.test_ray_rules import NOW, cluster, worker
 
 

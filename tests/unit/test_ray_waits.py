@@ -17,7 +17,7 @@ from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 INDEX = Index(load())
 NOW = 1_768_125_000.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from hangtop import wire
+from hangtop.records import wire
 from hangtop.records.changed import Changed
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hangtop import wire
 from hangtop.model import RunState, fold
+from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.stack import LOOKS_KEPT, Excerpt, Frame, Stack, StacksReading, Thread, add_look
 

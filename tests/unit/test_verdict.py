@@ -12,7 +12,7 @@ from hangtop.model import RunState
 from hangtop.records.health import ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Writer
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

@@ -12,7 +12,7 @@ from hangtop.diagnosis.verdict import diagnose
 from hangtop.model import RunState
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
-from hangtop.records.mesh import Mesh
+from hangtop.records.parallel_layout import Mesh
 from hangtop.records.process import ProcessReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict

@@ -9,7 +9,7 @@ from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Progress
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.stopped import Place, StoppedRun
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop import wire
+from hangtop.records import wire
 from hangtop.records.ask import PageAsk, StacksAsk
 from hangtop.records.health import Heartbeat, ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogLine, LogReading, Progress, RankLog
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 LOG = LogReading(
     files=(LogFile("train.log", size_bytes=10, scanned_bytes=10, lines=1),),

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean
 from hangtop.records.process import Process, ProcessRole
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.proc.connections import listening_ports
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.facts import FactBook, Facts
@@ -28,7 +29,6 @@ from hangtop.sources.proc.tree import Children, children_of, descendants, left_b
 from hangtop.sources.proc.users import Users
 from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.rights import refusal, standing
-from hangtop.spec import WatchSpec
 
 SELDOM = 5
 """Looks between two at a process that is no rank and not in trouble."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from hangtop.common.clean_words import clean, command_line
 from hangtop.common.text import some
 from hangtop.records.process import Writer
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.discover import STDIN
 from hangtop.sources.proc.exits import Exits
 from hangtop.sources.proc.guard import Guard
@@ -19,7 +20,6 @@ from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
 from hangtop.sources.watched import watched
-from hangtop.spec import WatchSpec
 
 RESOLVE_EVERY = 3
 """Looks between two resolutions of the log paths."""

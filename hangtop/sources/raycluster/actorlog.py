@@ -8,7 +8,7 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import ActorLogAsk
-from hangtop.records.rayworkers import WorkerOutput
+from hangtop.records.ray_workers import WorkerOutput
 from hangtop.sources.faults import in_words
 from hangtop.sources.raycluster.farworkers import STREAMS
 from hangtop.sources.raycluster.nodelogs import PART_BYTES, NodeLogs, Part

@@ -16,7 +16,7 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import FarStacksAsk, FarWorker
-from hangtop.records.rayworkers import FarStacksReading
+from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Stack, Thread
 from hangtop.sources import pyspy
 from hangtop.sources.raycluster import shapes

@@ -11,7 +11,7 @@ from functools import partial
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.clean_words import command_line
-from hangtop.records.raysession import RayKind, RayMatch, RayProcess, RaySession
+from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leftovers import ADOPTERS
 from hangtop.sources.proc.raysession import driver_jobs

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import wire
+from hangtop.records import wire
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.processes import PATIENCE_S, running
 
 HERE = Path(__file__).parent

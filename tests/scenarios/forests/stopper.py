@@ -15,10 +15,10 @@ from hangtop.actions.perform import myself
 from hangtop.actions.performer import perform
 from hangtop.feeds import ProbeFeed
 from hangtop.records.plan import Plan
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of
 from hangtop.sources.proc.linux import TICKS_PER_S
 from hangtop.sources.processes import open_table
-from hangtop.spec import WatchSpec
 
 GRACE_S = 2.0
 

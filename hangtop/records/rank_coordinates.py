@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
 
-from hangtop.records.mesh import ORDER, Mesh, Place
+from hangtop.records.parallel_layout import ORDER, Mesh, Place
 
 NAMES = {
     "tensor": "tp", "model": "tp", "pipeline": "pp", "pipe": "pp", "context": "cp", "sequence": "sp", "data": "dp",

@@ -9,7 +9,7 @@ import msgspec
 
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading, Value
-from hangtop.spec import WatchSpec
+from hangtop.records.watch_spec import WatchSpec
 
 SCHEMA = 1
 
