@@ -36,7 +36,7 @@ MOST_UNSENT_BYTES = 1 << 20
 HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 """glibc gives each thread a heap of its own, and a probe has a thread a source: 6 MB of it stood empty. And it gives each block
 of a log back to the kernel, which clears the same pages for the next one: a fifth of a catch-up. What is free when there is rest
-is given back by `hangtop.sources.heap`."""
+is given back by `hangtop.system.malloc_trim`."""
 
 
 Question = tuple[str, int]

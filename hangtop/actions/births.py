@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from hangtop.actions.heirlooms import Heirlooms
 from hangtop.records.plan import Plan
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, descendants
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
+from hangtop.system.processes.tree import children_of, descendants
 
 
 class Births:

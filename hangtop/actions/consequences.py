@@ -14,7 +14,7 @@ from msgspec import Struct
 from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.process import Process, ProcessReading
-from hangtop.sources.proc.roles import program
+from hangtop.system.processes.roles import program
 
 RESTARTS = re.compile(r"--max[-_]restarts(?:=|\s+)(?P<times>\d+)")
 KILLS_ON_EXIT = re.compile(r"(?:^|\s)(?:-K|--kill-on-bad-exit)(?:=1)?(?:\s|$)")

@@ -16,8 +16,8 @@ from hangtop.actions.signals import Aim
 from hangtop.actions.steps import Halt, step
 from hangtop.actions.survivors import SHOWN, Known, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
-from hangtop.sources.proc.writers import ancestors
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TypeVar
 
 from hangtop.records.plan import Plan
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.roles import BY_NODE, RANKS
-from hangtop.sources.proc.table import Identity, Layout, OpenFile, ProcessTable, Stat
+from hangtop.system.guard import Guard
+from hangtop.system.processes.roles import BY_NODE, RANKS
+from hangtop.system.processes.table import Identity, Layout, OpenFile, ProcessTable, Stat
 
 Thing = TypeVar("Thing", bound=Hashable)
 OUTPUTS = (1, 2)

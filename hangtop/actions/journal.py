@@ -9,7 +9,7 @@ from pathlib import Path
 from platformdirs import user_state_path
 
 from hangtop.records.plan import Plan, Step
-from hangtop.sources.proc.users import Users
+from hangtop.system.processes.users import Users
 
 
 def path() -> Path:

@@ -14,7 +14,7 @@ from hangtop.actions.steps import step
 from hangtop.actions.stop import RUNNER
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start, Step
-from hangtop.sources.proc.linux import read_stat
+from hangtop.system.processes.linux import read_stat
 
 LIVES_S = 1.0
 """A command that is wrong ends within that time."""

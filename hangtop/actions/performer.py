@@ -12,7 +12,6 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop import launches
 from hangtop.actions import errands, raystart, watching
 from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.launching import started
@@ -26,8 +25,9 @@ from hangtop.actions.stopping import stopped
 from hangtop.common import text
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
-from hangtop.sources.proc.table import Identity, ProcessTable
 from hangtop.sources.processes import open_table
+from hangtop.system.processes.table import Identity, ProcessTable
+from hangtop.system.stores import launch_store
 
 BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"
 
@@ -38,7 +38,7 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
     try:
         yield from _locked(plan, table, halt)
     finally:
-        launches.discard(start.environ_file for start in plan.ray)
+        launch_store.discard(start.environ_file for start in plan.ray)
     if halt.obeyed:
         yield step("failed", BROKEN_OFF)
 

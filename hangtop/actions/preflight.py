@@ -21,7 +21,6 @@ from typing import IO
 
 import msgspec
 
-from hangtop import launches
 from hangtop.actions.child import begin
 from hangtop.actions.runner import environ_of
 from hangtop.actions.startable import Finding, NotFoundError, Scene, findings, found
@@ -31,7 +30,8 @@ from hangtop.common.raw_text import from_os, to_os
 from hangtop.common.reaper import abandon
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
-from hangtop.sources.proc.conditions import take_on
+from hangtop.system.processes.limits import take_on
+from hangtop.system.stores import launch_store
 
 MODULE = "hangtop.actions.preflight"
 ANSWER_S = 45.0
@@ -172,7 +172,7 @@ def _room(folder: str) -> Iterator[Finding]:
 def _book() -> Iterator[Finding]:
     """Each start is taken down before it is told: without that nobody could start it again."""
     try:
-        draft = launches.folder() / f"{os.urandom(8).hex()}.draft"
+        draft = launch_store.folder() / f"{os.urandom(8).hex()}.draft"
         draft.write_bytes(b"x")
         draft.unlink()
     except OSError as error:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from hangtop import launches
 from hangtop.actions.stop import RUNNER
 from hangtop.common import text
 from hangtop.common.raw_text import to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Plan, Start
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.stores import launch_store
 
 AGAIN = "make the plan anew: it will be of what is there now"
 
@@ -62,7 +62,7 @@ def intruders(start: Start, before: frozenset[Identity], plan: Plan, table: Proc
 def _newer(start: Start, table: ProcessTable) -> Launch | None:
     """A start of the same output after the one that is repeated. Where that one lives, only one that lives too stands in the
     way."""
-    old, known = start.repeats, launches.latest(os.path.realpath(to_os(start.log)))
+    old, known = start.repeats, launch_store.latest(os.path.realpath(to_os(start.log)))
     if old is None or known is None or (known.pid, known.start_ticks) == (old.pid, old.start_ticks):
         return None
     if known.started_at <= old.started_at or (old.lives and not _alive(Identity(known.pid, known.start_ticks), table)):

@@ -11,7 +11,6 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop import launches
 from hangtop.actions.child import end_group
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
@@ -23,6 +22,7 @@ from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.ray import RaySource
+from hangtop.system.stores import launch_store
 
 HIDDEN = "***"
 HEALTHY_WITHIN_S = 120.0
@@ -92,7 +92,7 @@ def _start(start: RayStart, argv: Sequence[str], environ: Mapping[str, str]) -> 
 
 def _with_secrets(start: RayStart) -> tuple[list[str], dict[str, str]]:
     """What is shown as `***` lies in the environment's file under the name of its option. Raises `OSError`, `DecodeError`."""
-    environ = launches.environ_of(start.environ_file)
+    environ = launch_store.environ_of(start.environ_file)
     hidden = {name: environ.pop(name) for name in list(environ) if name.startswith("-")}
     words = [hidden.get(word.partition("=")[0], word) if HIDDEN in word else word for word in start.argv]
     return words, environ | start.set_env

@@ -18,8 +18,8 @@ from hangtop.records.plan import Plan, Removal, Spared, Step
 from hangtop.sources.inuse import Holds, look
 from hangtop.sources.leftover_places import TRASH, Candidate
 from hangtop.sources.leftovers import Judge
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 

@@ -20,13 +20,13 @@ import termios
 import msgspec
 from msgspec.structs import replace
 
-from hangtop import launches
 from hangtop.common import clock
 from hangtop.common.raw_text import bytes_of, from_os, raw_environ, to_os
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start
-from hangtop.sources.proc.conditions import conditions_of, take_on
-from hangtop.sources.proc.linux import read_stat
+from hangtop.system.processes.limits import conditions_of, take_on
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.stores import launch_store
 
 CHUNK_BYTES = 65_536
 ROWS, COLUMNS = 50, 200
@@ -39,7 +39,7 @@ def main() -> None:
     try:
         environ = environ_of(start) | start.set_env
         log = _open(start)
-        environ_file = start.environ_file or launches.keep_environ(environ)
+        environ_file = start.environ_file or launch_store.keep_environ(environ)
         master, pid = _spawn(start, environ)
     except (OSError, msgspec.DecodeError) as error:
         sys.stdout.buffer.write(f"{error}\n".encode(errors="replace"))
@@ -58,7 +58,7 @@ def main() -> None:
 def environ_of(start: Start) -> dict[str, str]:
     """The environment before what is set for this start, as raw text. Raises `OSError`, `msgspec.DecodeError`."""
     if start.environ_file:
-        return launches.environ_of(start.environ_file)
+        return launch_store.environ_of(start.environ_file)
     return {from_os(name): from_os(value) for name, value in os.environ.items()}
 
 
@@ -75,7 +75,7 @@ def _open(start: Start) -> int:
 def _keep(launch: Launch, log: int) -> None:
     """Take it down. Where that fails the run goes on all the same: it can be started again as long as it lives."""
     try:
-        launches.keep(launch)
+        launch_store.keep(launch)
     except OSError as error:
         _write(log, f"hangtop: this start could not be taken down: {error}\n".encode(errors="replace"))
 

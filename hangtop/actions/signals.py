@@ -12,7 +12,7 @@ import select
 import signal
 
 from hangtop.records.plan import Target
-from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.system.processes.table import ProcessTable, Stat
 
 FORBIDDEN = frozenset({0, 1})
 

@@ -18,7 +18,7 @@ from hangtop.actions import pythoncheck
 from hangtop.actions.shelltext import CommandError, Token, simple_commands, tokens
 from hangtop.actions.typed import BUILT_IN, is_shell
 from hangtop.actions.wrapped import PythonCall, launched, layers, python_call
-from hangtop.sources.proc.roles import PYTHON
+from hangtop.system.processes.roles import PYTHON
 
 Finding = tuple[Literal["problem", "warning"], str]
 """Why it would not start, or what is odd, in one line."""

@@ -8,13 +8,13 @@ from collections.abc import Generator, Sequence
 
 from msgspec.structs import replace
 
-from hangtop import stop_store
 from hangtop.actions.ending import end
 from hangtop.actions.steps import Halt
 from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
 from hangtop.records.stopped import StoppedRun
-from hangtop.sources.proc.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable
+from hangtop.system.stores import stop_store
 
 LOOKS, LOOK_EVERY_S = 10, 0.1
 

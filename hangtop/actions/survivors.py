@@ -18,10 +18,10 @@ from hangtop.common.clean_words import clean, command_line
 from hangtop.common.text import are, every
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.sources.inuse import Holds, files_of, look
-from hangtop.sources.proc.connections import LISTEN, read_connections
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Details, Identity, ProcessTable, Stat
-from hangtop.sources.proc.users import Users
+from hangtop.system.guard import Guard
+from hangtop.system.network.connections import LISTEN, read_connections
+from hangtop.system.processes.table import Details, Identity, ProcessTable, Stat
+from hangtop.system.processes.users import Users
 
 LOOK_EVERY_S = 0.05
 PORT_WAIT_S = 3.0

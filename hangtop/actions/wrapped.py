@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from hangtop.sources.proc.roles import PYTHON
+from hangtop.system.processes.roles import PYTHON
 
 WRAPPERS: dict[str, tuple[str, int]] = {
     "nohup": ("", 0),

@@ -23,8 +23,8 @@ from hangtop.panes.stack_rows import StackView
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
+from hangtop.system.guard import Guard
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160

@@ -20,7 +20,7 @@ from hangtop.doctor.check import Check, Checker, Subject
 from hangtop.logs.catalog import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.frameworks import active, leading
-from hangtop.sources.proc.frameworks import framework_of
+from hangtop.system.processes.training_commands import framework_of
 
 DEADLINE_S = 9.5
 HEAD_BYTES = 1 << 20

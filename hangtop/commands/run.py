@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Sequence
 from typing import TextIO
 
-from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.perform import myself, perform
 from hangtop.actions.typed import with_variables
@@ -21,6 +20,7 @@ from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.records.watch_spec import WatchSpec, plain_file
 from hangtop.session import FIRST_LOOK_S, looks, ray_known, too_long
+from hangtop.system.stores import launch_store
 
 PATIENCE_S, PROCESSES_WITHIN_S, RAY_WITHIN_S = 15.0, 3.0, 10.0
 
@@ -45,7 +45,7 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
 
 def goes_on(logs: Sequence[str]) -> str:
     """What a person needs to know when the screen is left."""
-    known = launches.latest(os.path.realpath(logs[0]))
+    known = launch_store.latest(os.path.realpath(logs[0]))
     if known is None or known.exit_code is not None:
         return ""
     log = shlex.quote(logs[0])

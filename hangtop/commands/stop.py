@@ -9,7 +9,6 @@ from typing import TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop import launches
 from hangtop.actions import stop
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.perform import Performance, myself, perform
@@ -21,6 +20,7 @@ from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
 from hangtop.session import processes_of, too_long
+from hangtop.system.stores import launch_store
 
 WIDE = 10_000
 """Scripts want whole lines."""
@@ -50,7 +50,7 @@ def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes:
     plan = replace(plan, warnings=(*plan.warnings, *found.warnings))
     out.write("\n".join(lines(plan)) + "\n")
     if found.problems or not yes:
-        launches.discard(start.environ_file for start in plan.ray)
+        launch_store.discard(start.environ_file for start in plan.ray)
     if found.problems:
         out.writelines(f"hangtop {command}: it would not start: {problem}\n" for problem in found.problems)
         out.write("nothing was done\n")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from hangtop.common.text import size
 from hangtop.doctor.check import Check, Subject, ok
-from hangtop.sources.filesystem import file_system_of
+from hangtop.system.files.network_filesystems import file_system_of
 
 ANSWER_S = 4.0
 NEARLY_FULL = 0.95

@@ -13,8 +13,8 @@ import psutil
 
 from hangtop.common.text import size, some
 from hangtop.doctor.check import Check, Subject, ok
-from hangtop.sources import rights
-from hangtop.sources.proc.host import memory_limit
+from hangtop.system import ptrace_permission
+from hangtop.system.machine import memory_limit
 
 G = 2**30
 MIN_FREE_BYTES, LOW_FREE_BYTES = 1 * G, 20 * G
@@ -114,9 +114,9 @@ def memory(_: Subject) -> Iterator[Check]:
 
 def looking(_: Subject) -> Iterator[Check]:
     """Whether stacks of this user's processes may be read, when the run hangs later."""
-    at = rights.standing(os.getppid())
+    at = ptrace_permission.standing(os.getppid())
     if at.scope and not at.may_trace:
-        why, mend = rights.refusal(at, ("hangtop", "stacks"))
+        why, mend = ptrace_permission.refusal(at, ("hangtop", "stacks"))
         yield Check("rights", "read stacks", "warn", why, mend)
     elif at.container and at.may_trace is False and at.scope is None:
         yield Check(

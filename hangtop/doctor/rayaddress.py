@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.sources.inuse import command_lines
 from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
-from hangtop.sources.proc.users import Users
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import read_address, why_current
+from hangtop.system.processes.users import Users
 
 
 def addresses(subject: Subject) -> Iterator[Check]:

@@ -10,11 +10,11 @@ from hangtop.logs.index import Index
 from hangtop.records.log import BESIDE
 from hangtop.sources.digested import DigestedLog
 from hangtop.sources.discover import FoundLog
-from hangtop.sources.filesystem import FileSystem
 from hangtop.sources.raycluster.farlog import FarLog, FollowedFar
 from hangtop.sources.raycluster.files import MOST_FILES, WorkerLog
 from hangtop.sources.tail import Followed
 from hangtop.sources.watched import WatchedFile
+from hangtop.system.files.network_filesystems import FileSystem
 
 TAIL_BYTES = 64 << 10
 

@@ -19,10 +19,10 @@ from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import OpenFile, ProcessTable, cwd_of
 from hangtop.sources.processes import open_table
 from hangtop.sources.watched import watched
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of
 
 FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""

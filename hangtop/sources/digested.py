@@ -12,11 +12,11 @@ from hangtop.logs.lines import Writer
 from hangtop.logs.stamps import year_in
 from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
-from hangtop.sources.faults import binary, shown
-from hangtop.sources.filesystem import FileSystem
 from hangtop.sources.raycluster.farlog import FollowedFar
 from hangtop.sources.spool import FollowedPipe
 from hangtop.sources.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
+from hangtop.system.files.network_filesystems import FileSystem
+from hangtop.system.files.read_errors import binary, shown
 
 Followable = Followed | FollowedPipe | FollowedFar
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hangtop.common.text import some
-from hangtop.sources.faults import Fault, in_words, shown
 from hangtop.sources.newest import Newest
 from hangtop.sources.ranks_in_names import ranks_of
+from hangtop.system.files.read_errors import Fault, in_words, shown
 
 STDIN = "-"
 DEEPEST = 6

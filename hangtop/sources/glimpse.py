@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from hangtop.common.clean_text import clean_text, decode, encoding_of
 from hangtop.records.log import LogFile, LogLine, LogReading
-from hangtop.sources.faults import shown
 from hangtop.sources.tail import open_log
+from hangtop.system.files.read_errors import shown
 
 GLIMPSE_BYTES = 32 << 10
 GLIMPSE_LINES = 100

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.inode import Inode, inode_of
 from hangtop.sources.proc.leftovers import TRAINING_NAMES
-from hangtop.sources.proc.table import ProcessTable, Stat
-from hangtop.sources.proc.writers import ancestors
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.files.inode import Inode, inode_of
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable, Stat
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from hangtop import launches
 from hangtop.common.raw_text import from_os, text_of, to_os
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.conditions import conditions_of
-from hangtop.sources.proc.linux import read_optional
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
+from hangtop.system.processes.limits import conditions_of
+from hangtop.system.processes.linux import read_optional
+from hangtop.system.processes.table import ProcessTable
+from hangtop.system.stores import launch_store
 
 NET = "/sys/class/net"
 
@@ -49,14 +49,14 @@ class LaunchSource:
 
     def _of_log(self) -> Launch:
         """Of a run that has ended."""
-        found = [known for log in self._logs if (known := launches.latest(os.path.realpath(log))) is not None]
+        found = [known for log in self._logs if (known := launch_store.latest(os.path.realpath(log))) is not None]
         if not found:
             raise LookupError("no process of this run is known here, and hangtop did not start it: its command line is not known")
         return found[-1]
 
     def _of_process(self, pid: int, start_ticks: int) -> Launch:
         """What hangtop started is known; of others everything is read while they live, and kept."""
-        if (known := launches.of_process(pid, start_ticks)) is not None:
+        if (known := launch_store.of_process(pid, start_ticks)) is not None:
             return known
         argv, environ = _words(pid), self._table.environ(pid)
         cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
@@ -72,7 +72,7 @@ class LaunchSource:
         kept = Launch(
             argv,
             cwd,
-            launches.keep_environ(environ),
+            launch_store.keep_environ(environ),
             pid,
             start_ticks,
             started_at,
@@ -83,7 +83,7 @@ class LaunchSource:
             shell=environ.get("SHELL", ""),
             program=program,
         )
-        launches.keep(kept)
+        launch_store.keep(kept)
         return kept
 
 

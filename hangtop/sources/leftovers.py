@@ -23,7 +23,6 @@ from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.filesystem import file_system_of
 from hangtop.sources.inuse import Holds, InUse, hidden_neighbours, look
 from hangtop.sources.leftover_places import (
     LOCK,
@@ -39,13 +38,14 @@ from hangtop.sources.leftover_places import (
     sessions_beside,
     usual_places,
 )
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.inode import Inode
-from hangtop.sources.proc.openers import is_heard, is_open
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.address_file import why_current
 from hangtop.sources.raycluster.processes import RayTable
+from hangtop.system.files.inode import Inode
+from hangtop.system.files.network_filesystems import file_system_of
+from hangtop.system.files.write_leases import is_heard, is_open
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES, MOST_KEPT = 300_000, 64

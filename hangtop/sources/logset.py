@@ -12,12 +12,12 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog, Followable
 from hangtop.sources.discover import STDIN, FoundLog, discover, rotated_from
-from hangtop.sources.faults import Fault, shown
-from hangtop.sources.filesystem import FileSystem, file_system_of
 from hangtop.sources.newest import Newest
 from hangtop.sources.spool import FollowedPipe, Spool
 from hangtop.sources.tail import TAIL_BYTES, Followed
 from hangtop.sources.watched import WatchedFile, watched
+from hangtop.system.files.network_filesystems import FileSystem, file_system_of
+from hangtop.system.files.read_errors import Fault, shown
 
 LOOK_AGAIN_S = 5.0
 ALL_TAILS_BYTES = 1 << 20

@@ -18,12 +18,12 @@ from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble, flight, ras
 from hangtop.sources.dump_proof import Dumps, dumps_of, fifo_of
-from hangtop.sources.proc.port_owner import Listener, PortOwners
-from hangtop.sources.proc.table import Identity
-from hangtop.sources.proc.users import Users
 from hangtop.sources.processes import open_table
 from hangtop.sources.rank_environments import RankEnvironments
 from hangtop.sources.watched import watched
+from hangtop.system.network.port_owner import Listener, PortOwners
+from hangtop.system.processes.table import Identity
+from hangtop.system.processes.users import Users
 
 MOST_PORTS = 4
 AGAIN_S = 10.0

@@ -10,12 +10,12 @@ from hangtop.logs.index import Index
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.log import PageReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.faults import in_words, shown
 from hangtop.sources.matchers import Matcher, SearchProblem, matcher_of
 from hangtop.sources.rows import OpenFile, Readable
 from hangtop.sources.search import Search
 from hangtop.sources.tail import open_log
 from hangtop.sources.watched import watched
+from hangtop.system.files.read_errors import in_words, shown
 
 
 class PageSource:

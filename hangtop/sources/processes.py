@@ -12,28 +12,28 @@ from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.connections import Connection, read_connections, socket_inodes
-from hangtop.sources.proc.exits import Exits
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.host import Host
 from hangtop.sources.proc.leads import Lead, Told, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.sources.proc.leftovers import adopted, is_orphan, unreaped
 from hangtop.sources.proc.likely import Likely
 from hangtop.sources.proc.mounts import Blockages, waits_for_a_mount
-from hangtop.sources.proc.network import is_on_our_network
-from hangtop.sources.proc.openfiles import YOUNG_S, OpenFiles
 from hangtop.sources.proc.rayties import RayTies
 from hangtop.sources.proc.rendezvous import meeting
-from hangtop.sources.proc.roles import RAY_DAEMON_NAMES
 from hangtop.sources.proc.run import RunTree
-from hangtop.sources.proc.shells import Shells
-from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, descendants
-from hangtop.sources.proc.writers import Machine, ancestors
 from hangtop.sources.proc.writing import Writing
 from hangtop.sources.raycluster.lost import is_daemon, lost_daemons
 from hangtop.sources.watched import watched
 from hangtop.sparse import unchanged
+from hangtop.system.files.file_writers import Machine, ancestors
+from hangtop.system.files.open_files import YOUNG_S, OpenFiles
+from hangtop.system.guard import Guard
+from hangtop.system.machine import Host
+from hangtop.system.network.connections import Connection, read_connections, socket_inodes
+from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.roles import RAY_DAEMON_NAMES
+from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import children_of, descendants
 
 SELDOM = 5
 """Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
@@ -49,10 +49,10 @@ Files = Mapping[int, tuple[OpenFile, ...]]
 def open_table(*, at_leisure: bool = False) -> ProcessTable:
     """The process table of this operating system. `at_leisure`: for one who looks again and again, see `LinuxTable`."""
     if sys.platform != "linux":
-        from hangtop.sources.proc.portable import PortableTable
+        from hangtop.system.processes.portable import PortableTable
 
         return PortableTable()
-    from hangtop.sources.proc.linux import LinuxTable
+    from hangtop.system.processes.linux import LinuxTable
 
     return LinuxTable(at_leisure=at_leisure)
 

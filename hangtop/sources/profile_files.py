@@ -8,7 +8,7 @@ from pathlib import Path
 from hangtop.logs.catalog import CatalogError, load, parse_profile
 from hangtop.logs.index import Index
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.faults import shown
+from hangtop.system.files.read_errors import shown
 
 
 class ProfileFiles:

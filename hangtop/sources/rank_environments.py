@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from hangtop.records.process import Process
 from hangtop.sources.flight import NAMES, PIPES
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.table import Identity, ProcessTable
+from hangtop.system.files.open_files import YOUNG_S
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import Identity, ProcessTable
 
 KEPT = ("RANK", "NCCL_RAS_ADDR", "HOME", "XDG_CACHE_HOME", *NAMES, *PIPES)
 

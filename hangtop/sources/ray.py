@@ -22,7 +22,6 @@ from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 from hangtop.sources.raycluster.cluster import Cluster
 from hangtop.sources.raycluster.daemons import Daemon
@@ -37,6 +36,7 @@ from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.session import SessionLook
 from hangtop.sources.raycluster.token import Token, find_token
 from hangtop.sources.watched import watched
+from hangtop.system.processes.table import ProcessTable
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265

@@ -16,11 +16,11 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.beside import BesideLogs
 from hangtop.sources.changes import Changes
 from hangtop.sources.digested import DigestedLog
-from hangtop.sources.heap import give_back
 from hangtop.sources.logset import LogSet
 from hangtop.sources.profile_files import ProfileFiles
 from hangtop.sources.watched import watched
-from hangtop.stop_store import StopStore
+from hangtop.system.malloc_trim import give_back
+from hangtop.system.stores.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5
 CALM = 20

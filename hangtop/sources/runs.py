@@ -16,15 +16,15 @@ from hangtop.records.ask import Ask
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.frameworks import RANK_NAMES, framework_of, looks_like_training
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import OpenFiles
-from hangtop.sources.proc.shells import Shells
-from hangtop.sources.proc.table import ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, descendants
-from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
 from hangtop.sources.processes import open_table
+from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
+from hangtop.system.files.open_files import OpenFiles
+from hangtop.system.guard import Guard
+from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.training_commands import RANK_NAMES, framework_of, looks_like_training
+from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.users import Users
 
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")

@@ -11,9 +11,9 @@ from hangtop.common.text import size
 from hangtop.records.log import FileStatus
 from hangtop.sources import Trouble
 from hangtop.sources.drain import BOARD_BYTES, KEPT_BYTES
-from hangtop.sources.faults import Fault, in_words
 from hangtop.sources.start_drain import Drain, read_board
 from hangtop.sources.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened, Skipped
+from hangtop.system.files.read_errors import Fault, in_words
 
 CATCH_UP_BYTES = 8 << 20
 """So far before the end it is read on after a gap: the oldest bytes would be overwritten again before they are read."""

@@ -16,10 +16,11 @@ from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import excerpts, pyspy, rights
-from hangtop.sources.proc.linux import parse_stat
-from hangtop.sources.proc.table import Stat
-from hangtop.sources.threads import standing
+from hangtop.sources import excerpts, pyspy
+from hangtop.system import ptrace_permission
+from hangtop.system.processes.kernel_threads import standing
+from hangtop.system.processes.linux import parse_stat
+from hangtop.system.processes.table import Stat
 
 SIGUSR1_CAUGHT = 0x200
 """Bit of SIGUSR1 (10) in SigCgt of /proc/PID/status, proc(5)."""
@@ -113,7 +114,7 @@ def _reason(dump: pyspy.Dump) -> tuple[str, str | None]:
     if (tracer := _tracer(dump.pid)) is not None:
         return f"pid {tracer} traces it: a debugger, or another look at it", None
     if "permission denied" in error.lower() or "not permitted" in error.lower():
-        return rights.refusal(rights.standing(dump.pid), dump.argv)
+        return ptrace_permission.refusal(ptrace_permission.standing(dump.pid), dump.argv)
     if "find python version" in error:
         return NO_PYTHON, None
     return f"py-spy: {error}", None

@@ -19,7 +19,7 @@ from msgspec import Struct
 from hangtop.common.clean_text import encoding_of
 from hangtop.records.log import FileStatus
 from hangtop.sources.discover import rotated_from
-from hangtop.sources.faults import Fault, NotALog, in_words, shown
+from hangtop.system.files.read_errors import Fault, NotALog, in_words, shown
 
 CHUNK_BYTES = 1 << 20
 LEAST_BYTES = 4 << 10

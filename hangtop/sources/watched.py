@@ -16,10 +16,10 @@ from hangtop.logs.lines import Writer
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.table import Identity
 from hangtop.sources.raycluster.files import WorkerLog
 from hangtop.sources.raycluster.places import Access
 from hangtop.sources.rows import Readable
+from hangtop.system.processes.table import Identity
 
 
 class WatchedFile(Struct, frozen=True):

@@ -14,7 +14,6 @@ from acting import WILLING, DeafFeed, alive, app_over, begun, described, over, r
 from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop import launches
 from hangtop.app import HangtopApp
 from hangtop.records.ask import FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -26,6 +25,7 @@ from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.stacks import StacksScreen
 from hangtop.sources.stacks import look
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import python
 
 
@@ -142,7 +142,7 @@ async def test_r_shows_what_will_be_started_and_digits_choose_its_environment(tm
             ask = app.feed.questions[-1]
             assert isinstance(ask, LaunchAsk)
             assert ask.pid == processes[0].pid
-            environ_file = launches.keep_environ({})
+            environ_file = launch_store.keep_environ({})
             argv = (sys.executable, "-c", WILLING)
             known = Launch(argv, "/", environ_file, ask.pid, ask.start_ticks, 1.0, str(tmp_path / "train.log"))
             app.feed.put(Reading("launch", "n1", app.now(), LaunchReading(ask.ask, known)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_terminal import Terminal, children, quits_at_once
 
-from hangtop import launches
+from hangtop.system.stores import launch_store
 from tests.fakes.started import end_run, lives
 
 PROGRAM = "import time; print('step: 1 loss: 1.9', flush=True); time.sleep(600)"
@@ -25,7 +25,7 @@ def test_the_question_and_the_way_out_of_it_wait_for_nobody(monkeypatch, tmp_pat
     try:
         with Terminal(*command) as terminal:
             terminal.comes(b"loss: 1.9")
-            known = launches.latest(str(log))
+            known = launch_store.latest(str(log))
             for probe in children(terminal.process.pid) if hurt else []:
                 os.kill(probe, hurt)
             terminal.read(0.5)

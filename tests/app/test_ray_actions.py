@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
-from hangtop import launches
 from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -23,6 +22,7 @@ from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.sessions import SessionsScreen
+from hangtop.system.stores import launch_store
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
 START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")
@@ -116,7 +116,7 @@ async def test_a_recovery_waits_for_both_answers_and_shows_every_part(app: Hangt
         await settle(pilot, app)
         await pilot.press("exclamation_mark")
         kinds = {type(ask) for ask in app.feed.questions[-2:]}
-        environ, log = launches.keep_environ({}), str(tmp_path / "train.log")
+        environ, log = launch_store.keep_environ({}), str(tmp_path / "train.log")
         launch = Launch((sys.executable, "main.py"), str(tmp_path), environ, NEVER, NEVER, 1.0, log)
         await told(pilot, app, lambda number: LaunchReading(number, launch))
         if RayAsk in kinds:

@@ -12,13 +12,13 @@ from pathlib import Path
 from acting import WILLING, alive, app_over, over, running
 from play import screen_text, seen, settle, until
 
-from hangtop import launches
 from hangtop.app import HangtopApp
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Reading
 from hangtop.screens.confirm import ActionScreen
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import eventually
 from tests.fakes.started import end_run
 
@@ -31,7 +31,7 @@ async def opened(pilot, app: HangtopApp, tmp_path: Path) -> ActionScreen:
     await pilot.press("r")
     ask = app.feed.questions[-1]
     assert isinstance(ask, LaunchAsk)
-    environ_file = launches.keep_environ({"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
+    environ_file = launch_store.keep_environ({"PATH": os.environ["PATH"], "SHELL": "/bin/sh"})
     known = Launch(
         (sys.executable, "-c", WILLING), str(tmp_path), environ_file, ask.pid, ask.start_ticks, 1.0, str(tmp_path / "x.log")
     )
@@ -65,7 +65,7 @@ def ended_after(log: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        known = launches.latest(str(log))
+        known = launch_store.latest(str(log))
         if known is not None and known.attempt > 1:
             end_run(known)
 
@@ -115,9 +115,9 @@ async def test_variables_before_the_command_and_of_ones_own_reach_the_new_run(tm
             assert "is started, attempt 2" in screen_text(app)
             eventually(lambda: (tmp_path / "x.log").read_text() == "IB 1 a b\n", "the first line of the new run")
             assert not alive(processes[0])
-            known = launches.latest(str(tmp_path / "x.log"))
+            known = launch_store.latest(str(tmp_path / "x.log"))
             assert known.argv[:2] == ("env", "NCCL_IB_DISABLE=1")  # what is in the command stays in it
-            assert "MINE" not in launches.environ_of(known.environ_file)
+            assert "MINE" not in launch_store.environ_of(known.environ_file)
 
 
 async def test_a_pipe_is_run_by_the_shell_of_the_run_and_shown_so(tmp_path: Path):

@@ -22,7 +22,7 @@ from hangtop.panes.process_tree import Folds
 from hangtop.panes.view import View
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.subtree import with_subtrees
+from hangtop.system.processes.subtree_sums import with_subtrees
 
 NOW = 1_768_126_000.0
 ROUNDS = 20

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from hangtop.sources.proc.table import Stat
-from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.processes import open_table
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.processes.table import Stat
 
 Seen = TypeVar("Seen")
 

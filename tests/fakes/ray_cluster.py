@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from hangtop.sources.proc.table import ProcessTable, Stat
+from hangtop.system.processes.table import ProcessTable, Stat
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.runs import quiet_port
 

@@ -6,9 +6,9 @@ import os
 import signal
 from contextlib import suppress
 
-from hangtop import launches
 from hangtop.records.launch import Launch
-from hangtop.sources.proc.linux import read_stat
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import eventually
 
 
@@ -24,5 +24,5 @@ def end_run(known: Launch) -> None:
         with suppress(ProcessLookupError):
             os.killpg(known.pid, signal.SIGKILL)
     eventually(
-        lambda: (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code is not None, "the end of the run"
+        lambda: (now := launch_store.of_process(known.pid, known.start_ticks)) and now.exit_code is not None, "the end of the run"
     )

@@ -18,9 +18,9 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
 from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
 from hangtop.sources.proc.checkpointdir import below, in_command, in_files
-from hangtop.sources.proc.table import OpenFile
 from hangtop.sources.processes import ProcessSource
 from hangtop.sources.watched import watched
+from hangtop.system.processes.table import OpenFile
 from tests.fakes.processes import eventually, python
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

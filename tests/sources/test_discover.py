@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.sources.discover import FoundLog, discover
-from hangtop.sources.faults import in_words
 from hangtop.sources.newest import Newest
 from hangtop.sources.ranks_in_names import ranks_of
+from hangtop.system.files.read_errors import in_words
 
 
 @pytest.fixture(autouse=True)

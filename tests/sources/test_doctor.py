@@ -21,7 +21,7 @@ from hangtop.commands import doctor
 from hangtop.doctor import environment, host, machine, network, packages, pairs, rayaddress
 from hangtop.doctor.check import Check, Subject
 from hangtop.doctor.meeting import Meeting, meeting
-from hangtop.sources.filesystem import FileSystem
+from hangtop.system.files.network_filesystems import FileSystem
 
 
 def subject(*command: str, cwd: str | Path = "/", **environ: str) -> Subject:

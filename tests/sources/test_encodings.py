@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import launches
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
 from tests.fakes.started import end_run
 
@@ -62,7 +62,7 @@ def test_a_run_is_looked_at_restarted_and_stopped_to_the_last_line(encoding: str
         assert "of the plan is gone" in said or "processes of the plan are gone" in said
     finally:
         end_group(old)
-        known = launches.latest(os.path.realpath(log))
+        known = launch_store.latest(os.path.realpath(log))
         if known is not None and known.attempt > 1:
             end_run(known)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hangtop.sources.filesystem import file_system_of, nearest
+from hangtop.system.files.network_filesystems import file_system_of, nearest
 
 MOUNTS = [
     ("/", "ext4", "rw"),

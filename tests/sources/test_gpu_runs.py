@@ -18,8 +18,8 @@ import pytest
 
 from hangtop.diagnosis.doing import doing
 from hangtop.records.ask import StacksAsk
-from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.stacks import look
+from hangtop.system.processes.linux import read_stat
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
 from tests.fakes.processes import eventually, running

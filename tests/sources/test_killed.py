@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop import launches
 from hangtop.actions import ending, launching, removing
 from hangtop.actions.performer import perform
 from hangtop.records.ask import LeftoversAsk
@@ -22,6 +21,7 @@ from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.leftovers import LeftoverSource, Places
 from hangtop.sources.processes import open_table
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run
 
@@ -88,7 +88,7 @@ class Scene:
 
     @property
     def new(self) -> Launch | None:
-        return launches.latest(str(self.folder / "train.log"))
+        return launch_store.latest(str(self.folder / "train.log"))
 
     def close(self) -> None:
         for process in self.old:

@@ -19,10 +19,10 @@ from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.proc.leads import lead_words, surest
 from hangtop.sources.proc.likely import Clue, choose
-from hangtop.sources.proc.linux import LinuxTable
 from hangtop.sources.proc.written import Written
 from hangtop.sources.processes import ProcessSource
 from hangtop.sources.watched import watched
+from hangtop.system.processes.linux import LinuxTable
 from tests.fakes.processes import eventually, running
 
 LINES = "import sys, time\nwhile True:\n    with open(sys.argv[1], 'a') as log: log.write('step\\n')\n    time.sleep(0.2)"

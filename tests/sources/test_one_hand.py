@@ -17,7 +17,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.lock import HeldError, Lock
 from hangtop.actions.performer import perform
@@ -31,6 +30,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.launch import LaunchSource
 from hangtop.sources.processes import ProcessSource, open_table
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="locks as Linux tells them, /proc")
@@ -246,7 +246,7 @@ def test_a_copy_that_began_to_write_during_the_stop_is_not_doubled(log: Path) ->
                     eventually(lambda: len(copies(log)) == 1, "the copy")
         assert "nothing was started" in told(steps)
         assert len(copies(log)) == 1
-        assert launches.latest(str(log)).attempt == 1
+        assert launch_store.latest(str(log)).attempt == 1
 
 
 def test_what_is_asked_of_a_run_without_a_start_names_the_way(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hangtop import launches
 from hangtop.actions import perform as perform_module
 from hangtop.actions import preflight
 from hangtop.actions.performer import perform
@@ -31,6 +30,7 @@ from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
 from hangtop.screens import fitting as fitting_module
 from hangtop.screens.fitting import fitting
 from hangtop.sources.processes import open_table
+from hangtop.system.stores import launch_store
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python
 
@@ -65,7 +65,7 @@ def run(tmp_path: Path) -> Path:
 def start(run: Path, text: str, **more: object) -> Start:
     environ = {from_os(name): from_os(value) for name, value in os.environ.items()}
     environ |= {"PATH": f"{os.path.dirname(sys.executable)}:{environ['PATH']}"}
-    given = {"environ_file": launches.keep_environ(environ), "shell": shutil.which("bash") or "/bin/sh", **more}
+    given = {"environ_file": launch_store.keep_environ(environ), "shell": shutil.which("bash") or "/bin/sh", **more}
     words = command(text, str(given["shell"]))
     return Start(words, str(run), str(run / "train.log"), **given)  # type: ignore[arg-type]
 
@@ -235,7 +235,7 @@ def test_what_the_plan_itself_removes_is_not_there_any_more(run: Path) -> None:
 def test_limits_that_cannot_be_as_they_were_are_said(run: Path) -> None:
     """Asked by a user who may not raise them: root may."""
     script = "import resource, os, sys, msgspec\n"
-    script += "from hangtop.sources.proc.conditions import take_on\nfrom hangtop.records.launch import Conditions\n"
+    script += "from hangtop.system.processes.limits import take_on\nfrom hangtop.records.launch import Conditions\n"
     script += "resource.setrlimit(resource.RLIMIT_NOFILE, (256, 512))\n"
     script += "if os.geteuid() == 0: os.setresgid(23001, 23001, 23001); os.setresuid(23001, 23001, 23001)\n"
     script += "print(*take_on(msgspec.json.decode(sys.argv[1], type=Conditions)), sep='\\n')\n"
@@ -277,7 +277,7 @@ async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said
 
 
 def test_a_plan_that_is_refused_leaves_no_environment_behind(run: Path, tmp_path: Path) -> None:
-    kept = launches.keep_environ({"RAY_AUTH_TOKEN": "secret"})
+    kept = launch_store.keep_environ({"RAY_AUTH_TOKEN": "secret"})
     node = RayStart(("ray", "start", "--head"), "/", kept, gcs_address="h:1")
     plan = Plan("recover", "r", ray=(node,), start=start(run, "python gone.py"))
     out = io.StringIO()
@@ -292,8 +292,8 @@ def test_what_cannot_be_written_whole_is_not_left_in_part(tmp_path: Path, monkey
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
-        launches.keep_environ({"TOKEN": "secret"})
-    assert list(launches.place().iterdir()) == []
+        launch_store.keep_environ({"TOKEN": "secret"})
+    assert list(launch_store.place().iterdir()) == []
 
 
 def test_a_look_that_breaks_off_is_not_called_late(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.checkpoints import CheckpointSource
-from hangtop.sources.proc.host import GROWTH_OVER_S, GroupMemory, Host, Space, memory_limit
 from hangtop.sources.processes import ProcessSource
+from hangtop.system.machine import GROWTH_OVER_S, GroupMemory, Host, Space, memory_limit
 from tests.fakes.launched import SLEEP
 from tests.fakes.processes import python, running
 
@@ -106,7 +106,7 @@ def test_the_machine_is_read(tmp_path: Path) -> None:
 
 def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     free = iter([1_000_000, 900_000, 400_000, 300_000])
-    monkeypatch.setattr("hangtop.sources.proc.host._space", lambda pid, path: Space(1, 2_000_000, next(free)))
+    monkeypatch.setattr("hangtop.system.machine._space", lambda pid, path: Space(1, 2_000_000, next(free)))
     host = Host()
     rates = [host.look(None, ["/data"], at).disks[0].growth_b_s for at in (0.0, 10.0, GROWTH_OVER_S, GROWTH_OVER_S + 10.0)]
     assert rates == [None, 10_000.0, 20_000.0, 10_000.0]
@@ -114,7 +114,7 @@ def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_another_disk_in_the_same_place_has_filled_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces = iter([Space(1, 24 * GIB, 20 * GIB), Space(2, 1 << 26, 1 << 25)])
-    monkeypatch.setattr("hangtop.sources.proc.host._space", lambda pid, path: next(spaces))
+    monkeypatch.setattr("hangtop.system.machine._space", lambda pid, path: next(spaces))
     host = Host()
     assert [host.look(None, ["/dev/shm"], at).disks[0].growth_b_s for at in (0.0, 5.0)] == [None, None]
 
@@ -124,7 +124,7 @@ def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_
 ) -> None:
     assert Host().look(None, [str(tmp_path / "none")], 0.0).disks == ()
     answers = iter([{}, {"/nfs": Space(1, GIB, GIB)}, {}, {}, {}])
-    monkeypatch.setattr("hangtop.sources.proc.guard.Guard.ask", lambda self, questions: next(answers))
+    monkeypatch.setattr("hangtop.system.guard.Guard.ask", lambda self, questions: next(answers))
     host = Host()
     looks = [host.look(None, ["/nfs"], at).disks for at in (0.0, 5.0, 10.0, 15.0, 20.0)]
     assert [[disk.problem for disk in disks] for disks in looks] == [[], [None], [], [], ["the file system does not answer"]]
@@ -132,15 +132,15 @@ def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_
 
 def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     kills = iter([4, 4, 5, 5])
-    monkeypatch.setattr("hangtop.sources.proc.host._kills_of_machine", lambda: next(kills))
+    monkeypatch.setattr("hangtop.system.machine._kills_of_machine", lambda: next(kills))
     host = Host()
     assert [host.look(None, [], at).oom_at for at in (1.0, 2.0, 3.0, 4.0)] == [None, None, 3.0, 3.0]
 
 
 def test_another_group_counts_other_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = iter([GroupMemory("/job", oom_kills=1), GroupMemory("/other", oom_kills=7), GroupMemory("/job", oom_kills=2)])
-    monkeypatch.setattr("hangtop.sources.proc.host.memory_limit", lambda pid: next(groups))
-    monkeypatch.setattr("hangtop.sources.proc.host._kills_of_machine", lambda: 40)
+    monkeypatch.setattr("hangtop.system.machine.memory_limit", lambda pid: next(groups))
+    monkeypatch.setattr("hangtop.system.machine._kills_of_machine", lambda: 40)
     host = Host()
     assert [host.look(pid, [], at).oom_at for pid, at in ((7, 1.0), (8, 2.0), (None, 3.0), (7, 4.0))] == [None, None, None, 4.0]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.proc.samples import WINDOW_S, History, Sample, stored, window_s
-from hangtop.sources.proc.table import Details, Stat
+from hangtop.system.processes.rates import WINDOW_S, History, Sample, stored, window_s
+from hangtop.system.processes.table import Details, Stat
 
 
 def stat(state: str = "S", cpu_ticks: int = 0) -> Stat:

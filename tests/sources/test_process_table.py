@@ -13,16 +13,16 @@ import pytest
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import KeptPipe, WatchSpec
-from hangtop.sources.proc import linux
-from hangtop.sources.proc.connections import parse_connections
-from hangtop.sources.proc.linux import LinuxTable, parse_stat, read_stat
-from hangtop.sources.proc.portable import PortableTable
 from hangtop.sources.proc.rendezvous import meeting
-from hangtop.sources.proc.roles import role_by_name
-from hangtop.sources.proc.table import Details, OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, left_behind, preorder, with_launchers
 from hangtop.sources.proc.wanted import Wanted
 from hangtop.sources.processes import ProcessSource
+from hangtop.system.network.connections import parse_connections
+from hangtop.system.processes import linux
+from hangtop.system.processes.linux import LinuxTable, parse_stat, read_stat
+from hangtop.system.processes.portable import PortableTable
+from hangtop.system.processes.roles import role_by_name
+from hangtop.system.processes.table import Details, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import children_of, left_behind, preorder, with_launchers
 from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

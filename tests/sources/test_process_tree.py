@@ -14,9 +14,9 @@ import pytest
 
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.linux import read_stat
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import SELDOM, ProcessSource, open_table
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.processes.table import ProcessTable
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
 from tests.fakes.processes import PATIENCE_S, eventually, python, running
 from tests.fakes.runs import quiet_port

@@ -16,10 +16,10 @@ import pytest
 
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.table import Details, OpenFile, Stat
-from hangtop.sources.proc.writers import Machine, find_feeders
 from hangtop.sources.processes import ProcessSource
 from hangtop.sources.runlogs import RunLogs
+from hangtop.system.files.file_writers import Machine, find_feeders
+from hangtop.system.processes.table import Details, OpenFile, Stat
 from tests.fakes.processes import eventually, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

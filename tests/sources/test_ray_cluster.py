@@ -27,11 +27,11 @@ from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayRe
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Source, open_source
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster.files import worker_files
 from hangtop.sources.rayworkers import RayWorkerSource
+from hangtop.system.processes.table import ProcessTable
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 

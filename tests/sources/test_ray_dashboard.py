@@ -13,13 +13,13 @@ from hangtop.diagnosis.ray import stale_since, troubles
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble
-from hangtop.sources.proc.table import Stat
 from hangtop.sources.ray import RaySource, parse_address
 from hangtop.sources.raycluster.cluster import Cluster
 from hangtop.sources.raycluster.daemons import daemon_of
 from hangtop.sources.raycluster.dashboard import Dashboard
 from hangtop.sources.raycluster.poll import Poll
 from hangtop.sources.raycluster.token import Token
+from hangtop.system.processes.table import Stat
 from tests.fakes.processes import PATIENCE_S, python
 from tests.fakes.ray_dashboard import DRIVER, SESSION, SOCKET, FakeDashboard, node_id, wrapped
 

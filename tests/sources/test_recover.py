@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import launches
 from hangtop.actions.journal import Journal, path
 from hangtop.actions.performer import perform
 from hangtop.actions.steps import Halt
@@ -20,8 +19,9 @@ from hangtop.records import wire
 from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.inuse import look
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.processes import open_table
+from hangtop.system.guard import Guard
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 from tests.fakes.started import end_run
 
@@ -99,7 +99,7 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
         )
 
     yield make
-    known = launches.latest(str(log))
+    known = launch_store.latest(str(log))
     if known is not None:
         end_run(known)
 
@@ -124,7 +124,7 @@ def test_a_run_that_does_not_pass_in_time_is_said_and_goes_on(plan_for, tmp_path
     steps = list(perform(plan_for("opening shards", deadline_s=6.0), open_table()))
     assert steps[-1].kind == "survived", told(steps)
     assert "not yet: within 6s it has not passed stage shards" in steps[-1].text
-    known = launches.latest(str(tmp_path / "train.log"))
+    known = launch_store.latest(str(tmp_path / "train.log"))
     assert known is not None
     assert known.exit_code is None
 
@@ -146,7 +146,7 @@ def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old,
     if ended:
         old.wait(PATIENCE_S)
     assert (old.poll() is not None) is ended
-    assert (launches.latest(str(tmp_path / "train.log")) is not None) is started
+    assert (launch_store.latest(str(tmp_path / "train.log")) is not None) is started
     logged = [json.loads(line) for line in path().read_text().splitlines()]
     assert any(one["text"].startswith("SIGTERM") for one in logged) is ended
     assert any(one["text"].endswith("runs") and one["kind"] == "proof" for one in logged) is started

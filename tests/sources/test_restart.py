@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop import launches
 from hangtop.actions import restart
 from hangtop.actions.child import begin
 from hangtop.actions.launching import LaunchError, launch
@@ -30,6 +29,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.launch import LaunchSource, interfaces
 from hangtop.sources.processes import ProcessSource, open_table
+from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.started import end_run
 
@@ -65,7 +65,7 @@ def test_the_log_gets_what_was_printed_and_nothing_else(tmp_path: Path) -> None:
     log.write_text("of an older run\n")
     with launched(sys.executable, "-c", program, log=log) as known:
         ended = eventually(
-            lambda: now if (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code is not None else None
+            lambda: now if (now := launch_store.of_process(known.pid, known.start_ticks)) and now.exit_code is not None else None
         )
     assert ended.exit_code == 0
     assert log.read_bytes() == b"of an older run\none\ntwo\rthree\n'' True\n"
@@ -78,7 +78,7 @@ def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int)
     with answer:
         known = msgspec.json.decode(answer.readline(), type=Launch)
     assert runner.wait(PATIENCE_S) == code
-    ended = launches.of_process(known.pid, known.start_ticks)
+    ended = launch_store.of_process(known.pid, known.start_ticks)
     assert ended is not None
     assert ended.exit_code == code
 
@@ -100,7 +100,7 @@ def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: 
     table = open_table()
     table.refresh(())
     stat = table.stats[pid]
-    known = launches.of_process(pid, stat.start_ticks)
+    known = launch_store.of_process(pid, stat.start_ticks)
     assert known is not None
     try:
         eventually(lambda: log.exists() and b"attempt - -" in log.read_bytes())
@@ -108,7 +108,7 @@ def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: 
         assert table.stats[pid].state not in "ZX"
     finally:
         end_run(known)
-    assert launches.of_process(pid, stat.start_ticks).exit_code == -signal.SIGKILL
+    assert launch_store.of_process(pid, stat.start_ticks).exit_code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_environment_is_kept_for_us_alone(tmp_path: Path, monkeypatch: pytes
         place = Path(known.environ_file)
         assert place.stat().st_mode & 0o777 == 0o600
         assert place.parent.stat().st_mode & 0o777 == 0o700
-        assert launches.environ_of(known.environ_file)["MY_TOKEN"] == "hf_secret"
+        assert launch_store.environ_of(known.environ_file)["MY_TOKEN"] == "hf_secret"
         assert b"hf_secret" not in msgspec.json.encode(known)
 
 
@@ -180,7 +180,7 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
         steps = list(perform(plan, open_table()))
         old.wait(PATIENCE_S)
         assert steps[-1].kind == "proof", steps
-        new = launches.latest(str(log))
+        new = launch_store.latest(str(log))
         lines = eventually(lambda: now if len(now := log.read_bytes().splitlines()) == 6 else None)
         assert lines[3:] == lines[:3]
         assert b"(777, " in lines[4]
@@ -235,16 +235,16 @@ def test_a_variable_that_is_no_text_does_not_keep_a_run_from_starting(tmp_path: 
             eventually(lambda: log.exists() and log.read_text() == "b'\\xff\\xfe'\n", "the line of the run")
         finally:
             os.killpg(shown.pid, signal.SIGKILL)
-    known = launches.latest(str(log))
+    known = launch_store.latest(str(log))
     assert known is not None
     assert known.argv[:2] == ("env", "A=1")
-    eventually(lambda: (now := launches.of_process(known.pid, known.start_ticks)) and now.exit_code == 0, "its end")
+    eventually(lambda: (now := launch_store.of_process(known.pid, known.start_ticks)) and now.exit_code == 0, "its end")
 
 
 def test_an_environment_that_an_older_hangtop_kept_is_read() -> None:
-    place = launches.folder() / "old.environ"
+    place = launch_store.folder() / "old.environ"
     place.write_bytes(b'{"A":"1","B":"x=y"}')
-    assert launches.environ_of(str(place)) == {"A": "1", "B": "x=y"}
+    assert launch_store.environ_of(str(place)) == {"A": "1", "B": "x=y"}
 
 
 def watch(log: Path) -> RunState:
@@ -290,14 +290,14 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         steps = list(perform(plan, open_table()))
         assert old.wait(PATIENCE_S) == -signal.SIGTERM
         assert [step.kind for step in steps][-1] == "proof"
-        new = launches.latest(str(log))
+        new = launch_store.latest(str(log))
         assert new is not None
         assert new.attempt == 2
         lines = eventually(lambda: now.splitlines() if (now := log.read_text()).count("\n") == 2 else None)
         assert lines == [f"attempt - hf_secret value {tmp_path}", f"attempt INFO hf_secret value {tmp_path}"]
         again = asked(log, watch(log))
         assert again.launch == new
-        assert launches.environ_of(new.environ_file).get("NCCL_DEBUG") is None
+        assert launch_store.environ_of(new.environ_file).get("NCCL_DEBUG") is None
     finally:
         end_group(old)
         if new is not None:
@@ -326,7 +326,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         steps = list(perform(plan, open_table()))
         assert steps[-1].kind == "failed"
         assert "nothing was started" in steps[-1].text
-        known = launches.latest(str(log))
+        known = launch_store.latest(str(log))
         assert known is not None
         assert known.attempt == 1
     finally:
@@ -348,7 +348,7 @@ def test_from_the_shell_a_command_after_two_dashes_is_run_and_watched(tmp_path: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as shown:
         known = None
         try:
-            known = eventually(lambda: launches.latest(str(log)), "the start of the run")
+            known = eventually(lambda: launch_store.latest(str(log)), "the start of the run")
             eventually(lambda: b"attempt" in log.read_bytes())
             assert known.argv[-1] == "--log"
         finally:

@@ -14,8 +14,8 @@ import pytest
 from hangtop.commands.runs import listing
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.frameworks import framework_of, looks_like_training
 from hangtop.sources.runs import RunsSource
+from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from tests.fakes.processes import eventually, python, running
 
 linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

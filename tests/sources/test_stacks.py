@@ -26,8 +26,8 @@ from hangtop.records.stack import Frame, Stack, StacksReading, add_look
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import excerpts, pyspy
 from hangtop.sources import stacks as source
-from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.stacks import StackSource
+from hangtop.system.processes.linux import read_stat
 from tests.fakes.processes import PATIENCE_S, eventually, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -22,9 +22,9 @@ from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
 from hangtop.records.plan import Plan, Step, Target
-from hangtop.sources.proc.linux import read_stat
-from hangtop.sources.proc.table import ProcessTable, Stat
 from hangtop.sources.processes import open_table
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.processes.table import ProcessTable, Stat
 from tests.fakes.processes import PATIENCE_S
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop import stop_store
 from hangtop.actions import restart, stop
 from hangtop.actions.performer import perform
 from hangtop.actions.stop import Myself
@@ -26,9 +25,10 @@ from hangtop.records.stopped import Place, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of
 from hangtop.sources.launch import LaunchSource
-from hangtop.sources.proc.linux import read_stat
 from hangtop.sources.processes import open_table
-from hangtop.stop_store import StopStore
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.stores import stop_store
+from hangtop.system.stores.stop_store import StopStore
 from tests.fakes.processes import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc: Linux only")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.sources.faults import Fault, shown
 from hangtop.sources.tail import CHUNK_BYTES, MOST_TAIL_BYTES, Appended, Event, Followed, Opened
+from hangtop.system.files.read_errors import Fault, shown
 
 
 class Watcher:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hangtop.sources.proc.guard import Guard
+from hangtop.system.guard import Guard
 from tests.fakes.processes import eventually
 
 

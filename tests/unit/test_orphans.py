@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.leftovers import is_orphan
-from hangtop.sources.proc.table import OpenFile, Stat
+from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.table import OpenFile, Stat
 
 RANK = {"RANK": "3", "WORLD_SIZE": "8"}
 GPU = (OpenFile(9, "/dev/nvidia3", True),)

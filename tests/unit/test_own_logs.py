@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.sources.proc.ownlogs import log_ranks
-from hangtop.sources.proc.table import OpenFile, Stat
+from hangtop.system.processes.table import OpenFile, Stat
 
 
 def stat(pid: int, ppid: int = 10) -> Stat:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.proc.roles import is_hangtop
+from hangtop.system.processes.roles import is_hangtop
 
 
 @pytest.mark.parametrize(

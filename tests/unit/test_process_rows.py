@@ -24,7 +24,7 @@ from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous, Writer
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.subtree import with_subtrees
+from hangtop.system.processes.subtree_sums import with_subtrees
 
 G = 2**30
 NOW = 1_768_126_000.0

@@ -14,7 +14,7 @@ from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.sources.proc.run import gpu_numbers
-from hangtop.sources.proc.table import OpenFile
+from hangtop.system.processes.table import OpenFile
 
 
 def state_of(*values: Value, host: str = "n1", state: RunState | None = None) -> RunState:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hangtop.sources.proc.table import Stat
 from hangtop.sources.raycluster.processes import RayTable
+from hangtop.system.processes.table import Stat
 
 NOW = 1_768_125_000.0
 BASE = 2**22

@@ -6,10 +6,10 @@ import pytest
 
 from hangtop.common.addresses import host_port, is_loopback, is_one_of
 from hangtop.records.process import Process
-from hangtop.sources.proc.facts import Facts
 from hangtop.sources.proc.rayties import RayTies
-from hangtop.sources.proc.table import OpenFile
 from hangtop.sources.raycluster.daemons import addresses_of, daemon_of
+from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.table import OpenFile
 
 NAME = "session_2026-11-22_12-45-13_123456_7711"
 FOLDER = f"/tmp/ray/{NAME}"

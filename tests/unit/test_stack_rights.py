@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.rights import Standing, refusal
-from hangtop.sources.threads import wait_of
+from hangtop.system.processes.kernel_threads import wait_of
+from hangtop.system.ptrace_permission import Standing, refusal
 
 DUMP = ("/opt/bin/py-spy", "dump", "--pid", "42")
 FREE = Standing(user=1000, owner=1000, may_trace=False, scope=0, container=False)

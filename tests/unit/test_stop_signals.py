@@ -24,7 +24,7 @@ from hangtop.actions.stop import Myself, plan
 from hangtop.model import RunState
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
-from hangtop.sources.proc.table import Details, Identity, OpenFile, Stat
+from hangtop.system.processes.table import Details, Identity, OpenFile, Stat
 
 UID = os.geteuid()
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from hangtop.sources.proc.table import OpenFile
+from hangtop.system.processes.table import OpenFile
 
 OPTIONS = frozenset(
     "checkpoint_dir checkpoint_path checkpoints_dir ckpt_dir ckpt_path save_dir save_path save save_folder output_dir output "

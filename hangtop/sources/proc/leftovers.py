@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hangtop.sources.proc.facts import Facts
-from hangtop.sources.proc.frameworks import looks_like_training
 from hangtop.sources.proc.likely import reads_only
-from hangtop.sources.proc.roles import SHELLS
-from hangtop.sources.proc.table import OpenFile, Stat
+from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.roles import SHELLS
+from hangtop.system.processes.table import OpenFile, Stat
+from hangtop.system.processes.training_commands import looks_like_training
 
 ADOPTERS = ("systemd", "init", "tini", "dumb-init", "docker-init")
 """Who takes in processes that lost their parent, besides pid 1: `systemd --user` does."""

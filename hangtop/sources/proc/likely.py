@@ -15,14 +15,14 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.sources.proc.frameworks import looks_like_training
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leads import KINDS, Lead
-from hangtop.sources.proc.roles import PYTHON, SHELLS, role_by_name
-from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import children_of, descendants
-from hangtop.sources.proc.writers import RELAYS, ancestors, terminals_of, topmost
 from hangtop.sources.proc.written import Written
+from hangtop.system.files.file_writers import RELAYS, ancestors, terminals_of, topmost
+from hangtop.system.guard import Guard
+from hangtop.system.processes.roles import PYTHON, SHELLS, role_by_name
+from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.training_commands import looks_like_training
+from hangtop.system.processes.tree import children_of, descendants
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())

@@ -20,7 +20,7 @@ from pathlib import Path
 from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.records.process import BlockedOn, Process
-from hangtop.sources.proc.guard import Guard
+from hangtop.system.guard import Guard
 
 BY_DESCRIPTOR = {
     "x86_64": frozenset({0, 1, 5, 8, 16, 17, 18, 19, 20, 40, 73, 74, 75, 77, 78, 138, 217, 277, 285, 295, 296, 306}),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hangtop.sources.proc.table import OpenFile, Stat
-from hangtop.sources.proc.writers import ancestors
 from hangtop.sources.ranks_in_names import ranks_of
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.processes.table import OpenFile, Stat
 
 ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.process import ProcessRole
-from hangtop.sources.proc.facts import Facts
-from hangtop.sources.proc.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
-from hangtop.sources.proc.table import Identity, Stat
-from hangtop.sources.proc.writers import ancestors
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
+from hangtop.system.processes.table import Identity, Stat
 
 
 class Placed(Struct, frozen=True):

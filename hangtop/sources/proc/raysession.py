@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from hangtop.sources.proc.table import OpenFile, Stat
+from hangtop.system.processes.table import OpenFile, Stat
 
 DRIVER_LOG = re.compile(r"(?P<session>.*/session_[^/]+)/logs/python-core-driver-(?P<job>[0-9a-f]{8})[0-9a-f]*_\d+\.log")
 WORKER_LOG = re.compile(r"(?P<session>.*/session_[^/]+)/logs/worker-[0-9a-f]+-(?P<job>[0-9a-f]{8})-\d+\.(?:out|err)")

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from hangtop.common.addresses import host_port, is_loopback
 from hangtop.logs.raynames import SESSION
 from hangtop.records.process import Process, RayTie
-from hangtop.sources.proc.facts import RAY_ADDRESSES, Facts
 from hangtop.sources.proc.raysession import DRIVER_LOG, WORKER_LOG
-from hangtop.sources.proc.table import OpenFile
+from hangtop.system.processes.environments import RAY_ADDRESSES, Facts
+from hangtop.system.processes.table import OpenFile
 
 MOST = 64
 """Facts of one kind are told once for each session or address, so there are few."""

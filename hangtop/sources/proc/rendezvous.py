@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Rendezvous
-from hangtop.sources.proc.connections import ESTABLISHED, LISTEN, Connection, listeners
+from hangtop.system.network.connections import ESTABLISHED, LISTEN, Connection, listeners
 
 Held = frozenset[int] | None
 """Inodes of the sockets that a process holds; `None` when they may not be seen."""

@@ -12,23 +12,23 @@ from msgspec.structs import replace
 from hangtop.common.clean_words import clean
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.connections import listening_ports
-from hangtop.sources.proc.exits import Exits
-from hangtop.sources.proc.facts import FactBook, Facts
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.ownlogs import log_ranks
 from hangtop.sources.proc.placing import Placing
 from hangtop.sources.proc.raysession import driver_jobs, ray_workers
-from hangtop.sources.proc.roles import SHELLS, is_hangtop
-from hangtop.sources.proc.samples import History, Sample, window_s
-from hangtop.sources.proc.shells import Shells
-from hangtop.sources.proc.slurm import SRUN_PORT, launched_by, step_daemons, steps_of
-from hangtop.sources.proc.subtree import with_subtrees
-from hangtop.sources.proc.table import Details, Identity, OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
-from hangtop.sources.proc.users import Users
-from hangtop.sources.proc.writers import ancestors
-from hangtop.sources.rights import refusal, standing
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.guard import Guard
+from hangtop.system.network.connections import listening_ports
+from hangtop.system.processes.environments import FactBook, Facts
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.rates import History, Sample, window_s
+from hangtop.system.processes.roles import SHELLS, is_hangtop
+from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
+from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
+from hangtop.system.processes.users import Users
+from hangtop.system.ptrace_permission import refusal, standing
 
 SELDOM = 5
 """Looks between two at a process that is no rank and not in trouble."""

@@ -13,13 +13,13 @@ from hangtop.common.text import some
 from hangtop.records.process import Writer
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.discover import STDIN
-from hangtop.sources.proc.exits import Exits
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
 from hangtop.sources.proc.wanted import Wanted
-from hangtop.sources.proc.writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
 from hangtop.sources.watched import watched
+from hangtop.system.files.file_writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
+from hangtop.system.files.open_files import YOUNG_S
+from hangtop.system.guard import Guard
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 RESOLVE_EVERY = 3
 """Looks between two resolutions of the log paths."""

@@ -12,8 +12,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Details, Identity, ProcessTable
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import Details, Identity, ProcessTable
 
 SILENT_TIMES = 2
 """A line may come between the look at the log and that at the counters: once proves nothing, twice does."""

@@ -9,11 +9,11 @@ import msgspec
 from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray_workers import WorkerOutput
-from hangtop.sources.faults import in_words
 from hangtop.sources.raycluster.farworkers import STREAMS
 from hangtop.sources.raycluster.nodelogs import PART_BYTES, NodeLogs, Part
 from hangtop.sources.raycluster.places import Access, place_by_id
 from hangtop.sources.tail import open_log
+from hangtop.system.files.read_errors import in_words
 
 MOST_LINES = 40
 LONGEST_LINE = 1_000

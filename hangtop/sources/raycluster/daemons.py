@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from hangtop.common.addresses import is_loopback
 from hangtop.common.clean_text import clean_text
 from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
-from hangtop.sources.proc.table import Identity
 from hangtop.sources.raycluster.options import options_of
+from hangtop.system.processes.table import Identity
 
 SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
     ("/ray/dashboard/dashboard.py", "dashboard"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from ipaddress import IPv6Address, ip_address
 
-from hangtop.sources.proc.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
+from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
 
 ROOT = 0
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from hangtop.sources.proc.roles import role_by_name
-from hangtop.sources.proc.table import OpenFile
 from hangtop.sources.raycluster.daemons import daemon_of
 from hangtop.sources.raycluster.owners import LEADING
+from hangtop.system.processes.roles import role_by_name
+from hangtop.system.processes.table import OpenFile
 
 _INSIDE = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 

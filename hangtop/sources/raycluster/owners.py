@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.raycluster.daemons import Daemon
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
 
 LEADING = ("gcs_server", "raylet")
 

@@ -15,12 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.ray import DaemonKind
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.network import is_on_our_network
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat, cwd_of
 from hangtop.sources.raycluster.daemons import Daemon, daemon_of
 from hangtop.sources.raycluster.owners import Owners, user_of
 from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file
+from hangtop.system.guard import Guard
+from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
 UNKNOWN = -1
 """Nobody's user id."""

@@ -14,11 +14,11 @@ from hangtop.records.plan import Removal, Spared
 from hangtop.sources.inuse import Holds, InUse, look
 from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, RAY_SESSION, RAY_SPILL, SEGMENT, SHARED_MEMORY, Candidate
 from hangtop.sources.leftovers import Judge
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import ProcessTable
 from hangtop.sources.raycluster.address_file import LATEST, NAME, read_address
 from hangtop.sources.raycluster.daemons import Daemon
 from hangtop.sources.raycluster.options import spill_folder
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
 
 SHARED = "/dev/shm"
 ANY_AGE = float("-inf")

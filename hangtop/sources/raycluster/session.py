@@ -12,16 +12,16 @@ from functools import partial
 from hangtop.common.clean_text import clean_text
 from hangtop.common.clean_words import command_line
 from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
-from hangtop.sources.proc.guard import Guard
 from hangtop.sources.proc.leftovers import ADOPTERS
 from hangtop.sources.proc.raysession import driver_jobs
-from hangtop.sources.proc.table import OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.tree import Children, children_of, descendants
-from hangtop.sources.proc.users import Users
 from hangtop.sources.raycluster.daemons import Daemon, without_secrets
 from hangtop.sources.raycluster.processes import RayProcesses
 from hangtop.sources.raycluster.remains import remains
 from hangtop.sources.raycluster.starts import starts_of
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import Children, children_of, descendants
+from hangtop.system.processes.users import Users
 
 LONGEST = 160
 NAME_WORDS = ("raylet", "plasma_store", "ray::", "gcs_server")

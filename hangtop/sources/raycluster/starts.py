@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from hangtop import launches
 from hangtop.records.plan import RayStart
 from hangtop.records.ray import DaemonKind
 from hangtop.sources.raycluster.daemons import Daemon, without_secrets
 from hangtop.sources.raycluster.options import environ_of_start, options_of, python_of, resources_of, start_command, without_block
+from hangtop.system.stores import launch_store
 
 Told = tuple[tuple[RayStart, ...], str, tuple[str, ...]]
 """(starts, the head first; why there are none; warnings)."""
@@ -65,7 +65,7 @@ def _start(raylet: Daemon, daemons: Iterable[Daemon], block: tuple[int, tuple[st
     return RayStart(
         argv=shown,
         cwd=raylet.cwd or "/",
-        environ_file=launches.keep_environ(environ | hidden),
+        environ_file=launch_store.keep_environ(environ | hidden),
         gcs_address=options.get("gcs-address", ""),
         head=head,
         dashboard=dashboard,

@@ -17,8 +17,8 @@ from hangtop.feeds import ProbeFeed
 from hangtop.records.plan import Plan
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of
-from hangtop.sources.proc.linux import TICKS_PER_S
 from hangtop.sources.processes import open_table
+from hangtop.system.processes.linux import TICKS_PER_S
 
 GRACE_S = 2.0
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.sources.proc.connections import listeners, read_connections, resolve, socket_inodes
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable
+from hangtop.system.guard import Guard
+from hangtop.system.network.connections import listeners, read_connections, resolve, socket_inodes
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable
 
 Owner = Literal["the run", "another", "nobody", "hidden"]
 

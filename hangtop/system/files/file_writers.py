@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from hangtop.sources.proc.table import OpenFile, Stat
+from hangtop.system.processes.table import OpenFile, Stat
 
 RELAYS = frozenset(
     "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()

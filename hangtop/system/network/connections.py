@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop.sources.proc.table import OpenFile, ProcessTable
+from hangtop.system.processes.table import OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
 ANYWHERE = frozenset(("0.0.0.0", "::"))

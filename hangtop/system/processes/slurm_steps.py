@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from hangtop.sources.proc.facts import Facts
-from hangtop.sources.proc.table import Stat
+from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.table import Stat
 
 SRUN_PORT = "SLURM_SRUN_COMM_PORT"
 """In the environment of each task: where the `srun` that started it listens."""

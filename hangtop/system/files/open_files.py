@@ -7,9 +7,9 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.table import Identity, OpenFile, ProcessTable, Stat
-from hangtop.sources.proc.writers import TERMINAL_ENDS
+from hangtop.system.files.file_writers import TERMINAL_ENDS
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
 
 YOUNG_S = 10.0
 """A program may open its log some time after it started: until this age each look asks it again."""

@@ -11,7 +11,7 @@ from typing import cast
 import msgspec
 
 from hangtop.records.stack import Wait
-from hangtop.sources.proc.linux import parse_stat
+from hangtop.system.processes.linux import parse_stat
 
 HIDDEN = ("", "0")
 """What wchan reads when it may not be seen, or the thread runs."""
@@ -57,7 +57,7 @@ def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait
 
 @cache
 def _table() -> _Table:
-    return msgspec.toml.decode((files("hangtop.sources") / "waits.toml").read_bytes(), type=_Table)
+    return msgspec.toml.decode((files("hangtop.system.processes") / "waits.toml").read_bytes(), type=_Table)
 
 
 def _read(path: Path) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from msgspec import Struct
 
 from hangtop.records.process import Recent
-from hangtop.sources.proc.table import Details, Stat
+from hangtop.system.processes.table import Details, Stat
 
 WINDOW_S = 30.0
 """The window of the rules on blocked and slow processes (research on hangs: R2, R4)."""

@@ -11,7 +11,7 @@ import os
 import struct
 import sys
 
-from hangtop.sources.proc.table import Identity, Stat
+from hangtop.system.processes.table import Identity, Stat
 
 PIDFD_GET_INFO = 0xC040_FF0B
 """_IOWR(0xFF, 11, struct pidfd_info) with the 64 bytes of its first version."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from hangtop.launches import folder, place, write_whole
 from hangtop.records.stopped import StoppedRun
-from hangtop.sources.proc.linux import read_stat
+from hangtop.system.processes.linux import read_stat
+from hangtop.system.stores.launch_store import folder, place, write_whole
 
 KEPT = 200
 """So many logs are remembered, the latest."""

@@ -12,7 +12,7 @@ import resource
 from collections.abc import Iterator
 
 from hangtop.records.launch import Conditions
-from hangtop.sources.proc.linux import read_optional
+from hangtop.system.processes.linux import read_optional
 
 LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE"}
 """By name; RLIMIT_OFILE is the old name of RLIMIT_NOFILE."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pwd
 from functools import partial
 
-from hangtop.sources.proc.guard import Guard
+from hangtop.system.guard import Guard
 
 
 class Users:

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.linux import read_optional
+from hangtop.system.guard import Guard
+from hangtop.system.processes.linux import read_optional
 
 CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from hangtop.common.raw_text import text_of
-from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
+from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 
 from hangtop.common.memo import kept
-from hangtop.sources.proc.table import Stat
-from hangtop.sources.proc.writers import ancestors
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.processes.table import Stat
 
 Children = Mapping[int, list[int]]
 

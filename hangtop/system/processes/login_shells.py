@@ -10,9 +10,9 @@ from __future__ import annotations
 import signal
 from functools import partial
 
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.table import Details, Identity, ProcessTable
+from hangtop.system.files.open_files import YOUNG_S
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import Details, Identity, ProcessTable
 
 JOB_SIGNALS = sum(1 << (number - 1) for number in (signal.SIGTSTP, signal.SIGTTOU))
 

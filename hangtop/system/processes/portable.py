@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import psutil
 
-from hangtop.sources.proc.table import Details, Layout, OpenFile, Stat
+from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = 100
 """psutil gives start times as unix seconds: kept as hundredths of a second, as Linux counts."""

@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from hangtop.common.clean_words import clean, command_line
 from hangtop.records.process import ProcessRole
-from hangtop.sources.proc.guard import Guard
-from hangtop.sources.proc.openfiles import YOUNG_S
-from hangtop.sources.proc.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
-from hangtop.sources.proc.table import Identity, ProcessTable, Stat
+from hangtop.system.files.open_files import YOUNG_S
+from hangtop.system.guard import Guard
+from hangtop.system.processes.roles import LOCAL_RANKS, NODE, RANKS, WORLDS, is_forked, role_by_name
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 OTHERS = ("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT")
 RAY_ADDRESSES = ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS")

@@ -1,0 +1,1 @@
+"""What the operating system says, for the probe and for actions."""

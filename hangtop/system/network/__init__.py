@@ -1,0 +1,1 @@
+"""Sockets of processes: who listens, who is connected, in which network namespace."""

@@ -1,0 +1,1 @@
+"""The process table: who is there, whose child, with which rights, files and limits."""
