@@ -1,6 +1,6 @@
 """One page on one message or setting: what it means, what to do and where that is set, what the usual advice gets wrong.
 
-Pure text for the command line; the wording itself is data (`hangtop/signatures`, `hangtop/settings.toml`).
+Pure text for the command line; the wording itself is data: `signatures/` and `settings.toml` in `hangtop/logs/catalog`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.common.text import wrap
-from hangtop.logs.catalog import Catalog
-from hangtop.logs.signature import Fix, Setting, Signature, compiled
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.signature import Fix, Setting, Signature, compiled
 from hangtop.records.log import ROLES, TRACEBACK
 
 WIDTH = 100

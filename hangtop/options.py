@@ -139,7 +139,7 @@ def spec_of_run(given: dict[str, Any], config: Config) -> WatchSpec:
 @contextmanager
 def bad_data_said() -> Iterator[None]:
     """A broken profile or signature of the person's ends with one line: file, line, key."""
-    from hangtop.logs.catalog import CatalogError
+    from hangtop.logs.catalog.load import CatalogError
 
     try:
         yield
@@ -157,8 +157,8 @@ def system_language() -> str:
 
 def check_profile(profile: str) -> None:
     """A profile that is not there or is broken ends here, with file, key and line."""
-    from hangtop.logs.catalog import CatalogError
-    from hangtop.logs.catalog import load as load_catalog
+    from hangtop.logs.catalog.load import CatalogError
+    from hangtop.logs.catalog.load import load as load_catalog
 
     is_file = "/" in profile or profile.endswith(".toml")
     try:

@@ -17,9 +17,9 @@ import msgspec
 from hangtop.common.text import printable
 from hangtop.doctor import environment, host, machine, network, observed, packages, rayaddress
 from hangtop.doctor.check import Check, Checker, Subject
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.frameworks import active, leading
+from hangtop.logs.extract.framework_votes import active, leading
 from hangtop.system.processes.training_commands import framework_of
 
 DEADLINE_S = 9.5

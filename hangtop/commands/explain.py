@@ -10,8 +10,8 @@ from typing import TextIO
 from hangtop.common.clean_text import clean_text
 from hangtop.explain import listing as listed
 from hangtop.explain import matching, named, nearest, page, partial, setting_page, spelled, words
-from hangtop.logs.catalog import Catalog, load
-from hangtop.logs.prefixes import strip
+from hangtop.logs.catalog.load import Catalog, load
+from hangtop.logs.lines.prefixes import strip
 
 PAGES = 5
 """So many pages are printed in full; further messages are named."""

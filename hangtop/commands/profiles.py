@@ -8,13 +8,13 @@ from typing import TextIO
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
-from hangtop.logs.catalog import Catalog, load
-from hangtop.logs.hostile import too_slow
-from hangtop.logs.prefixes import strip
-from hangtop.logs.profile import Marker, Profile, Stage
-from hangtop.logs.proof import profile_flaws, signature_flaws
-from hangtop.logs.signature import Signature, compiled
-from hangtop.logs.tables import Columns, is_names
+from hangtop.logs.catalog.checks import profile_flaws, signature_flaws
+from hangtop.logs.catalog.load import Catalog, load
+from hangtop.logs.catalog.profile import Marker, Profile, Stage
+from hangtop.logs.catalog.regex_dos import too_slow
+from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.extract.step_tables import Columns, is_names
+from hangtop.logs.lines.prefixes import strip
 
 OK, FLAWED, UNKNOWN = 0, 1, 2
 _SHOWN = 100

@@ -36,6 +36,6 @@ def last_words(case: Case) -> LogLine | None:
 
 
 def _tells(text: str) -> bool:
-    from hangtop.logs.foreign import is_handled  # only now: the log's grammar would be a tenth of the screen's start
+    from hangtop.logs.extract.quoted_text import is_handled  # only now: the log's grammar would be a tenth of the screen's start
 
     return _TELLS.search(text) is not None and _COUNT.search(text) is None and not is_handled(text)

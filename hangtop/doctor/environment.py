@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from hangtop.doctor.check import Check, Subject, ok
-from hangtop.logs.catalog import load
-from hangtop.logs.signature import Setting
+from hangtop.logs.catalog.load import load
+from hangtop.logs.catalog.signature import Setting
 
 DEBUG_ONLY = {
     "NCCL_P2P_DISABLE": "switches off NVLink and PCIe peer access",

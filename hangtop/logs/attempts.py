@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.logs.facts import FileFacts
-from hangtop.logs.stages import TRAINING, Course
+from hangtop.logs.extract.stages import TRAINING, Course
+from hangtop.logs.file_facts import FileFacts
 from hangtop.records.log import StageEvent, Written, at_once
 
 IsPresent = Callable[[int, float | None], bool]

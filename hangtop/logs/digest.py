@@ -9,35 +9,35 @@ from itertools import islice
 from operator import itemgetter
 
 from hangtop.common.clean_text import clean_text
-from hangtop.logs.catalog import Catalog
-from hangtop.logs.classify import shown_line
-from hangtop.logs.counters import ANY, Counters
-from hangtop.logs.facts import FileFacts
-from hangtop.logs.floods import Floods
-from hangtop.logs.fold import find_folded
-from hangtop.logs.frameworks import Frameworks
-from hangtop.logs.freetext import FreeTexts
-from hangtop.logs.index import Index, Wants
-from hangtop.logs.lines import Line, Lines, Span, Writer, unglued
-from hangtop.logs.mesh import MeshTable
-from hangtop.logs.messages import Messages
-from hangtop.logs.neighbours import Neighbours
-from hangtop.logs.notices import Notices
-from hangtop.logs.pick import LARGE, pick
-from hangtop.logs.profile import Profile, Stage
-from hangtop.logs.progress import Sighting, read
-from hangtop.logs.ranks import RankTable
-from hangtop.logs.raynames import RayNames
-from hangtop.logs.recent import Recent
-from hangtop.logs.reports import Reports
-from hangtop.logs.scan import Hit
-from hangtop.logs.signature import compiled
-from hangtop.logs.silence import longest_gap_s
-from hangtop.logs.split import Block, Blocks
-from hangtop.logs.stages import Marks
-from hangtop.logs.stamps import LogClock
-from hangtop.logs.tables import Tables
-from hangtop.logs.writers import Writers
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.profile import Profile, Stage
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.framework_votes import Frameworks
+from hangtop.logs.extract.layout_sizes import MeshTable
+from hangtop.logs.extract.line_kind import shown_line
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.line_sampling import LARGE, pick
+from hangtop.logs.extract.line_writers import Writers
+from hangtop.logs.extract.literal_index import Index, Wants
+from hangtop.logs.extract.longest_gap import longest_gap_s
+from hangtop.logs.extract.messages import Messages
+from hangtop.logs.extract.model_output import FreeTexts
+from hangtop.logs.extract.multiline_steps import Reports
+from hangtop.logs.extract.notices import Notices
+from hangtop.logs.extract.progress import Sighting, read
+from hangtop.logs.extract.ray_sessions_named import RayNames
+from hangtop.logs.extract.repeated_literals import Floods
+from hangtop.logs.extract.stages import Marks
+from hangtop.logs.extract.step_heuristic import ANY, Counters
+from hangtop.logs.extract.step_tables import Tables
+from hangtop.logs.extract.tail_buffer import Recent
+from hangtop.logs.extract.unstamped_lines import Neighbours
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer, unglued
+from hangtop.logs.lines.carriage_return_bars import find_folded
+from hangtop.logs.lines.literal_scan import Hit
+from hangtop.logs.lines.split import Block, Blocks
+from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.log import LogLine
 
 _JUMP = "num.loss_jump"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.logs.attempts import Attempts
-from hangtop.logs.catalog import Catalog
-from hangtop.logs.facts import FileFacts
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.profile import Profile
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.finding_order import began_after, by_time, first_is_sure, in_order, tier_of
-from hangtop.logs.profile import Profile
 from hangtop.records.log import TRACEBACK, Finding, StageEvent, at_once
 
 BESIDE_BYTES = 2_048

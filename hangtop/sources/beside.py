@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop.logs.index import Index
+from hangtop.logs.extract.literal_index import Index
 from hangtop.records.log import BESIDE
 from hangtop.sources.digested import DigestedLog
 from hangtop.sources.discover import FoundLog

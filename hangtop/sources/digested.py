@@ -6,10 +6,10 @@ import time
 from collections import deque
 
 from hangtop.logs.digest import Digest
-from hangtop.logs.facts import FileFacts
-from hangtop.logs.index import Index
-from hangtop.logs.lines import Writer
-from hangtop.logs.stamps import year_in
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines.block_lines import Writer
+from hangtop.logs.lines.timestamps import year_in
 from hangtop.records.log import LogFile, LogLine
 from hangtop.sources.discover import FoundLog
 from hangtop.sources.raycluster.farlog import FollowedFar

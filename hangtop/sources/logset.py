@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from hangtop.logs.index import Index
-from hangtop.logs.stamps import LogClock, one_clock
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.lines.timestamps import LogClock, one_clock
 from hangtop.records.log import LogFile
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.changes import Changes

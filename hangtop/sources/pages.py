@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from hangtop.logs.catalog import load
-from hangtop.logs.index import Index
+from hangtop.logs.catalog.load import load
+from hangtop.logs.extract.literal_index import Index
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.log import PageReading
 from hangtop.records.watch_spec import WatchSpec

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop.logs.catalog import CatalogError, load, parse_profile
-from hangtop.logs.index import Index
+from hangtop.logs.catalog.load import CatalogError, load, parse_profile
+from hangtop.logs.extract.literal_index import Index
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.read_errors import shown
 

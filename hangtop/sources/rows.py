@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Protocol
 
-from hangtop.logs.split import Block
+from hangtop.logs.lines.split import Block
 from hangtop.sources.tail import CHUNK_BYTES
 
 LONGEST_ROW = 8 << 20

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from hangtop.logs.join import join
+from hangtop.logs.joined_logs import join
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.watch_spec import WatchSpec

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from hangtop.logs.classify import MARKS, shown_line
-from hangtop.logs.index import Index, StageMarker
-from hangtop.logs.lines import Lines, Span
-from hangtop.logs.scan import Scanner
-from hangtop.logs.signature import Signature
-from hangtop.logs.split import Block
-from hangtop.logs.stamps import LogClock
+from hangtop.logs.catalog.signature import Signature
+from hangtop.logs.extract.line_kind import MARKS, shown_line
+from hangtop.logs.extract.literal_index import Index, StageMarker
+from hangtop.logs.lines.block_lines import Lines, Span
+from hangtop.logs.lines.literal_scan import Scanner
+from hangtop.logs.lines.split import Block
+from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LineKind, LogLine, PageReading
 from hangtop.sources.matchers import Matcher
@@ -139,7 +139,7 @@ def kind_scanner(index: Index, kinds: tuple[LineKind, ...]) -> Scanner | None:
 
 
 def _may_be(owner: object, kinds: tuple[LineKind, ...]) -> bool:
-    """Whether a line with a literal of this owner may be of one of these kinds (`hangtop.logs.classify.line_kind`)."""
+    """Whether a line with a literal of this owner may be of one of these kinds (`hangtop.logs.extract.line_kind.line_kind`)."""
     if isinstance(owner, StageMarker):
         return "stage" in kinds
     return isinstance(owner, Signature) and {"fatal": "error", "warning": "warning"}.get(owner.severity) in kinds

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from hangtop.logs.index import Index
-from hangtop.logs.lines import Writer
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from test_terminal import Terminal
 
 from hangtop.app import HangtopApp
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.panes.rows import width_of
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
+from hangtop.logs.extract.literal_index import Index
 from tests.bench.logs import in_child, scratch
 from tests.bench.options import Options
 from tests.bench.row import Row

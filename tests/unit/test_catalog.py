@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hangtop.logs.catalog import CatalogError, load, parse_profile, parse_signatures
+from hangtop.logs.catalog.load import CatalogError, load, parse_profile, parse_signatures
 
 PROFILE = """\
 schema = 1
@@ -154,8 +154,8 @@ def test_an_extra_profile_that_cannot_be_read_says_why(tmp_path):
 def test_the_catalog_needs_no_textual_and_compiles_no_regex_of_signatures():
     code = (
         "import sys, re\n"
-        "from hangtop.logs.catalog import load\n"
-        "from hangtop.logs.signature import compiled\n"
+        "from hangtop.logs.catalog.load import load\n"
+        "from hangtop.logs.catalog.signature import compiled\n"
         "load()\n"
         "assert compiled.cache_info().currsize == 0\n"
         "assert not [name for name in sys.modules if name.startswith('textual')]\n"
@@ -174,7 +174,7 @@ def test_causes_and_fixes_are_told_in_chinese_and_in_english_where_nobody_transl
 
 AT_ONCE = """
 import sys, threading
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 sys.setswitchinterval(1e-6)
 start, loaded = threading.Barrier(8), []
 def begin():

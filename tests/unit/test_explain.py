@@ -8,7 +8,7 @@ import pytest
 
 from hangtop.commands.explain import run
 from hangtop.explain import page, setting_page
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 
 
 def explain(query=None, *, listing=False, lang="en", framework=None, stdin=""):

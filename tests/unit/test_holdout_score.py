@@ -20,10 +20,10 @@ import msgspec
 import pytest
 
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.join import join
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.joined_logs import join
 from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading

@@ -14,8 +14,8 @@ CORE = (
     "hangtop.report",
     "hangtop.common.redact",
     "hangtop.logs.digest",
-    "hangtop.logs.join",
-    "hangtop.logs.catalog",
+    "hangtop.logs.joined_logs",
+    "hangtop.logs.catalog.load",
     "hangtop.diagnosis.verdict",
     "hangtop.diagnosis.history",
     "hangtop.actions.stop",
@@ -42,6 +42,8 @@ def test_check_starts_without_the_screen() -> None:
 
 
 def test_the_screen_loads_the_catalog_without_what_reads_lines() -> None:
-    code = "import hangtop.logs.catalog, sys; print(*[name for name in sys.modules if name.startswith('hangtop.logs')])"
+    code = "import hangtop.logs.catalog.load, sys; print(*[name for name in sys.modules if name.startswith('hangtop.logs')])"
     modules = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True).stdout.split()
-    assert not {"hangtop.logs.lines", "hangtop.logs.prefixes", "hangtop.logs.tables"} & {*modules}, modules
+    assert not {"hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.logs.extract.step_tables"} & {
+        *modules
+    }, modules

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.logs import split
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.join import join
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.joined_logs import join
+from hangtop.logs.lines import split
 from hangtop.records.log import LogFile, LogReading
 from tests.fakes.genlog import generate
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.envelope import opened
-from hangtop.logs.lines import Lines
-from hangtop.logs.prefixes import strip
-from hangtop.logs.split import Block
-from hangtop.logs.stamps import LogClock
+from hangtop.logs.lines.block_lines import Lines
+from hangtop.logs.lines.json_envelope import opened
+from hangtop.logs.lines.prefixes import strip
+from hangtop.logs.lines.split import Block
+from hangtop.logs.lines.timestamps import LogClock
 
 
 def test_a_containers_line_is_read_as_its_program_wrote_it() -> None:

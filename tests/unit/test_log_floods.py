@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs import floods, pick, split
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.facts import FileFacts
-from hangtop.logs.index import Index
-from hangtop.logs.lines import Lines
-from hangtop.logs.split import Block
-from hangtop.logs.stamps import LogClock
+from hangtop.logs.extract import line_sampling, repeated_literals
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines import split
+from hangtop.logs.lines.block_lines import Lines
+from hangtop.logs.lines.split import Block
+from hangtop.logs.lines.timestamps import LogClock
 
 INDEX = Index(load())
 ERROR = b"[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"
@@ -25,9 +26,9 @@ ERROR = b"[rank3]: RuntimeError: CUDA error: device-side assert triggered\n"
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few kB are a flood, so that the logs of these tests may be short."""
     monkeypatch.setattr(split, "BLOCK", 16 << 10)
-    monkeypatch.setattr(pick, "FLOOD", 128)
-    monkeypatch.setattr(floods, "EDGE", 16)
-    monkeypatch.setattr(pick, "LARGE", 1 << 10)
+    monkeypatch.setattr(line_sampling, "FLOOD", 128)
+    monkeypatch.setattr(repeated_literals, "EDGE", 16)
+    monkeypatch.setattr(line_sampling, "LARGE", 1 << 10)
 
 
 def facts(data: bytes) -> FileFacts:
@@ -63,13 +64,13 @@ def test_words_that_flood_the_same_lines_are_looked_for_once_and_lines_of_their_
     monkeypatch: pytest.MonkeyPatch, apart: bool, walks: int
 ) -> None:
     walked: dict[int, set[bytes]] = {}
-    walk = floods._newest_of_each_writer
+    walk = repeated_literals._newest_of_each_writer
 
     def counted(lines: Lines, literal: bytes, *more: int) -> Iterator[int]:
         walked.setdefault(lines.block.offset, set()).add(literal)
         return walk(lines, literal, *more)
 
-    monkeypatch.setattr(floods, "_newest_of_each_writer", counted)
+    monkeypatch.setattr(repeated_literals, "_newest_of_each_writer", counted)
     flood = [b"[rank%d]: train step %d/9000 loss=0.5 90 tok/s\n" % (n % 4, n // 4) for n in range(8_000)]
     if apart:
         flood += [b"[rank9]: --> [  %d/9000] L=0.5 | 90 tok/s\n" % n for n in range(40)]
@@ -103,14 +104,14 @@ ROWS = st.sampled_from(
 def test_whole_rows_are_searched_as_pieces_are(rows: list[bytes], window: int) -> None:
     lines = Lines(Block(b"\n".join(rows), 0), LogClock())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(floods, "WINDOW", window)
-        assert set(floods._newest_rows(lines, b"step ")) == set(floods._newest_pieces(lines, b"step "))
+        patch.setattr(repeated_literals, "WINDOW", window)
+        assert set(repeated_literals._newest_rows(lines, b"step ")) == set(repeated_literals._newest_pieces(lines, b"step "))
 
 
 @pytest.mark.parametrize("stamp", [b"2026-03-01T10:00:%02d ", b"[2026-03-01 10:00:%02d,123] "])
 def test_the_time_at_the_start_of_a_line_names_nobody(stamp: bytes) -> None:
     lines = Lines(Block(b"".join(stamp % n + b"step 1/9\n" for n in range(60)), 0), LogClock())
-    assert len(list(floods._newest_rows(lines, b"step "))) == 1
+    assert len(list(repeated_literals._newest_rows(lines, b"step "))) == 1
 
 
 def test_what_comes_seldom_after_a_flood_is_read_to_the_last_line() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs import fold
-from hangtop.logs.fold import HEAD, LONG, TAIL, find_folded
-from hangtop.logs.scan import Scanner
+from hangtop.logs.lines import carriage_return_bars
+from hangtop.logs.lines.carriage_return_bars import HEAD, LONG, TAIL, find_folded
+from hangtop.logs.lines.literal_scan import Scanner
 
 SCANNER = Scanner({"%|": ["bar"], "it/s]": ["end"], "CUDA error": ["error"], "step ": ["step"]})
 PIECES = [
@@ -15,7 +15,7 @@ PIECES = [
 BARS = b"".join(PIECES)
 
 
-@pytest.mark.parametrize("window", [fold.WINDOW, 10])
+@pytest.mark.parametrize("window", [carriage_return_bars.WINDOW, 10])
 @pytest.mark.parametrize(
     "data",
     [
@@ -29,7 +29,7 @@ BARS = b"".join(PIECES)
 def test_all_that_stands_outside_of_a_fold_is_found_where_it_stands(
     data: bytes, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fold, "WINDOW", window)
+    monkeypatch.setattr(carriage_return_bars, "WINDOW", window)
     every, found = SCANNER.hits(data), find_folded(data, SCANNER.hits)
     assert set(found) <= set(every)
     assert found == sorted(found, key=lambda hit: hit[2])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.join import join
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.joined_logs import join
 from hangtop.records.log import LogFile
 
 INDEX = Index(load())

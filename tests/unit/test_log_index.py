@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from hangtop.logs.catalog import load
-from hangtop.logs.index import MOST_FINDERS, MUCH, Index
-from hangtop.logs.scan import Hit
+from hangtop.logs.catalog.load import load
+from hangtop.logs.extract.literal_index import MOST_FINDERS, MUCH, Index
+from hangtop.logs.lines.literal_scan import Hit
 from tests.fakes.genlog import generate
 
 DATA = b"".join(generate(2 * MUCH, seed=9, nasty=True))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
+from hangtop.logs.extract.literal_index import Index
 from hangtop.records.log import Finding
 
 INDEX = Index(load())

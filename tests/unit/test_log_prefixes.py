@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hangtop.logs.prefixes import strip
-from hangtop.logs.stamps import LogClock, Stamps, one_clock, seconds
+from hangtop.logs.lines.prefixes import strip
+from hangtop.logs.lines.timestamps import LogClock, Stamps, one_clock, seconds
 
 FORMS: list[tuple[str, str, dict[str, Any]]] = [
     ("2026-01-11T10:00:00.5Z stderr F msg", "msg", {"time": "2026-01-11T10:00:00.5Z", "stream": "stderr"}),

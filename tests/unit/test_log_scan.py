@@ -7,19 +7,19 @@ from unittest.mock import patch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs import scan
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.scan import Scanner
-from hangtop.logs.split import OVERLAP
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.lines import literal_scan
+from hangtop.logs.lines.literal_scan import Scanner
+from hangtop.logs.lines.split import OVERLAP
 from tests.fakes.genlog import generate
 
 WORDS = ["CUDA", "CUDA error", "UDA er", "error: nan", "nan", "步"]
 
 
 def plain(words: list[str]) -> Scanner:
-    with patch.object(scan, "ahocorasick_rs", None):
+    with patch.object(literal_scan, "ahocorasick_rs", None):
         return Scanner({word: (word,) for word in words})
 
 
@@ -44,7 +44,7 @@ def test_the_slow_way_reads_the_same() -> None:
     catalog = load()
     data = b"".join(generate(300_000, seed=5, nasty=True))
     fast = Digest(Index(catalog), 0)
-    with patch.object(scan, "ahocorasick_rs", None):
+    with patch.object(literal_scan, "ahocorasick_rs", None):
         slow = Digest(Index(catalog), 0)
         slow.feed(data)
         slow_facts = slow.facts()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hangtop.logs import split
-from hangtop.logs.split import Block, Blocks
+from hangtop.logs.lines import split
+from hangtop.logs.lines.split import Block, Blocks
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.logs.frameworks import active, leading
-from hangtop.logs.lines import Line
-from hangtop.logs.prefixes import Prefix
-from hangtop.logs.profile import Profile, Stage
-from hangtop.logs.stages import Course, Marks, StageMachine, plan_of
+from hangtop.logs.catalog.profile import Profile, Stage
+from hangtop.logs.extract.framework_votes import active, leading
+from hangtop.logs.extract.stages import Course, Marks, StageMachine, plan_of
+from hangtop.logs.lines.block_lines import Line
+from hangtop.logs.lines.prefixes import Prefix
 
 RUN = Profile(
     schema=1,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.join import join
+from hangtop.logs.joined_logs import join
 from hangtop.records.rank_coordinates import by_arguments, by_title, place_words, places
 
 CATALOG = load()

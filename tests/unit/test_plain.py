@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.commands.plain import Said, changes, new_stages
-from hangtop.logs.stages import _newest
+from hangtop.logs.extract.stages import _newest
 from hangtop.model import RunState
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict

@@ -7,9 +7,9 @@ import io
 import pytest
 
 from hangtop.commands import profiles as command
-from hangtop.logs.catalog import load
-from hangtop.logs.profile import FRAMEWORKS, PAIRS, STAGE_IDS
-from hangtop.logs.signature import compiled
+from hangtop.logs.catalog.load import load
+from hangtop.logs.catalog.profile import FRAMEWORKS, PAIRS, STAGE_IDS
+from hangtop.logs.catalog.signature import compiled
 
 CATALOG = load()
 PROFILES = list(CATALOG.profiles.values())

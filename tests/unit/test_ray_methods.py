@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.diagnosis.ray_methods import in_words, meaning, methods, stage
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.model import RunState, fold
 from hangtop.ranks import join
 from hangtop.records.process import Process, ProcessReading

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.raynames import MOST_SPEAKERS, together
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.ray_sessions_named import MOST_SPEAKERS, together
 from hangtop.records.log import RaySaid, RaySpeaker
 
 INDEX = Index(load())

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.ray_methods import LEADS, methods
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.index import Index
-from hangtop.logs.join import join
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.joined_logs import join
 from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile
 from hangtop.records.process import Process, ProcessReading, Writer

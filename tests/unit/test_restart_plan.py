@@ -116,7 +116,7 @@ def test_presets_have_one_line_each_and_fit_their_frameworks() -> None:
     assert "deepspeed" not in fitting("openrlhf", "deepspeed")
 
 
-FRAMEWORKS = {path.stem for path in (Path(hangtop.__file__).parent / "profiles").glob("*.toml")}
+FRAMEWORKS = {path.stem for path in (Path(hangtop.__file__).parent / "logs/catalog/profiles").glob("*.toml")}
 
 
 def fitting(*frameworks: str, argv: str = "python main.py") -> set[str]:

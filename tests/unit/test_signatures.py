@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from hangtop.logs import hostile
-from hangtop.logs.catalog import load
-from hangtop.logs.hostile import too_slow
-from hangtop.logs.needles import unproven
-from hangtop.logs.prefixes import strip
-from hangtop.logs.profile import FRAMEWORKS
-from hangtop.logs.proof import signature_flaws
+from hangtop.logs.catalog import regex_dos
+from hangtop.logs.catalog.checks import signature_flaws
+from hangtop.logs.catalog.literal_coverage import unproven
+from hangtop.logs.catalog.load import load
+from hangtop.logs.catalog.profile import FRAMEWORKS
+from hangtop.logs.catalog.regex_dos import too_slow
+from hangtop.logs.lines.prefixes import strip
 
 CATALOG = load()
 SIGNATURES = list(CATALOG.signatures.values())
@@ -115,7 +115,7 @@ def test_the_proof_finds_a_way_round_the_literals(pattern, literals, way):
 
 
 def test_the_hostile_check_catches_a_catastrophic_regex(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hostile, "LIMIT_S", 0.5)
+    monkeypatch.setattr(regex_dos, "LIMIT_S", 0.5)
     assert too_slow("(a+)+b", ("aaaa",), "aab") is not None
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.logs.catalog import load
+from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.prefixes import Prefix, strip
-from hangtop.logs.speakers import speaker
+from hangtop.logs.lines.inline_rank import speaker
+from hangtop.logs.lines.prefixes import Prefix, strip
 
 
 def said(line: str) -> Prefix:

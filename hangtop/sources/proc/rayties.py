@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec.structs import replace
 
 from hangtop.common.addresses import host_port, is_loopback
-from hangtop.logs.raynames import SESSION
+from hangtop.logs.extract.ray_sessions_named import SESSION
 from hangtop.records.process import Process, RayTie
 from hangtop.sources.proc.raysession import DRIVER_LOG, WORKER_LOG
 from hangtop.system.processes.environments import RAY_ADDRESSES, Facts

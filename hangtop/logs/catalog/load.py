@@ -1,0 +1,157 @@
+"""All that is known of messages, frameworks and settings: the package's own data, the user's folder, one extra profile.
+
+The package's data is proven by the tests; what a user adds is proven when it is loaded (`hangtop.logs.catalog.checks`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+import tomli
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.common.toml_places import line_of, located
+from hangtop.logs.catalog.checks import Flaw, profile_flaws, signature_flaws
+from hangtop.logs.catalog.profile import Profile
+from hangtop.logs.catalog.signature import Setting, Signature
+
+SCHEMA = 1
+
+
+class CatalogError(Exception):
+    """A data file that cannot be used; the message names the file, the line, the key and what is expected there."""
+
+
+_LEARNING = threading.Lock()
+"""What msgspec knows of a type it learns at its first use. Two threads that do so at once, as two sources of a probe or two
+checks of `doctor` may, get a segmentation fault."""
+
+
+class Catalog(Struct, frozen=True):
+    """Everything that is known, by id. Of two with the same id the nearer one wins: `--profile`, user's folder, package."""
+
+    profiles: Mapping[str, Profile] = MappingProxyType({})
+    signatures: Mapping[str, Signature] = MappingProxyType({})
+    settings: Mapping[str, Setting] = MappingProxyType({})
+
+
+class _SignatureFile(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: int
+    signature: tuple[Signature, ...]
+
+
+class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
+    schema: int
+    setting: tuple[Setting, ...]
+
+
+def parse_profile(text: str, name: str) -> Profile:
+    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. Its meaning is not proven here."""
+    profile: Profile = _decode(text, name, Profile)
+    return replace(profile, framework=profile.framework or profile.name)
+
+
+def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
+    """The signatures in `text`; their category is the file's name without its ending."""
+    found: _SignatureFile = _decode(text, name, _SignatureFile)
+    category = Path(name).stem
+    return tuple(each if each.category else replace(each, category=category) for each in found.signature)
+
+
+def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
+    """The settings in `text`, with who honours them."""
+    found: _SettingFile = _decode(text, name, _SettingFile)
+    return found.setting
+
+
+def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "en") -> Catalog:
+    """The package's data, then `<user_dir>/profiles/*.toml` and `<user_dir>/signatures/*.toml`, then the profile `extra`.
+
+    `lang`: the language of causes and fixes, `en` or `zh`; English where there is no other.
+
+    Raises `CatalogError` for the first file that is wrong. A folder that is not there is no error.
+    """
+    package = resources.files("hangtop.logs.catalog")
+    profiles = {p.name: p for name, text in _files(package / "profiles") for p in [parse_profile(text, name)]}
+    signatures = {s.id: s for name, text in _files(package / "signatures") for s in parse_signatures(text, name)}
+    settings = {s.name: s for s in parse_settings((package / "settings.toml").read_text("utf-8"), "settings.toml")}
+    added = [*_user_profiles(user_dir, extra)]
+    profiles.update((profile.name, profile) for _, _, profile in added)
+    for path, text, profile in added:
+        _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
+    if user_dir is not None:
+        for path, text in _files(user_dir / "signatures"):
+            signatures.update((each.id, each) for each in _proven_signatures(path, text))
+    return Catalog(
+        profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
+        signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
+        settings=MappingProxyType({name: setting.told_in(lang) for name, setting in settings.items()}),
+    )
+
+
+def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[str, str, Profile]]:
+    if user_dir is not None:
+        for path, text in _files(user_dir / "profiles"):
+            yield path, text, parse_profile(text, path)
+    if extra is not None:
+        text = _text(extra, str(extra))
+        yield str(extra), text, parse_profile(text, str(extra))
+
+
+def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
+    found = parse_signatures(text, path)
+    for n, each in enumerate(found):
+        _refuse(path, text, signature_flaws(each), f"signature[{n}].")
+    return found
+
+
+def _refuse(path: str, text: str, flaws: list[Flaw], inside: str = "") -> None:
+    if flaws:
+        key = f"{inside}{flaws[0].key}"
+        raise CatalogError(f"{path}:{line_of(text, f'$.{key}')}: key {key}: {flaws[0].text}")
+
+
+def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
+    """A refining profile also reads the progress lines and free text of the one it refines, after its own."""
+    parent = profiles.get(profile.refines or "")
+    if parent is None:
+        return profile
+    own = {line.id for line in profile.progress}
+    inherited = tuple(line for line in parent.progress if line.id not in own)
+    return replace(profile, progress=profile.progress + inherited, free_text=profile.free_text + parent.free_text)
+
+
+def _files(folder: Traversable) -> Iterator[tuple[str, str]]:
+    """Name and text of each TOML file in `folder`, in order of name; nothing when there is no such folder."""
+    if not folder.is_dir():
+        return
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            name = str(file) if isinstance(file, Path) else file.name
+            yield name, _text(file, name)
+
+
+def _text(file: Traversable, name: str) -> str:
+    try:
+        return file.read_text("utf-8")
+    except OSError as error:
+        raise CatalogError(f"{name}: cannot read this file: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
+
+
+def _decode(text: str, name: str, shape: type[Any]) -> Any:
+    try:
+        found = tomli.loads(text)
+        with _LEARNING:
+            return msgspec.convert(found, shape)
+    except (tomli.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise CatalogError(f"{name}:{located(error, text)}") from error

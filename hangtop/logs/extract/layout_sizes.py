@@ -1,0 +1,87 @@
+"""The run's parallel groups as its log names them: sizes of dimensions, whole groups of ranks, or the place of one rank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.profile import MeshLine, Profile
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines.block_lines import Line
+from hangtop.records.parallel_layout import ORDER, Mesh
+from hangtop.records.rank_coordinates import NAMES
+
+_WORD = re.compile(r"[a-z_]+")
+_NUMBER = re.compile(r"\d+")
+_GROUP = re.compile(r"\[([\d, ]+)\]")
+_PAIR = re.compile(r"([a-z_]+)=(\d+)")
+
+
+class MeshTable:
+    """What one file says, by profile."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Said] = {}
+
+    def learn(self, profile: str, marker: MeshLine, line: Line, speaker: int | None) -> None:
+        """Takes in what this line says of the groups. `speaker`: the rank that wrote it."""
+        for found in compiled(marker.regex).finditer(line.text):
+            self._known.setdefault(profile, _Said()).take(marker, found, speaker)
+
+    def all(self) -> dict[str, Mesh]:
+        return {name: said.mesh() for name, said in self._known.items()}
+
+
+class _Said:
+    """What the lines of one profile say: sizes by who says them, and places that are said outright."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int | None, dict[str, int]] = {}
+        self._order: tuple[str, ...] = ()
+        self._told: dict[int, dict[str, int]] = {}
+
+    def take(self, marker: MeshLine, found: re.Match[str], speaker: int | None) -> None:
+        said = {name: text for name, text in found.groupdict().items() if text is not None}
+        if dimension := said.pop("dimension", None):
+            self._grouped(NAMES.get(dimension, dimension), said.get("groups", ""))
+            return
+        listed = [
+            *_PAIR.findall(said.pop("pairs", "")),
+            *zip(_WORD.findall(said.pop("names", "")), _NUMBER.findall(said.pop("sizes", "")), strict=False),
+        ]
+        values = {NAMES.get(name, name): int(number) for name, number in (*listed, *said.items()) if number.isdecimal()}
+        if (rank := values.pop("rank", None)) is not None:
+            self._told.setdefault(rank, {}).update(values)
+            return
+        self._order = tuple(values) if listed else marker.order or self._order
+        self._sizes.setdefault(speaker, {}).update(values)
+
+    def _grouped(self, dimension: str, members: str) -> None:
+        for group in _GROUP.findall(members):
+            for place, rank in enumerate(_NUMBER.findall(group)):
+                self._told.setdefault(int(rank), {})[dimension] = place
+
+    def mesh(self) -> Mesh:
+        return _joined(self._sizes, self._order or ORDER, self._told)
+
+
+def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], told: dict[int, dict[str, int]]) -> Mesh:
+    """The groups by what each rank says: what ranks say differently of themselves is their place, what they say alike a size."""
+    rows = {rank: row for rank, row in said.items() if rank is not None and row}
+    if any(row != next(iter(rows.values())) for row in rows.values()):
+        return Mesh(order=order, told=told | rows)
+    return Mesh({name: size for row in said.values() for name, size in row.items()}, order, told)
+
+
+def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Catalog) -> Mesh | None:
+    """The groups of the run: as the profile that leads says, else another. An engine inside a trainer has groups of its own."""
+    stages = {stage.id for profile in profiles[:1] for stage in profile.stage}
+    others = (profile for profile in catalog.profiles.values() if profile not in profiles)
+    for profile in (*profiles, *others):
+        found = [(each.rank, each.meshes[profile.name]) for each in facts if profile.name in each.meshes]
+        if found and (profile is profiles[0] or profile.nests_in not in stages):
+            told = {rank: row for _, mesh in found for rank, row in mesh.told.items()}
+            return _joined({rank: mesh.sizes for rank, mesh in found}, found[0][1].order, told)
+    return None

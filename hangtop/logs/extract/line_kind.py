@@ -1,0 +1,76 @@
+"""What kind a line is, for the eye: progress, stage, warning, error or plain."""
+
+from __future__ import annotations
+
+import re
+
+from hangtop.common.clean_text import clean_text
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.literal_index import Index, Wants
+from hangtop.logs.lines.block_lines import Line
+from hangtop.records.log import LineKind, LogLine
+
+_BY_LEVEL: dict[str, LineKind] = {
+    "W": "warning", "WARN": "warning", "WARNING": "warning",
+    "E": "error", "F": "error", "C": "error", "ERROR": "error", "CRITICAL": "error", "FATAL": "error", "EXCEPTION": "error",
+}  # fmt: skip
+
+_HEAD = 120
+"""Characters of a message in which a line says that it is an error: later in a line the words are part of what it tells."""
+
+_SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
+    (
+        "error",
+        re.compile(
+            r"(?:^|[\s\[|(<>])(?:ERR|ERROR|FATAL|CRITICAL)(?=$|[\s\]|):>])"
+            r"|(?:^|[:\]] )\W{0,3}(?:[Ff]atal )?[Ee]rror: "
+            r"|^\W{0,3}(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?=:|$)"
+            r"|^(?:Exception |panic: )"
+        ),
+    ),
+    (
+        "warning",
+        re.compile(r"(?:^|[\s\[|(<>])WARN(?:ING)?(?=$|[\s\]|):>])|(?:^|: )\W{0,3}(?:[Ww]arning|[A-Z]\w*Warning): "),
+    ),
+)
+"""How a line tells its kind where no logger gave it a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""
+
+MARKS: dict[LineKind, tuple[str, ...]] = {
+    "error": (
+        "ERR", "CRITICAL", "FATAL", "EXCEPTION", "error", "critical", "Error", "Exception", "Interrupt", "panic: ",
+        "E0", "E1", "F0", "F1", "C0", "C1", " E ", " F ", " C ",
+    ),
+    "warning": ("WARN", "warn", "Warning", "W0", "W1", " W "),
+}  # fmt: skip
+"""One of these is in any line that its level, or its own words, make one of this kind."""
+
+
+def line_kind(text: str, level: str, index: Index) -> LineKind:
+    """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
+    before its own words."""
+    wants = index.wants(frozenset(number for number, _, _ in index.scanner.hits(text.encode())))
+    severities = {each.severity for each in wants.signatures if each.role != "noise" and compiled(each.regex).search(text)}
+    if "fatal" in severities:
+        return "error"
+    if "warning" in severities:
+        return "warning"
+    if _is_stage(wants, text):
+        return "stage"
+    if any(compiled(reader.progress.regex).search(text) for reader in wants.progress):
+        return "progress"
+    return _BY_LEVEL.get(level.upper(), "plain") if level else _said(text[:_HEAD])
+
+
+def shown_line(line: Line, file: int, index: Index, rank: int | None) -> LogLine:
+    """A parsed line as it may be shown."""
+    prefix = line.prefix
+    kind = line_kind(line.text, prefix.level, index)
+    return LogLine(file, line.offset, line.at, rank, clean_text(prefix.text), clean_text(line.text), kind)
+
+
+def _said(head: str) -> LineKind:
+    return next((kind for kind, words in _SAYS if words.search(head)), "plain")
+
+
+def _is_stage(wants: Wants, text: str) -> bool:
+    return any(each.marker.regex is None or compiled(each.marker.regex).search(text) for each in wants.stages)

@@ -1,0 +1,144 @@
+"""Which rank wrote a line: learned from the log itself, since Ray prints pids, torchrun local ranks and NCCL both."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.lines.block_lines import Line, Writer
+
+LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
+"""Any text that `RankTable.learn` understands holds one of these."""
+
+# Ranks of the whole run. A group's own numbers (vLLM's `rank 0 in world size 2`, a trainer-engine group) are not meant.
+_RANK_TEXTS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\bcomm 0x[0-9a-f]+ rank (?P<rank>\d+) nranks (?P<world>\d+)",
+        r"\bGLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<world>\d+)",
+        r"^\[Gloo\] Rank (?P<rank>\d+) is connected to (?P<peers>\d+) peer ranks",
+        r"(?i)(?<!local_)(?<!local )\brank[ =:]{1,2}(?P<rank>\d+)(?: of |/| world |,? world[_ ]size[:= ]{1,2})(?P<world>\d+)",
+    )
+)
+_WORLD_TEXT = re.compile(r"\busing world size: (\d+)|\bStarting with (\d+) processes|^world[_ ]size[:= ]+(\d+)")
+_ROSTER = re.compile(r"\bip=(?P<host>[\w.:]+), pid=(?P<pid>\d+)\) world_rank=(?P<rank>\d+), local_rank=(?P<local>\d+)")
+"""Ray Train's list of its workers: a line that speaks of others (ray/train/v2/_internal/execution/worker_group)."""
+_SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
+_OF_A_GROUP = ("group_name", "is assigned as")
+
+
+class RankFacts(Struct, omit_defaults=True):
+    """What the log says of one rank, besides its progress."""
+
+    rank: int
+    world: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    actor: str | None = None
+
+
+class RankTable:
+    """Writers and their ranks. A writer may be known by its pid long before its rank is: ask late."""
+
+    def __init__(self, rank: int | None = None) -> None:
+        self.world: int | None = None
+        self.file_rank = rank
+        self._rank_of: dict[Writer, int] = {}
+        self._facts: dict[int, RankFacts] = {}
+        self._locals = 0
+        self._tasks_are_ranks = True
+        self._task_of: dict[Writer, int] = {}
+        self._group_size: dict[Writer, int] = {}
+
+    def learn(self, line: Line) -> None:
+        """Takes in what the line's prefix and its text say."""
+        prefix = line.prefix
+        if prefix.world and prefix.world > (self.world or 0):
+            self.world = prefix.world
+        if prefix.local_rank is not None:
+            self._locals = max(self._locals, prefix.local_rank + 1)
+        if prefix.task is not None and (prefix.local_rank is not None or prefix.rank not in (None, prefix.task)):
+            self._tasks_are_ranks = False
+        if prefix.task is not None and prefix.pid is not None:
+            self._task_of[line.writer] = prefix.task
+        if prefix.rank is not None:
+            self._note(line, prefix.rank)
+
+    def learn_text(self, line: Line) -> None:
+        """Takes in what the message says, if it speaks of its writer's rank."""
+        if not _SPEAKS.search(line.text) or any(word in line.text for word in _OF_A_GROUP):
+            return
+        if found := _ROSTER.search(line.text):
+            self._enlist(found["host"], int(found["pid"]), int(found["rank"]), int(found["local"]))
+            return
+        for pattern in _RANK_TEXTS:
+            if found := pattern.search(line.text):
+                groups = found.groupdict()
+                size = int(groups.get("world") or int(groups.get("peers") or 0) + 1)
+                self._member(line, int(groups["rank"]), size)
+                return
+        if found := _WORLD_TEXT.search(line.text):
+            self.world = max(self.world or 0, int(found[1] or found[2] or found[3]))
+
+    def rank_of(self, writer: Writer) -> int | None:
+        """The global rank of a writer; `None` when nothing tells it."""
+        if not writer:
+            return 0 if self.file_rank is None and self.world == 1 else self.file_rank
+        known = self._rank_of.get(writer)
+        if known is not None:
+            return known
+        match writer:
+            case ("rank", int(rank)):
+                return rank
+            case ("local", "", int(local)):
+                return local if self.file_rank is None else self.file_rank
+            case ("local", task, int(local)):
+                return int(task) * self._locals + local
+            case ("task", int(task)):
+                return task if self._tasks_are_ranks else None
+            case ("part", int(part)):
+                return part
+            case ("pid", _, _) if self._tasks_are_ranks and writer in self._task_of:
+                return self._task_of[writer]
+        return self.file_rank
+
+    def rank_of_pid(self, pid: int) -> int | None:
+        """The rank of a process whose host is not said; `None` when it is unknown."""
+        return next((rank for writer, rank in self._rank_of.items() if writer[0] == "pid" and writer[2] == pid), None)
+
+    def all(self) -> tuple[RankFacts, ...]:
+        """What is known of each rank that the log names as a writer."""
+        return tuple(replace(facts) for facts in self._facts.values())
+
+    def _member(self, line: Line, rank: int, size: int) -> None:
+        """The largest group that a writer speaks of is the whole run."""
+        if rank >= size or size < self._group_size.get(line.writer, 0) or (line.writer and line.writer[0] == "rank"):
+            return
+        self._group_size[line.writer] = size
+        self.world = max(self.world or 0, size)
+        self._note(line, rank)
+
+    def _enlist(self, host: str, pid: int, rank: int, local_rank: int) -> None:
+        """Ray prints no address before the lines of its own node."""
+        self._rank_of["pid", host, pid] = rank
+        self._rank_of.setdefault(("pid", "", pid), rank)
+        self._facts[rank] = replace(self._facts.get(rank) or RankFacts(rank), pid=pid, local_rank=local_rank)
+        self.world = max(self.world or 0, rank + 1)
+
+    def _note(self, line: Line, rank: int) -> None:
+        prefix = line.prefix
+        if line.writer and line.writer[0] != "rank":
+            self._rank_of[line.writer] = rank
+        if prefix.pid is not None:
+            self._rank_of["pid", prefix.host or "", prefix.pid] = rank
+        if prefix.local_rank is not None:
+            self._rank_of["local", str(prefix.task) if prefix.task is not None else "", prefix.local_rank] = rank
+        facts = self._facts.setdefault(rank, RankFacts(rank))
+        facts.world = prefix.world or facts.world
+        facts.local_rank = prefix.local_rank if prefix.local_rank is not None else facts.local_rank
+        facts.host = prefix.host or facts.host
+        facts.pid = prefix.pid or facts.pid
+        facts.actor = prefix.actor or facts.actor

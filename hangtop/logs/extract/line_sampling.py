@@ -1,0 +1,139 @@
+"""Which lines of a block are worth parsing: all while hits are few; in a flood, the first ones and each writer's newest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.repeated_literals import FLOOD, PIECES
+from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
+from hangtop.logs.lines.literal_scan import Hit
+
+FEW, FIRST = 64, 24
+"""A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
+
+CLOSING = 16
+"""Of a literal that may end free text and is everywhere, as a bar is, so many lines after each begin are read: one ends it."""
+
+SPREAD = 32
+"""So many of the step lines of a small block are read, so that their numbers tell a course."""
+
+LARGE = 256 << 10
+FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
+"""The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
+
+
+class Picked(Struct, frozen=True):
+    """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
+    literals that flood the block."""
+
+    at: list[int]
+    skipped: dict[int, int] = {}
+    floods: frozenset[int] = frozenset()
+
+
+def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Index, in_text: bool) -> Picked:
+    """The lines to parse. `counts`: how many hits each literal has, those among them that are not listed. `in_text`: free text is
+    open, so that no end of it may be missed."""
+    size = len(lines.block.data)
+    few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
+    if len(hits) <= few:
+        return Picked(sorted({start for _, start, _ in hits}))
+    borders = in_text or any(index.begins_text[number] for number in counts)
+    many = {number for number, count in counts.items() if count > few and not (borders and index.begins_text[number])}
+    if not many:
+        return Picked(sorted({start for _, start, _ in hits}))
+    rare = len(many) < len(counts)
+    picked = {start for number, start, _ in hits if number not in many} if rare else set()
+    picked.update(_first(hits, many, first))
+    if borders:
+        picked.update(_closing(hits, {number for number in many if index.ends_text[number]}, index, in_text))
+    storms = {number for number in many if counts[number] > FLOOD and not index.is_progress[number]}
+    floods = storms if lines.has_bars else {number for number in many if counts[number] > FLOOD}
+    picked.update(_first(reversed(hits), storms, few))
+    picked.update(_newest_of_each_writer(hits, lines, many - storms))
+    if size <= LARGE:
+        picked.update(_spread(hits, {number for number in many if index.is_progress[number]}, counts))
+    counted = {number for number in many if index.signatures[number]}
+    taken = Counter(number for number, start, _ in hits if start in picked) if counted else Counter()
+    return Picked(
+        at=sorted(picked),
+        skipped={number: counts[number] - taken[number] for number in counted},
+        floods=frozenset(floods),
+    )
+
+
+def _closing(hits: Sequence[Hit], ends: set[int], index: Index, in_text: bool) -> list[int]:
+    """Of literals that may end free text, the next ones after each place where some begins."""
+    left = dict.fromkeys(ends, CLOSING if in_text else 0)
+    found: list[int] = []
+    if not ends:
+        return found
+    for number, start, _ in hits:
+        if index.begins_text[number]:
+            left = dict.fromkeys(ends, CLOSING)
+        elif left.get(number):
+            left[number] -= 1
+            found.append(start)
+    return found
+
+
+def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
+    """The first hits of each of these literals, so many of each."""
+    left = dict.fromkeys(many, count)
+    found: list[int] = []
+    if not left:
+        return found
+    for number, start, _ in hits:
+        if number in left:
+            found.append(start)
+            left[number] -= 1
+            if not left[number]:
+                del left[number]
+                if not left:
+                    break
+    return found
+
+
+def _spread(hits: Sequence[Hit], progress: set[int], counts: Mapping[int, int]) -> list[int]:
+    """Of the step lines in between so many, evenly: without them a loss that left its course would not be seen."""
+    most = max(progress, key=lambda number: counts[number], default=None)
+    places = [start for number, start, _ in hits if number == most]
+    return places[:: 1 + len(places) // SPREAD]
+
+
+def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) -> list[int]:
+    """Newest first, one visit to each line; a line is passed over when its writer was seen with the same literal.
+
+    There is no early end and no cap: the rank that lags, and so stands furthest back, is the one that matters.
+    """
+    seen: dict[int, set[bytes]] = {number: set() for number in many}
+    found: list[int] = []
+    data, bars = lines.block.data, lines.has_bars
+    find, rfind = data.find, data.rfind  # this loop runs once for each hit
+    line_start, row, pieces = len(data), len(data), 0
+    for number, start, _ in reversed(hits):
+        if start >= line_start or number not in many:
+            continue
+        line_start = rfind(b"\n", 0, start) + 1
+        if bars:
+            pieces = pieces + 1 if line_start == row else 0
+            row = line_start
+            line_start = rfind(b"\r", row, start) + 1 or row if pieces < PIECES else row
+        known = seen[number]
+        if bars and (percent := find(b"%|", line_start, start + 2) - 3) >= line_start:
+            drawn = b"|" + data[line_start:percent]  # all that a bar says before its numbers
+            if drawn in known:
+                continue
+            known.add(drawn)
+        name = data[line_start : line_start + SURE_BYTES]
+        if name not in known:
+            if not name.startswith(SURE):
+                name = lines.key(line_start, start)
+            if name not in known:
+                known.add(name)
+                found.append(start)
+    return found

@@ -1,0 +1,380 @@
+"""Known messages: which were found, how often, on which ranks first, and what became of the run after them."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct, field
+
+from hangtop.common.clean_text import clean_text
+from hangtop.logs.catalog.signature import Signature, compiled
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.quoted_text import announces_handled, is_foreign, is_handled
+from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
+from hangtop.records.log import TRACEBACK, Finding, Role
+
+HEALTHY_STEPS = 3
+"""So many steps after an error, and the run has survived it."""
+
+_TRACEBACK_LINES = 200
+_KEPT_WRITERS = 4_096
+_KEPT_PAST = 256
+"""Sightings of what may be earlier attempts."""
+_SHOWN_CHARS = 400
+
+_EXCEPTION = re.compile(r"^(?P<exception>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::|$|\()")
+_NAME_ONLY = re.compile(r"^[A-Za-z_][\w.]*:\s*$")
+_FRAME = re.compile(
+    r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+)(?:, in (?P<function>[^\r\n]{1,80}))?'
+    r"|[│|] (?P<file2>\S{1,200}\.py):(?P<line2>\d+) in (?P<function2>[\w<>.]{1,80})"
+)
+"""As Python writes a frame, and as rich draws it."""
+_NOT_OWN = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d|[/\\]bin[/\\]|^<")
+"""Files of installed packages, of Python itself and of launchers: whoever reads a traceback looks for the others."""
+_BETWEEN = re.compile(r"^(?:Traceback|During handling|The above exception|\s|[|+│╭╰┌└-]|$)")
+
+_CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
+
+# A message may name another process than the one that prints it.
+_SAYS_RANK = (
+    re.compile(r"\btasks? (?P<rank>\d+)(?=[:,\-])"),
+    re.compile(r"\b(?:process rank|invoked on rank|Rank) (?P<rank>\d+) (?:with PID|in communicator|scheduler is dead)"),
+    re.compile(r"\brank: (?P<rank>\d+) \(local_rank: \d+\)"),
+)
+_SAYS_LOCAL = re.compile(r"\blocal_rank: (?P<local>\d+)(?: \(pid: (?P<pid>\d+)\))?")
+_SAYS_PID = re.compile(r"\bWorker PID: (?P<pid>\d+)|ray::(?!TaskRunner)[\w.<>]+\(\) \(pid=(?P<pid2>\d+)|^\s*pid: (?P<pid3>\d+)$")
+_SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
+_ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
+
+
+class Said(Struct, frozen=True):
+    """The process that a message speaks of, as far as it names one."""
+
+    rank: int | None = None
+    local_rank: int | None = None
+    pid: int | None = None
+
+
+class Trace(Struct):
+    """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
+    `own`: the innermost one of the run's own code."""
+
+    tally: Tally
+    left: int
+    frame: str = ""
+    own: str = ""
+
+    def saw(self, frame: re.Match[str]) -> None:
+        """Takes in its next frame."""
+        file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
+        self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
+        self.frame = clean_text(f"{file}:{line}" + (f" in {function}" if function else ""))
+        if not _NOT_OWN.search(file):
+            self.own = self.frame
+
+    def place(self) -> dict[str, str]:
+        """Where it was raised, as groups of a finding: `own`, else `frame`."""
+        return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
+
+
+class Tally(Struct):
+    """One signature's sightings. `steps`: how many steps the run had made at the last one; `starts`: how many times it may have
+    been started again before. `handled`: each of them says that the run goes on. `frames`: whether a traceback had frames of
+    files, or only those of code that came as a string. `raised`: it was the exception of a traceback that nothing handled.
+    `unknown`: that of this traceback is no known message; `kind`: but one of a known kind."""
+
+    signature: Signature
+    first: Line
+    text: str
+    groups: dict[str, str]
+    last_offset: int
+    last_at: float | None
+    steps: int
+    starts: int
+    said: Said | None = None
+    count: int = 1
+    unknown: bool = False
+    kind: Signature | None = None
+    handled: bool = False
+    frames: tuple[bool, bool] = (False, False)
+    raised_by: Writer | None = None
+    raised_offset: int = -1
+    raised: bool = False
+    writers: dict[Writer, int] = field(default_factory=dict)
+
+
+class Messages:
+    """All signatures of one file. `steps()` tells how many steps the run has made up to the line in hand, `starts()` how often it
+    may have been started again, `roles(text)` which roles of known messages a text has, `kinds` the signatures of exceptions that
+    nothing else knows."""
+
+    def __init__(
+        self,
+        steps: Callable[[], int],
+        roles: Callable[[str], set[Role]],
+        kinds: Sequence[Signature] = (),
+        starts: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.tallies: dict[str, Tally] = {}
+        self._past: deque[Tally] = deque(maxlen=_KEPT_PAST)
+        self._steps, self._starts = steps, starts
+        self._roles = roles
+        self._kinds = kinds
+        self._tracebacks: dict[Writer, Trace] = {}
+        self._pardoned: set[int] = set()
+        self._raised_at: set[int] = set()
+
+    def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        """Counts this line if it is such a message. Whether it is the first of them."""
+        found = compiled(signature.regex).search(line.text)
+        if found is None or is_foreign(line.text, found.start(), lines, span):
+            return False
+        groups = {name: value for name, value in found.groupdict().items() if value}
+        tally = self.saw(signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span))
+        if tally.said is None:
+            tally.said = _said(line, lines, span)
+        if signature.id == TRACEBACK:
+            self._follow(Trace(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
+        return tally.first.offset == line.offset
+
+    def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
+        """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
+        a new one: the older ones were survived. So is any message after the run may have been started again. `text`: what it
+        says, where that is not the line itself."""
+        tally = self.tallies.get(signature.id)
+        steps, starts = self._steps(), self._starts()
+        if tally is not None and tally.starts != starts and line.offset > tally.last_offset:
+            self._past.append(tally)
+            tally = None
+        text = text or clean_text(line.text.strip())[:_SHOWN_CHARS]
+        if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
+            tally = self.tallies[signature.id] = Tally(
+                signature, line, text, groups, line.offset, line.at, steps, starts, handled=handled
+            )
+        elif line.offset > tally.last_offset:
+            tally.count += 1
+            tally.last_offset, tally.last_at, tally.steps = line.offset, line.at, steps
+        elif line.offset == tally.first.offset:
+            tally.first, tally.text, tally.handled = line, text, handled
+        tally.raised = tally.raised or line.offset in self._raised_at
+        if len(tally.writers) < _KEPT_WRITERS:
+            tally.writers.setdefault(line.writer, line.offset)
+        return tally
+
+    @staticmethod
+    def _is_new(tally: Tally, steps: int, handled: bool) -> bool:
+        if not _is_error(tally.signature):
+            return False
+        return steps - tally.steps >= HEALTHY_STEPS or (tally.handled and not handled)
+
+    def _is_handled(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+        """Whether the line says so, the line above a traceback does, or it is the last line of such a traceback."""
+        if line.offset in self._raised_at:
+            return False
+        if line.offset in self._pardoned or is_handled(line.text):
+            return True
+        told = next(lines.above(span), None) if signature.id == TRACEBACK else None
+        if told is None or told.writer != line.writer:
+            return False
+        if _CHAINED.match(told.text):
+            return TRACEBACK in self.tallies and self.tallies[TRACEBACK].handled
+        return announces_handled(told.text)
+
+    def resume(self, lines: Lines, first: Span | None) -> None:
+        """Goes on with the tracebacks that were open at the end of the block before."""
+        waiting, self._tracebacks = self._tracebacks, {}
+        for writer, trace in waiting.items():
+            self._follow(trace, writer, lines, first)
+
+    def _follow(self, trace: Trace, writer: Writer, lines: Lines, span: Span | None) -> None:
+        """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
+        name = None
+        while span is not None and trace.left > 0:
+            trace.left -= 1
+            after = lines.next(span)
+            if name is not None and not _alike(lines.name_of(span), name):
+                span = after
+                continue
+            line = lines.parse(span)
+            if name is None and line.writer == writer:
+                name = lines.name_of(span)
+            if line.writer == writer and (frame := _FRAME.match(line.text)):
+                trace.saw(frame)
+            if line.writer == writer and not _BETWEEN.match(line.text):
+                unfinished = after is None and lines.block.open
+                if not self._raised(trace, line, _message_below(lines, after, line)) and not unfinished:
+                    self._tell_kind(trace.tally, line)
+                    return
+            span = after
+        if trace.left > 0:
+            self._tracebacks[writer] = trace
+
+    def _raised(self, trace: Trace, line: Line, below: str) -> bool:
+        """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
+        `below`: what it says, where that begins on the next line.
+
+        An exception that is no known message is a cause of its own, and speaks for all tracebacks.
+        """
+        found, tally = _EXCEPTION.match(line.text), trace.tally
+        if found is None:
+            return False
+        tally.handled = tally.handled or tally.frames == (False, True)  # code that came as a string, a model's as a rule
+        if tally.handled:
+            self._pardoned.add(line.offset)
+        else:
+            self._raised_at.add(line.offset)
+        roles = self._roles(line.text) or self._roles(below)
+        if "exception" not in tally.groups or tally.raised_offset == line.offset or (not roles and not tally.unknown):
+            tally.text = clean_text(f"{line.text.strip()} {below}".strip())[:_SHOWN_CHARS]
+            tally.groups = {"exception": found["exception"], **trace.place()}
+            tally.unknown, tally.kind = not roles, None
+            tally.raised_by, tally.raised_offset = line.writer, line.offset
+        if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
+            tally.said = Said(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
+        return "summary" in roles
+
+    def _tell_kind(self, tally: Tally, line: Line) -> None:
+        """An exception that no signature knows may still be of a known kind, by its words."""
+        if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
+            tally.kind = next((each for each in self._kinds if compiled(each.regex).search(tally.text)), None)
+
+    def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
+        """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
+        for number, count in counts.items():
+            for signature in owners[number]:
+                if (tally := self.tallies.get(signature.id)) is not None:
+                    tally.count += count
+
+    def findings(
+        self, ranks: RankTable, file: int, progress: Mapping[Writer, int], asides: Iterable[Messages] = ()
+    ) -> tuple[Finding, ...]:
+        """What was found, earliest first. `progress`: offset of each writer's newest step. `asides`: what stands in texts that
+        have not ended; it counts as long as they do not."""
+        everything: dict[str, Tally] = {}
+        for each in (*asides, self):
+            everything |= each.tallies
+        tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
+        survived = [self._survived(tally, progress) for tally in tallies]
+        over = {tally.starts for tally, is_past in zip(tallies, survived, strict=True) if _is_raised(tally) and not is_past}
+        return tuple(
+            _finding(tally, ranks, file, is_over=tally.starts in over, survived=is_past)
+            for tally, is_past in zip(tallies, survived, strict=True)
+        )
+
+    def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
+        """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
+        like a step (`OOM in batch 4, skipped`); that is none."""
+        if tally.signature.severity == "hint":
+            return False
+        if tally.handled:
+            return True
+        if self._steps() - tally.steps < HEALTHY_STEPS:
+            return False
+        last = max(tally.writers, key=lambda writer: tally.writers[writer], default=())
+        newest = progress.get(last, -1)
+        return newest < 0 or newest > tally.last_offset or newest == tally.first.offset
+
+
+def _message_below(lines: Lines, span: Span | None, line: Line) -> str:
+    """The first line of an exception's text that begins below its name (`RuntimeError:`, then an indented message); else ""."""
+    if not _NAME_ONLY.match(line.text):
+        return ""
+    for _ in range(3):
+        if span is None:
+            break
+        below = lines.parse(span)
+        if below.writer == line.writer and (text := below.text.strip()):
+            return text
+        span = lines.next(span)
+    return ""
+
+
+def _alike(name: bytes, other: bytes) -> bool:
+    """Names of one writer: what follows them on the line may look like a part of the name (`rank2: Error: rank2_0.bin`)."""
+    return name.startswith(other) or other.startswith(name)
+
+
+def _is_raised(tally: Tally) -> bool:
+    return tally.signature.id == TRACEBACK
+
+
+def _finding(tally: Tally, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
+    """`is_over`: the run ended with a traceback. A warning that was the exception of such a one was more than a warning."""
+    signature = tally.signature
+    ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
+    written = {ranks.rank_of(writer) for writer in tally.writers}
+    return Finding(
+        id=signature.id,
+        severity="fatal" if ended_it else signature.severity,
+        role="cause" if tally.unknown and signature.role == "summary" else signature.role,
+        offset=tally.first.offset,
+        text=tally.text,
+        file=file,
+        rank=_rank(tally, ranks),
+        at=tally.first.at,
+        last_offset=tally.last_offset,
+        last_at=tally.last_at,
+        count=tally.count,
+        ranks=tuple(sorted(rank for rank in written if rank is not None)),
+        groups=tally.groups if tally.kind is None else {**tally.groups, "kind": tally.kind.id},
+        survived=survived,
+        hang=signature.hang,
+        cause=(tally.kind or signature).cause,
+    )
+
+
+def _rank(tally: Tally, ranks: RankTable) -> int | None:
+    """The rank that the message is about: the one it names, else the one that wrote it."""
+    said = tally.said
+    if said is not None:
+        if said.rank is not None:
+            return said.rank
+        by_pid = ranks.rank_of_pid(said.pid) if said.pid is not None else None
+        return by_pid if said.local_rank is None else ranks.rank_of(("local", "", said.local_rank))
+    return ranks.rank_of(tally.first.writer if tally.raised_by is None else tally.raised_by)
+
+
+def _is_error(signature: Signature) -> bool:
+    return signature.severity == "fatal"
+
+
+def _said(line: Line, lines: Lines, span: Span) -> Said | None:
+    """The process that the message is about: named in it, above it (torchrun's table) or below it (Ray's details)."""
+    for pattern in _SAYS_RANK:
+        if found := pattern.search(line.text):
+            return Said(rank=int(found["rank"]))
+    if found := _SAYS_LOCAL.search(line.text):
+        return Said(local_rank=int(found["local"]), pid=int(found["pid"]) if found["pid"] else None)
+    if found := _SAYS_PID.search(line.text):
+        return Said(pid=int(found[1] or found[2] or found[3]))
+    if "exitcode" in line.text:
+        return _above(lines, span)
+    return _below(lines, span) if "ctor" in line.text else None
+
+
+def _above(lines: Lines, span: Span) -> Said | None:
+    start = span.start
+    for _ in range(5):
+        if start <= 0:
+            break
+        above = lines.span(start - 1)
+        if found := _SUMMARY_RANK.match(lines.parse(above).text):
+            return Said(rank=int(found["rank"]))
+        start = above.start
+    return None
+
+
+def _below(lines: Lines, span: Span) -> Said | None:
+    pid, below = None, lines.next(span)
+    for _ in range(8):
+        if below is None:
+            break
+        text = lines.parse(below).text
+        if found := _ACTOR_NAME.match(text):
+            return Said(rank=int(found["rank"]))
+        if found := _SAYS_PID.search(text):
+            pid = int(found[1] or found[2] or found[3])
+        below = lines.next(below)
+    return Said(pid=pid) if pid else None

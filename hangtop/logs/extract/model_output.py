@@ -1,0 +1,65 @@
+"""Model output and data inside a log: nothing in it may trigger anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from hangtop.logs.catalog.profile import FreeText, Marker
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.lines.block_lines import Line, Writer
+
+
+class _Open(Struct):
+    text: FreeText
+    lines_left: int
+    counted_to: int  # byte index in the present block up to which lines have been taken off
+
+
+class FreeTexts:
+    """Knows for each writer whether it is in the middle of a block of free text."""
+
+    def __init__(self) -> None:
+        self._open: dict[Writer, _Open] = {}
+
+    def is_unsure(self, writer: Writer) -> bool:
+        """Whether this writer is in a block of which nobody knows yet that it is one."""
+        block = self._open.get(writer)
+        return block is not None and block.text.unsure
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any writer is in the middle of a block."""
+        return bool(self._open)
+
+    def covers(self, line: Line, index: int, data: bytes, begins: Iterable[FreeText]) -> bool:
+        """Whether this line is free text. `index`: where it starts in `data`; `begins`: the kinds whose literal it holds."""
+        block = self._open.get(line.writer)
+        if block is not None:
+            block.lines_left -= data.count(b"\n", block.counted_to, index)
+            block.counted_to = max(index, block.counted_to)
+            if block.lines_left > 0 and not any(_holds(marker, line.text) for marker in block.text.until):
+                if line.whole and any(_holds(marker, line.text) for marker in block.text.last):
+                    del self._open[line.writer]
+                return True
+            if line.whole:
+                del self._open[line.writer]
+        for text in sorted(begins, key=lambda text: -text.max_lines):
+            if _holds(text.begin, line.text):
+                if line.whole and text.max_lines > 1:
+                    self._open[line.writer] = _Open(text, text.max_lines, index)
+                return True
+        return False
+
+    def end_block(self, data: bytes) -> None:
+        """The bytes in hand are done with; the next indices count from zero."""
+        for block in self._open.values():
+            block.lines_left -= data.count(b"\n", block.counted_to)
+            block.counted_to = 0
+
+
+def _holds(marker: Marker, text: str) -> bool:
+    if not any(literal in text for literal in marker.literal):
+        return False
+    return marker.regex is None or compiled(marker.regex).search(text) is not None

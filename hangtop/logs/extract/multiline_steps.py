@@ -1,0 +1,135 @@
+"""A step whose values stand in the lines below it, one in each: `step: 100`, then `loss: 2.31`, in a list or in a box."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.literal_index import Reader
+from hangtop.logs.extract.progress import Sighting, is_loss, number
+from hangtop.logs.extract.step_tables import name_of
+from hangtop.logs.file_facts import Kind
+from hangtop.logs.lines.block_lines import Line, Writer
+from hangtop.logs.lines.split import Block
+
+REACH = 1_024
+"""A report is no longer than so many bytes."""
+
+_LONGEST = 120
+"""A line of more characters tells its values itself."""
+
+_GROWN = 2
+"""A number that grew so often counts steps: settings are told once, or are the same again."""
+
+_NO_PROOF = frozenset({"lr", "epoch", "total", "step_s", "step_ms"})
+"""Settings hold these as well."""
+
+_VALUE = re.compile(
+    r"""[\s|│┃>*•·-]{0,40}['"]?(?P<key>[^\W\d][\w %/.()@-]{0,60}?)['"]?(?:\s*[:=：|│┃]\s*|\s+)['"]?"""
+    r"""(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))(?![\w.%]|:\d)"""
+)
+
+
+class Told(Struct, frozen=True):
+    """What a line below tells, and the reader of the line that it is below."""
+
+    reader: Reader
+    sighting: Sighting
+
+
+class Reports:
+    """The reports that the writers of one file are in."""
+
+    def __init__(self) -> None:
+        self._open: dict[Writer, _Report] = {}
+        self._grown: dict[tuple[Writer, Kind], tuple[float, int]] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any line may belong to a report."""
+        return bool(self._open)
+
+    def counted(self, sighting: Sighting, reader: Reader, line: Line, *, valued: bool) -> list[Told]:
+        """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
+        the words of another profile the line tells a metric itself."""
+        told = [Told(reader, sighting)]
+        proof = sighting.metrics.keys() - _NO_PROOF
+        if self._open:
+            report = self._open.get(line.writer)
+            if report is not None and sighting.step is None:
+                return [*report.proven(), *told] if proof else told
+            self._open.pop(line.writer, None)
+        bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
+        return told if not bare or self._begins(sighting, reader, line) else []
+
+    def _begins(self, sighting: Sighting, reader: Reader, line: Line) -> bool:
+        """Whether a step whose values may stand below it counts at once."""
+        progress = reader.progress
+        doubtful = progress.doubt is not None and compiled(progress.doubt).search(line.text) is not None
+        counts = not doubtful or (sighting.total is None and self._grows(sighting))
+        if line.whole:
+            self._open[line.writer] = _Report(reader, sighting, [text.encode() for text in progress.below], held=not counts)
+        return counts
+
+    def _grows(self, sighting: Sighting) -> bool:
+        key = (sighting.writer, (sighting.profile, sighting.kind))
+        step = sighting.step or 0.0
+        last, times = self._grown.get(key, (step, 0))
+        times = times + 1 if step > last else times * (step == last)
+        self._grown[key] = (step, times)
+        return times >= _GROWN
+
+    def read(self, line: Line) -> list[Told]:
+        """What a line that is no progress line tells of the step above it. The further lines of a message have no prefix."""
+        report = self._open.get(line.writer)
+        if report is None and not line.prefix.text and len(self._open) == 1:
+            report = next(iter(self._open.values()))
+        if report is None or not line.whole or not 0 < line.offset - report.step.offset < REACH:
+            return []
+        return report.read(line)
+
+    def places(self, block: Block, begin: int, end: int) -> list[int]:
+        """Where in `[begin, end)` of a block a line may tell something: one byte of each, in their order."""
+        found: dict[int, int] = {}
+        self._open = {name: each for name, each in self._open.items() if each.step.offset + REACH > block.at(begin)}
+        for report in self._open.values():
+            until = min(end, report.step.offset + REACH - block.offset)
+            for text in report.texts:
+                place = block.data.find(text, begin, until)
+                while place >= 0:
+                    found.setdefault(block.data.rfind(b"\n", 0, place), place)
+                    place = block.data.find(text, place + 1, until)
+        return sorted(found.values())
+
+
+class _Report(Struct):
+    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: its metrics by
+    now, of which one that comes again is of evaluation."""
+
+    reader: Reader
+    step: Sighting
+    texts: list[bytes]
+    held: bool
+    told: set[str] = set()
+
+    def read(self, line: Line) -> list[Told]:
+        found = _VALUE.match(line.text)
+        if found is None:
+            return []
+        name = name_of(found["key"])
+        plain = self.reader.progress.metrics.get(name) or ("loss" if is_loss(name) else None)
+        value = number(found["value"])
+        if plain is None or value is None or plain in self.told or (self.held and plain in _NO_PROOF):
+            return []
+        self.told.add(plain)
+        kind = f"{self.step.kind} {plain}"
+        below = replace(self.step, kind=kind, offset=line.offset, at=line.at, step=None, total=None, metrics={plain: value})
+        return [*self.proven(), Told(self.reader, below)]
+
+    def proven(self) -> list[Told]:
+        """The step itself, if it was held until now."""
+        held, self.held = self.held, False
+        return [Told(self.reader, self.step)] if held else []

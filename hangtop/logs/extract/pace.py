@@ -1,0 +1,126 @@
+"""How fast the run goes, learned from its own steps: gaps between the first sight of each step, and the losses on the way."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from math import isfinite
+from statistics import quantiles
+
+from hangtop.logs.extract.loss_spike import Jump, LossWatch
+from hangtop.logs.extract.progress import Sighting
+from hangtop.logs.lines.block_lines import Writer
+from hangtop.records.log import Pace
+
+_GAPS = 256
+_HISTORY = 120
+_COARSE_S = 10.0  # bars show whole seconds: below this, the rate that they tell is the better word
+_SHOWN = ("loss", "grad_norm", "reward")
+_ENOUGH = 10
+"""Of fewer gaps nobody knows what the steps to come may take: the first evaluation, or meeting of all ranks, is ahead."""
+_ALIKE = 0.5
+"""A gap that is longer than this part of the longest is a pause like it: such pauses come again."""
+_MATTERS = 1.5
+"""A pause that makes the mean so many times longer decides it."""
+
+
+class PaceMeter:
+    """The pace of one kind of progress line. With many writers, the one that is furthest sets it.
+
+    `lines`: how many told a further step than all before, however many steps they leapt over. `coarse`: they are epochs.
+    """
+
+    def __init__(self) -> None:
+        self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
+        self._longest: float | None = None
+        self._every: float | None = None
+        self._top: Sighting | None = None
+        self._since: Sighting | None = None  # from here the next gap counts: steps that came at once have none between them
+        self._clock: dict[Writer, float] = {}
+        self.steps = self.lines = 0
+        self.coarse = False
+        self._losses = LossWatch()
+        self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
+
+    def saw(self, sighting: Sighting, *, late: bool = False) -> Jump | None:
+        """Takes in one progress line; lines come in file order. The jump of the loss, where one begins.
+
+        `late`: it was held back, and may tell of what was before the lines above it.
+        """
+        top, step = self._top, sighting.step
+        self.coarse = sighting.coarse
+        if step is None:
+            return self._remember(sighting)
+        if top is None or top.step is None or step > top.step:
+            if top is not None and top.step is not None:
+                self.steps += int(step - top.step)
+                self.lines += not late
+            if self._since is None or self._gap(self._since, sighting):
+                self._since = sighting
+            self._top = sighting
+            return self._remember(sighting)
+        if step < top.step and sighting.writer == top.writer:
+            self._top = self._since = sighting  # a new epoch or a new attempt counts from its beginning
+            self.lines += not late
+        return None
+
+    def pace(self) -> Pace:
+        """The pace up to now; empty as long as nothing tells the time."""
+        if not self._gaps:
+            return Pace(steps=self.steps)
+        gaps = [seconds / steps for seconds, steps in self._gaps]
+        ordered = sorted(gaps)
+        cuts = quantiles(ordered, n=20, method="inclusive") if len(gaps) > 1 else gaps * 19
+        return Pace(self.steps, cuts[9], cuts[18], self._longest, self._mean_s(gaps, ordered), self._every or 1.0)
+
+    def values(self) -> dict[str, tuple[float | None, ...]]:
+        """The last values of each metric, oldest first; `None` for one that was not finite."""
+        return {
+            name: tuple(value if isfinite(value) else None for value in values) for name, values in self.history.items() if values
+        }
+
+    def _mean_s(self, gaps: list[float], ordered: list[float]) -> float | None:
+        """Without the longest gap, where none is like it and twice the steps before it came after it. `None` while they are too
+        few, or while one that is young decides it: it may come again, as the first of many pauses, or be a hang that is over."""
+        if len(gaps) < _ENOUGH:
+            return None
+        seconds, steps = sum(gap[0] for gap in self._gaps), sum(gap[1] for gap in self._gaps)
+        mean_s = seconds / steps
+        if ordered[-2] >= _ALIKE * ordered[-1]:
+            return mean_s
+        at = gaps.index(ordered[-1])
+        longest_s, across = self._gaps[at]
+        without_s = (seconds - longest_s) / (steps - across)
+        is_over = 3 * sum(gap[1] for gap in islice(self._gaps, at)) < steps
+        return without_s if is_over or mean_s < _MATTERS * without_s else None
+
+    def _gap(self, before: Sighting, after: Sighting) -> bool:
+        """Takes in the time between two steps; false when none has passed."""
+        steps = (after.step or 0.0) - (before.step or 0.0)
+        gap = _between(before, after, steps)
+        if gap is None or gap < 0 or steps <= 0:
+            return True
+        if gap:
+            self._gaps.append((gap, steps))
+            self._longest = max(self._longest or 0.0, gap / steps)
+            self._every = min(self._every or steps, steps)
+        return gap > 0
+
+    def _remember(self, sighting: Sighting) -> Jump | None:
+        for name, values in self.history.items():
+            if name in sighting.metrics:
+                values.append(sighting.metrics[name])
+        loss = sighting.metrics.get("loss")
+        return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
+
+
+def _between(before: Sighting, after: Sighting, steps: float) -> float | None:
+    """Seconds between two sightings, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
+    that is told."""
+    if before.at is not None and after.at is not None:
+        return after.at - before.at
+    if before.elapsed_s is not None and after.elapsed_s is not None and before.writer == after.writer:
+        gap = after.elapsed_s - before.elapsed_s
+        if gap >= _COARSE_S or after.step_s is None:
+            return gap
+    return None if after.step_s is None else after.step_s * steps

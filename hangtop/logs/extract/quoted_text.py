@@ -1,0 +1,111 @@
+"""Whether a known message is the run's own. Texts that are quoted, or that are values in a dump of settings, are not; an error
+that its own line, or the line above its traceback, says was skipped or is tried again is one that the run handles."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hangtop.logs.lines.block_lines import Lines, Span
+
+# `> …` and `# …` quote whatever follows, and `E   …` is how pytest tells what failed. `| …` quotes too, unless it is the frame
+# that Python draws around an exception group.
+_QUOTE = re.compile(r"[>#]|E {2,}|\s{0,12}\| ")
+_QUOTED = re.compile(r"\s*(?:[0-9\[(T]|[A-Za-z_][\w.]*(?:Error|Exception):)")
+_GROUP = "Exception Group Traceback"
+_GROUP_LINES = 60
+
+_DATA = re.compile(
+    r"""\s*(?:[-*]\s+)?(?:
+        [\[{(]\s*(?:['"\[{(] | [\w.-]{1,60}\s?[:=]\s?['"\[{(] | $)  # {'a': …  ["…  {a: {…
+        | ['"][\w./@ -]{1,80}['"]\s?:                                # "key": …
+        | [a-z_][\w./-]{0,80}\s?[:=]\s?['"\[{(]                      # key: "…"  key='…'
+        | ['"](?=[^\r\n]*[,\]}]\s*$)                                # 'an item',
+        | (?<=-\s)['"]                                               # - "an item"
+        | [A-Z]\w{0,60}\([a-z_]\w{0,60}=                             # Config(key=…
+    )""",
+    re.VERBOSE,
+)
+"""How a line begins that holds data: a mapping or a list, `key: "…"`, `key='…'`, `Config(key=…`, an item of a list."""
+_OPENS = re.compile(r"""(?:^\s*(?:[-*]\s+)?|[\[{(,:=]\s{0,4})(?P<quote>['"])""")
+_KEY = re.compile(r"""(?P<key>[\w.-]+)['"]?\s?[:=]\s?[\[({]{0,2}\s?$""")
+_SPEAKS = re.compile(
+    r"(?i)^(?:error|err|log|event|details?|body|cause|fail\w*|raised|crash\w*|died|status|result|output|got|returned)$"
+    r"|(?:message|msg|exc_info|exc_text|exception|traceback|stderr|reason)$"
+)
+"""Keys whose value is what a logger was told to say."""
+_STRUCTURED = re.compile(
+    r"""(?i)\b(?:(?:level|levelname|lvl|severity)["']?\s?[:=]\s?["']?(?:trace|debug|info|notice|warn|err|crit|fatal|\d)"""
+    r"""|(?:time|timestamp|@timestamp|ts|asctime)["']?\s?[:=]\s?["']?\d)"""
+)
+"""An entry of a structured log tells its level or its time."""
+_ITEM = re.compile(r"\s{0,16}- ")
+_HEAD = re.compile(r"\s*[a-z_][\w.-]*:\s*$")
+_ITEM_LINES = 20
+
+_HANDLED = re.compile(
+    r"(?i)\b(?:skipp(?:ing|ed)|ignor(?:ing|ed)|retrying|(?:will|to) (?:be )?retr(?:y|ied)|falling back|continuing"
+    r"|suppress(?:ing|ed)|non-fatal|recovered from|(?:safe(?:ly)?|can) (?:to )?(?:be )?ignored?)\b"
+)
+_TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
+
+
+def is_foreign(text: str, start: int, lines: Lines, span: Span) -> bool:
+    """Whether the message that begins at character `start` of a line's text is quoted, or a value in a dump of settings."""
+    return _is_quoted(text, lines, span) or _is_value(text, start) or _is_item(text, start, lines, span)
+
+
+def is_handled(text: str) -> bool:
+    """Whether a line says of the error it tells that the run goes on."""
+    return _HANDLED.search(text) is not None
+
+
+def announces_handled(text: str) -> bool:
+    """Whether a line says so of the traceback below it. That an argument is ignored says nothing of a crash after it."""
+    return is_handled(text) and _TELLS_ERROR.search(text) is not None and "Warning:" not in text
+
+
+def _is_quoted(text: str, lines: Lines, span: Span) -> bool:
+    """A log that is quoted inside the log, or a comment: `> torch.OutOfMemoryError: …`, `| Traceback …`, `# Killed`."""
+    found = _QUOTE.match(text)
+    if found is None:
+        return False
+    if found[0] == "#":
+        return text[1:2] == " "
+    if found[0][0] in ">E":
+        return True
+    return (found[0] == "| " and _QUOTED.match(text, 2) is not None) or not _in_group(lines, span)
+
+
+def _in_group(lines: Lines, span: Span) -> bool:
+    for line in islice(lines.above(span), _GROUP_LINES):
+        if _GROUP in line.text:
+            return True
+        if "|" not in line.text and "+-" not in line.text:
+            break
+    return False
+
+
+def _is_value(text: str, start: int) -> bool:
+    """Whether a message stands inside a quoted value of a line of data, and that line is no structured log entry."""
+    if _DATA.match(text) is None or _STRUCTURED.search(text):
+        return False
+    position = 0
+    while (opened := _OPENS.search(text, position)) is not None and opened.end() <= start:
+        closed = text.find(opened["quote"], opened.end())
+        if closed < 0 or closed >= start:
+            key = _KEY.search(text, 0, opened.start("quote"))
+            return key is None or _SPEAKS.search(key["key"]) is None
+        position = closed + 1
+    return False
+
+
+def _is_item(text: str, start: int, lines: Lines, span: Span) -> bool:
+    """`- Killed`, in a list whose head is a bare key (`on_words:`)."""
+    item = _ITEM.match(text)
+    if item is None or text[item.end() : start].strip("'\" "):
+        return False
+    head = next((line.text for line in islice(lines.above(span), _ITEM_LINES) if not _ITEM.match(line.text)), "")
+    return _HEAD.match(head) is not None

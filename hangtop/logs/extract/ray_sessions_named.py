@@ -1,0 +1,101 @@
+"""What a log says of the Ray session that its run lives in: Ray's own words when a driver joins or starts one (Ray 2.9 to 2.60),
+the session's folder, and the processes that spoke.
+
+A log may hold several attempts. Each begins with Ray's word that it joins or starts a cluster: what was said before is the past.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from hangtop.common.addresses import host_port
+from hangtop.logs.lines.block_lines import Line
+from hangtop.records.log import RaySaid, RaySpeaker
+
+LITERALS = ("existing Ray cluster at address", "local Ray instance", "Connected to Ray cluster", "session_2", "raysubmit_")
+"""Any text that `RayNames.read` understands holds one of these."""
+MOST_SPEAKERS = 64
+MOST_SESSIONS = 4
+SESSION = re.compile(r"\bsession_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+\b")
+_JOINS = re.compile(r"\bConnecting to existing Ray cluster at address: (?P<address>[^\s,]+?)\.*(?:\s|$)")
+_STARTED = re.compile(r"\bStarted a local Ray instance\b")
+_DASHBOARD = re.compile(r"\bView the (?:Ray )?dashboard at:? (?P<address>[^\s,]+)")
+_SUBMITTED = re.compile(r"\braysubmit_\w+")
+
+
+class RayNames:
+    """The latest attempt of one file."""
+
+    def __init__(self) -> None:
+        self._said = RaySaid()
+        self._speakers: dict[tuple[str, int, str], float | None] = {}
+        self._since = -1
+
+    def read(self, line: Line) -> None:
+        """Takes in a line that holds one of `LITERALS`. In which cluster the run is its driver says: an actor that joins one
+        speaks for itself."""
+        text = line.text
+        if not _of_a_worker(line):
+            if found := _JOINS.search(text):
+                self._begin(line, RaySaid(joined=host_port(found["address"])))
+            elif _STARTED.search(text):
+                self._begin(line, RaySaid(started=True))
+            if found := _DASHBOARD.search(text):
+                self._know(dashboard=host_port(found["address"]))
+        if names := SESSION.findall(text):
+            known = [name for name in self._said.sessions if name not in names]
+            self._know(sessions=tuple((*known, *dict.fromkeys(names))[-MOST_SESSIONS:]))
+        if found := _SUBMITTED.search(text):
+            self._know(submission=found[0])
+
+    def heard(self, line: Line) -> None:
+        """A line before which Ray printed whose it is. Lines may come again."""
+        if line.offset > self._since and _of_a_worker(line):
+            key = (line.prefix.actor or "", line.prefix.pid or 0, line.prefix.host or "")
+            before = self._speakers.pop(key, None)
+            self._speakers[key] = line.at if line.at is not None else before
+            if len(self._speakers) > MOST_SPEAKERS:
+                del self._speakers[next(iter(self._speakers))]
+
+    def reopened(self) -> None:
+        """The file begins anew: what is known stays."""
+        self._since = -1
+
+    def said(self) -> RaySaid | None:
+        """All of it; `None` where nothing of Ray was said."""
+        speakers = tuple(RaySpeaker(name, pid, ip, at) for (name, pid, ip), at in self._speakers.items())
+        return replace(self._said, speakers=speakers) if speakers or self._said != RaySaid() else None
+
+    def _begin(self, line: Line, said: RaySaid) -> None:
+        submission = self._said.submission  # said by who submitted the job, before its driver joined
+        self._said = replace(said, at=line.at, stamp=line.stamp, submission=submission)
+        self._speakers.clear()
+        self._since = line.offset
+
+    def _know(self, **facts: Any) -> None:
+        self._said = replace(self._said, **facts)
+
+
+def together(files: Iterable[RaySaid | None]) -> RaySaid | None:
+    """Of several files of a run: the latest word that a session was joined or started holds, and all who spoke."""
+    said = [each for each in files if each is not None]
+    if not said:
+        return None
+    last = max(said, key=lambda each: (each.joined is not None or each.started, each.at or 0.0))
+    speakers = tuple(dict.fromkeys(speaker for each in said for speaker in each.speakers))
+    return replace(
+        last,
+        sessions=tuple(dict.fromkeys(name for each in said for name in each.sessions)),
+        submission=next((each.submission for each in said if each.submission), None),
+        speakers=speakers[-MOST_SPEAKERS:],
+    )
+
+
+def _of_a_worker(line: Line) -> bool:
+    """`(WorkerDict pid=954)`, `(TaskRunner pid=954, ip=10.0.0.2)`: Ray puts it before each line of a worker."""
+    prefix = line.prefix
+    return prefix.actor is not None and prefix.pid is not None and f"pid={prefix.pid}" in prefix.text

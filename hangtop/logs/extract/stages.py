@@ -1,0 +1,282 @@
+"""The stage machine: markers seen in the log become an ordered list of stages, through skips, nesting and restarts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
+from hangtop.logs.lines.block_lines import Line, Writer
+from hangtop.records.log import Finding, StageEvent, StagePlan
+
+_KEPT_RECURRING = 256
+_KEPT_ONCE = 2_048
+_SHOWN = 64
+_ORDER = {stage: number for number, stage in enumerate(STAGE_IDS)}
+TRAINING = "train_loop"
+PEERS_S = 2.0
+"""So long after one rank has begun to save or evaluate, others still write the step that all of them have just done."""
+
+
+class Mark(Struct, frozen=True):
+    """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
+    Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
+    the stage that was seen just before, so it comes from there."""
+
+    profile: str
+    stage: str
+    offset: int
+    at: float | None
+    writer: Writer
+    done: bool = False
+    late: bool = False
+    been: bool = False
+
+
+class Marks:
+    """All marks of one file, of every profile: which of them count is known only when the framework is."""
+
+    def __init__(self) -> None:
+        self._once: list[Mark] = []
+        self._recurring: deque[Mark] = deque(maxlen=_KEPT_RECURRING)
+        self._stage: tuple[str, bool, bool] = ("", False, False)
+        self._line, self._from = -1, ""
+        self._profiles: set[tuple[str, bool]] = set()
+        self._entered: dict[str, set[Writer]] = {}
+        self._aside: tuple[str, float] | None = None
+        self.latest: dict[Writer, dict[str, Mark]] = {}
+        self._starts = 0
+
+    def starts(self) -> int:
+        """How many marks may begin a new attempt. More than do: which ones do is known only when the framework is."""
+        return self._starts
+
+    def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
+        """A marker was found; `who` wrote it. Marks that only repeat the latest one are not kept. True for a new one of a stage
+        that comes once in an attempt."""
+        if line.offset != self._line:  # several profiles may know the same line
+            self._line, self._from = line.offset, self._stage[0]
+        been = who in self._entered.get(self._from, ())
+        mark = Mark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
+        if not done:
+            self.latest.setdefault(line.writer, {})[profile.name] = mark
+            if stage.id == TRAINING and self._is_behind(line, who):
+                return False
+            passed = stage.id in self._entered and been and not (stage.recurs or stage.id == TRAINING)
+            self._starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
+            self._entered.setdefault(stage.id, set()).add(who)
+            self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
+        if self._stage != (stage.id, done, mark.late):
+            self._stage = (stage.id, done, mark.late)
+            self._profiles = set()
+        elif (profile.name, been) in self._profiles:
+            return False
+        self._profiles.add((profile.name, been))
+        if stage.recurs or stage.id == TRAINING:
+            self._recurring.append(mark)
+        elif len(self._once) < _KEPT_ONCE:
+            self._once.append(mark)
+            return True
+        return False
+
+    def _is_behind(self, line: Line, who: Writer) -> bool:
+        """A step of a rank that has not come to where another one has just begun to save, to evaluate or to sync."""
+        if self._aside is None or line.at is None:
+            return False
+        stage, since = self._aside
+        return who not in self._entered[stage] and 0 <= line.at - since < PEERS_S
+
+    def all(self) -> tuple[Mark, ...]:
+        """The marks in the order of the file."""
+        return tuple(sorted((*self._once, *self._recurring), key=lambda mark: mark.offset))
+
+
+class Course(Struct, frozen=True):
+    """The way of a run through its stages. `restarts`: offsets where a new attempt begins in the same file."""
+
+    events: tuple[StageEvent, ...] = ()
+    restarts: tuple[int, ...] = ()
+
+
+class StageMachine:
+    """Puts the marks of the active profiles in order. `profiles`: as `frameworks.active` gives them, the leading one first."""
+
+    def __init__(self, profiles: Sequence[Profile], file: int, fatal_at: Sequence[int] = ()) -> None:
+        self._stages = {(profile.name, stage.id): stage for profile in profiles for stage in profile.stage}
+        self._profiles = {profile.name: profile for profile in profiles}
+        self._leader = profiles[0] if profiles else None
+        self._own = {stage.id: number for number, stage in enumerate(self._leader.stage)} if self._leader else {}
+        self._file = file
+        self._fatal_at = sorted(fatal_at)
+        self.events: list[StageEvent] = []
+        self.restarts: list[int] = []
+        self._passed: set[str] = set()
+        self._training = False
+
+    def run(self, marks: Iterable[Mark]) -> Course:
+        """The course of the run, from its marks in file order."""
+        for mark in marks:
+            stage = self._stages.get((mark.profile, mark.stage))
+            if stage is not None:
+                self._done(mark, stage) if mark.done else self._enter(mark, stage)
+        return Course(tuple(_newest(self.events)), tuple(self.restarts))
+
+    def _enter(self, mark: Mark, stage: Stage) -> None:
+        if self._begins_again(mark, stage):
+            self.restarts.append(mark.offset)
+            self._training, self._passed = False, set()
+        elif not self._counts(mark, stage):
+            return
+        self._passed.add(stage.id)
+        self._training = self._training or stage.id == TRAINING
+        current = self.events[-1] if self.events else None
+        if current is not None and current.id == stage.id and current.attempt == self._attempt and current.done_at is None:
+            return
+        self._append(mark, stage)
+
+    def _done(self, mark: Mark, stage: Stage) -> None:
+        current = self.events[-1] if self.events else None
+        if current is not None and current.id == stage.id:
+            if current.done_at is None:
+                self.events[-1] = replace(current, done_at=mark.at)
+        elif not self._counts(mark, stage) or (self._training and not stage.recurs):
+            return
+        follow = self._stages.get((mark.profile, stage.after_done or ""))
+        if follow is not None:
+            self._enter(replace(mark, stage=follow.id, done=False), follow)
+        elif current is None or current.id != stage.id:
+            self._append(mark, stage)
+            self.events[-1] = replace(self.events[-1], done_at=mark.at)
+
+    def _append(self, mark: Mark, stage: Stage) -> None:
+        if self.events and self.events[-1].done_at is None:
+            self.events[-1] = replace(self.events[-1], done_at=mark.at)
+        title, attempt = stage.title, self._attempt
+        self.events.append(StageEvent(stage.id, title, mark.profile, self._file, mark.offset, mark.at, attempt=attempt))
+
+    @property
+    def _attempt(self) -> int:
+        return len(self.restarts) + 1
+
+    def _counts(self, mark: Mark, stage: Stage) -> bool:
+        """Whether this mark moves the run: forwards, back by a writer that comes from there, or by a stage that recurs."""
+        if not self.events or self.events[-1].attempt != self._attempt:
+            return True
+        if self._ended and mark.late:
+            return False
+        if self._training:
+            return stage.recurs or stage.id == TRAINING or stage.ends_run
+        if self._forward(mark.profile, stage.id):
+            return True
+        return mark.been and (not mark.late or self._inside(mark.profile, stage.id))
+
+    @property
+    def _ended(self) -> bool:
+        stage = self._stages.get((self.events[-1].profile, self.events[-1].id))
+        return stage is not None and stage.ends_run
+
+    def _inside(self, profile: str, stage: str) -> bool:
+        """Whether this stage holds the present one, an engine's."""
+        current = self.events[-1]
+        return self._order(profile, stage)[0] == self._order(current.profile, current.id)[0]
+
+    def _forward(self, profile: str, stage: str) -> bool:
+        current = self.events[-1]
+        return self._order(profile, stage) >= self._order(current.profile, current.id)
+
+    def _order(self, profile: str, stage: str) -> tuple[float, int]:
+        """Where a stage stands: in the leading profile's own order; engines inside the stage that holds them."""
+        nests_in = self._profiles[profile].nests_in
+        if self._leader is not None and profile != self._leader.name and nests_in in self._own and stage not in self._own:
+            return (self._own[nests_in], 1 + _ORDER.get(stage, 0))
+        if stage in self._own:
+            return (self._own[stage], 0)
+        later = [number for known, number in self._own.items() if _ORDER.get(known, 0) > _ORDER.get(stage, 0)]
+        return (min(later, default=len(self._own)) - 0.5, _ORDER.get(stage, 0))
+
+    def _begins_again(self, mark: Mark, stage: Stage) -> bool:
+        """A start-up stage after training, or one that was passed before a crash: a new attempt in the same file."""
+        if mark.late or not self.events or self._forward(mark.profile, stage.id):
+            return False
+        begun = self.restarts[-1] if self.restarts else -1
+        crashed = any(begun < offset < mark.offset for offset in self._fatal_at)
+        passed = not stage.recurs and stage.id in self._passed
+        if stage.restarts:
+            return self._training or (crashed and passed)
+        return crashed and passed and mark.been
+
+
+def _newest(events: list[StageEvent]) -> list[StageEvent]:
+    """All stages but the oldest rounds of a long training: the first of each stage and attempt stays."""
+    if len(events) <= _SHOWN:
+        return events
+    first = {(event.attempt, event.id): event for event in reversed(events)}
+    kept = [event for event in events[: -_SHOWN // 2] if first[event.attempt, event.id] is event]
+    return [*kept, *events[-_SHOWN // 2 :]]
+
+
+def proven_by(course: Course, finding: Finding, stages: Sequence[str], profiles: Sequence[Profile]) -> Course:
+    """A fatal message that belongs to one stage proves that stage; one of several, only when nothing else was seen."""
+    later = course.events and (course.events[-1].offset > finding.offset or course.events[-1].id in stages)
+    if not stages or later or (course.events and len(stages) > 1):
+        return course
+    stage_id = stages[0]
+    titles = {stage.id: (profile.name, stage.title) for profile in reversed(profiles) for stage in profile.stage}
+    profile, title = titles.get(stage_id, (profiles[0].name if profiles else "", stage_id.replace("_", " ")))
+    attempt = len(course.restarts) + 1
+    event = StageEvent(stage_id, title, profile, finding.file, finding.offset, finding.at, attempt=attempt)
+    return replace(course, events=(*course.events, event))
+
+
+def plan_of(profiles: Sequence[Profile], events: Sequence[StageEvent]) -> tuple[StagePlan, ...]:
+    """The stages of the leading framework in order; engine stages that were seen stand behind the stage that holds them."""
+    if not profiles:
+        return ()
+    by_name = {profile.name: profile for profile in profiles}
+    own = {stage.id for stage in profiles[0].stage}
+    rows: list[StagePlan] = [_plan(stage) for stage in profiles[0].stage]
+    seen = dict.fromkeys((event.profile, event.id) for event in events if event.id not in own)
+    for name, stage_id in seen:
+        profile = by_name.get(name)
+        if profile is None or any(row.id == stage_id for row in rows):
+            continue
+        stage = next((stage for stage in profile.stage if stage.id == stage_id), None)
+        if stage is None:
+            continue
+        rows.insert(_place(rows, profile, stage_id), _plan(stage))
+    return tuple(rows)
+
+
+def _place(rows: Sequence[StagePlan], profile: Profile, stage_id: str) -> int:
+    order = _ORDER.get(stage_id, 0)
+    inside = [i for i, row in enumerate(rows) if row.id == profile.nests_in]
+    if inside:
+        place = inside[0] + 1
+        while place < len(rows) and rows[place].id.startswith("engine_") and _ORDER.get(rows[place].id, 0) < order:
+            place += 1
+        return place
+    return next((i for i, row in enumerate(rows) if _ORDER.get(row.id, 0) > order), len(rows))
+
+
+def _plan(stage: Stage) -> StagePlan:
+    return StagePlan(
+        id=stage.id,
+        title=stage.title,
+        typical_s=stage.typical_s,
+        slow_after_s=stage.slow_after_s,
+        stalled_after_s=stage.stalled_after_s,
+        steady=stage.steady,
+        recurs=stage.recurs,
+        causes=stage.causes,
+        fixes=stage.fixes,
+    )
+
+
+def stage_of(marks: Mapping[str, Mark], profiles: Sequence[Profile], is_present: Callable[[Mark], bool]) -> str | None:
+    """The stage of one writer: its newest mark of an active profile in this attempt."""
+    names = {profile.name for profile in profiles}
+    counted = [mark for name, mark in marks.items() if name in names and is_present(mark)]
+    return max(counted, key=lambda mark: mark.offset).stage if counted else None

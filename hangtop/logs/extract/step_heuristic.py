@@ -1,0 +1,144 @@
+"""Steps in words that no profile knows: lines of one shape, in which a number grows beside a value of learning.
+
+`[120 | 341.21] loss=2.31`, `Steps : 12, Gen Loss Total : 38.0`: whoever writes so, again and again, counts its steps. Only looked
+for where nothing else tells a step, in the newest lines of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+
+from msgspec import Struct
+
+from hangtop.logs.catalog.profile import ProgressLine
+from hangtop.logs.extract.progress import Sighting, metrics_in, number
+from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
+
+ROWS = 64
+"""So many of the newest lines are looked at."""
+
+ENOUGH = 5
+"""So many numbers, each greater than the one before, in lines of one shape, are a count. Several ranks may tell the same."""
+
+ANY = ProgressLine(
+    id="counter",
+    literal=(),
+    regex="",
+    example="",
+    whole=True,
+    pair="loose",
+    metrics={name: name for name in ("loss", "lr", "grad_norm", "reward", "ppl")} | {"learning_rate": "lr"},
+)
+"""What such a line is taken for."""
+
+_WITHIN = 600  # bytes from a line's start
+_LEARNS = re.compile(
+    rb"(?<![a-z])(?:loss|rewards?|returns?|lr|learning[_ ]rate|ppl|perplexity|psnr|grad|acc|accuracy|nll|elbo|rmse|mae|mse"
+    rb"|wer|timesteps|t_env|it/s(?:ec)?|s/it|tok/s)(?![a-z])"
+)
+_WORDS = tuple(
+    b"loss reward return lr learning ppl perplexity psnr grad acc nll elbo mse mae wer timesteps t_env it/s s/it tok/s".split()
+)
+"""Any line in which that finds something holds one of these, which are found ten times as fast."""
+_NOT_TRAINING = re.compile(
+    r"(?i)(?<![a-z])(?:val|valid(?:ation)?|eval(?:uat\w*)?|test(?:ing)?|dev|infer\w*|predict\w*|tokeniz\w*|load\w*|download\w*"
+    r"|request\w*|retry\w*|https?)(?![a-z])| --[a-z]"
+)
+_OF_A_PART = re.compile(
+    r"(?i)(?<![a-z])(?:layers?|blocks?|heads?|experts?|folds?|trials?|samples?|params?|groups?|buckets?|devices?|gpus?|ranks?|shards?"
+    r"|files?|workers?|clients?|trees?|attempt|question|prompt|candidate|seed|model|run|job|node|tool|call|turn|problem|line|page|class(?:es)?|label|categor\w*|tasks?"
+    r"|levels?|clusters?|topics?|tokens?|positions?|rows?|columns?|case|item|images?|user|query|k|top|recall|precision|hits|size|bs"
+    r"|dim|width|depth|len|length|epochs?|e|ep|time|elapsed|took|wall|dur\w*|secs?|mem\w*|lr|fps|games)\W{0,4}$"
+)
+_AMOUNT = re.compile(r"\s?(?:[smhKMG]\b|ms\b|%|[KMG]i?B|sec|min|hours?)")
+"""What is told before or behind such a number is no step; an epoch is read by its own line."""
+_TOKEN = re.compile(r"(?<![\d.])[-+]?\d+(?:[.:,-]\d+)*(?:[eE][-+]?\d+)?")
+_PLACE = "\0"  # no text holds it
+_INTEGER = re.compile(r"\d{1,12}|\d{1,3}(?:,\d{3}){1,3}")
+_BLANKS = re.compile(r"\s+")
+_OF = frozenset({"/", " / ", " of ", " out of "})
+
+
+class _Row(Struct, frozen=True):
+    line: Line
+    tokens: list[str]
+    counts: list[int | None]  # of each token that is a whole number
+
+
+class Counters:
+    """The counts of one file."""
+
+    def __init__(self) -> None:
+        self._shaped: dict[int, tuple[str, _Row] | None] = {}  # of the newest lines, by their offset
+
+    def read(self, rows: Iterable[tuple[Lines, Span]], profile: str, since: int) -> list[tuple[Line, Sighting]]:
+        """The steps that the newest lines tell, those behind byte `since`, in the order of the file. `rows`: the newest first."""
+        shaped: dict[int, tuple[str, _Row] | None] = {}
+        for lines, span in islice(rows, ROWS):
+            at = lines.block.at(span.start)
+            shaped[at] = self._shaped[at] if at in self._shaped else _shaped(lines, span)
+        open_end = next(iter(shaped), -1)
+        self._shaped = {at: each for at, each in shaped.items() if at != open_end}  # the newest may go on
+        alike: dict[tuple[Writer, str], list[_Row]] = {}
+        for known in reversed(shaped.values()):
+            if known is not None:
+                alike.setdefault((known[1].line.writer, known[0]), []).append(known[1])
+        told = [found for (_, shape), members in alike.items() for found in _told(shape, members, profile, since)]
+        return sorted(told, key=lambda found: found[0].offset)
+
+
+def _shaped(lines: Lines, span: Span) -> tuple[str, _Row] | None:
+    """The line without its numbers, and these; `None` where it tells no count, or no value of learning."""
+    row = lines.block.data[span.start : min(span.end, span.start + _WITHIN)].lower()
+    if not any(word in row for word in _WORDS) or _LEARNS.search(row) is None:
+        return None
+    line = lines.parse(span)
+    text = line.text[:_WITHIN]
+    tokens = _TOKEN.findall(text)
+    if not line.whole or len(tokens) < 2 or _NOT_TRAINING.search(text):
+        return None
+    counts = [int(token.replace(",", "")) if _INTEGER.fullmatch(token) else None for token in tokens]
+    return None if counts.count(None) == len(counts) else (_BLANKS.sub(" ", _TOKEN.sub(_PLACE, text)), _Row(line, tokens, counts))
+
+
+def _told(shape: str, rows: list[_Row], profile: str, since: int) -> Iterator[tuple[Line, Sighting]]:
+    column = _growing(shape, rows) if len(rows) >= ENOUGH else None
+    if column is None:
+        return
+    total = _total(shape, rows, column)
+    for row in (row for row in rows if row.line.offset > since):
+        line, step, metrics = row.line, row.counts[column], metrics_in(ANY, {}, row.line.text)
+        told = Sighting(profile, ANY.id, line.offset, line.at, line.writer, counts=True, step=step, total=total, metrics=metrics)
+        yield line, told
+
+
+def _growing(shape: str, rows: list[_Row]) -> int | None:
+    """The column that counts: it grows from line to line, as evenly as any, and is not said to number something else."""
+    pieces = shape.split(_PLACE)
+    best: tuple[int, int] | None = None
+    for column in range(len(rows[0].counts)):
+        known = [value for row in rows if (value := row.counts[column]) is not None]
+        strides = _strides(known) if len(known) == len(rows) else frozenset()
+        if strides and not (_OF_A_PART.search(pieces[column]) or _AMOUNT.match(pieces[column + 1])):
+            best = min(best or (len(strides), column), (len(strides), column))
+    return None if best is None else best[1]
+
+
+def _strides(values: list[int]) -> frozenset[int]:
+    """By how much they grow from one to the next; nothing where they do not. They may begin anew once, as in a new epoch."""
+    falls = [place for place, (before, after) in enumerate(pairwise(values), 1) if after < before]
+    begin = falls[0] if falls else 0
+    if len(falls) > 1 or (falls and 2 * values[begin] > values[begin - 1]) or len(set(values[begin:])) < ENOUGH:
+        return frozenset()
+    return frozenset(after - before for before, after in pairwise(values) if after > before)
+
+
+def _total(shape: str, rows: list[_Row], column: int) -> float | None:
+    """The number behind it, where that is always the same, and it counts towards it."""
+    behind = column + 1
+    if behind >= len(rows[0].tokens) or shape.split(_PLACE)[behind] not in _OF:
+        return None
+    totals = {row.tokens[behind] for row in rows}
+    return number(totals.pop()) if len(totals) == 1 else None

@@ -1,0 +1,55 @@
+"""The end of a file, kept at hand: to be shown, and to see who spoke last."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from hangtop.logs.lines.block_lines import Lines, Span
+from hangtop.logs.lines.split import Block
+from hangtop.logs.lines.timestamps import LogClock
+
+KEPT = 64 << 10
+_MOST_BLOCKS = 4_096
+
+
+class Recent:
+    """The newest blocks of a file, at least `KEPT` bytes of them if there are so many."""
+
+    def __init__(self, clock: LogClock) -> None:
+        self._clock = clock
+        self._blocks: deque[Lines] = deque(maxlen=_MOST_BLOCKS)
+        self._bytes = 0
+
+    def keep(self, lines: Lines) -> None:
+        """A block that was just read. One that ended with an open line is replaced by the next, which begins with that line."""
+        if len(lines.block.data) > 2 * KEPT:
+            lines = Lines(_end_of(lines.block), self._clock)
+        if self._blocks and self._blocks[-1].block.open:
+            self._bytes -= len(self._blocks.pop().block.data)
+        self._blocks.append(lines)
+        self._bytes += len(lines.block.data)
+        while len(self._blocks) > 1 and self._bytes - len(self._blocks[0].block.data) >= KEPT:
+            self._bytes -= len(self._blocks.popleft().block.data)
+
+    def rows(self, since: int = -1) -> Iterator[tuple[Lines, Span]]:
+        """The `\\n`-lines from the newest on, of each what a terminal would show, down to file offset `since`."""
+        goes_on = False
+        seen = 0
+        for lines in reversed(self._blocks):
+            skip, goes_on = goes_on, bool(lines.block.head)
+            for number, span in enumerate(lines.rows_back()):
+                if seen > KEPT or lines.block.offset + span.end <= since:
+                    return
+                seen += span.end - span.row
+                if not (skip and number == 0 and not lines.block.data.endswith(b"\n")):
+                    yield lines, span
+            if seen > KEPT:
+                return
+
+
+def _end_of(block: Block) -> Block:
+    """The last lines of a large block."""
+    begin = len(block.data) - 2 * KEPT
+    begin = block.data.find(b"\n", begin) + 1 or begin
+    return Block(block.data[begin:], block.at(begin), open=block.open, encoding=block.encoding)

@@ -1,0 +1,136 @@
+"""When lines without a clock of their own were written: after the nearest stamped line above them, before the one below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from hangtop.logs.lines.block_lines import Line, Lines, Span
+from hangtop.logs.lines.timestamps import LogClock
+from hangtop.records.log import Written
+
+MOST_ROWS = 64
+MOST_BYTES = 16 << 10
+"""So far a stamped line is looked for on each side. One that is further away bounds the time, and is no neighbour."""
+LAST_BYTES = 2 << 10
+"""A line so near the end of what was there when we came was written with it: the time of the file is its time. A traceback is as
+long."""
+MOST_KEPT = 4_096
+FRUITLESS = 64
+"""After so many looks that found no stamp above, a file that has told no time yet is taken to tell none."""
+
+
+class _Below(Struct):
+    """What is still looked for below a line: `to` is the file offset up to which rows were looked at."""
+
+    line_end: int
+    to: int
+    rows: int
+
+
+class Neighbours:
+    """The times of those lines of one file that somebody wants to know, by offset. Rows are looked at once, as they come; a log
+    that tells no time at all costs nothing."""
+
+    def __init__(self, clock: LogClock) -> None:
+        self._clock = clock
+        self._times: dict[int, Written] = {}
+        self._above: dict[int, int] = {}
+        self._below: dict[int, _Below] = {}
+        self._far: set[int] = set()
+        self._fruitless = 0
+
+    def want(self, line: Line, lines: Lines, span: Span, heard: float | None) -> None:
+        """This line's time is wanted. `heard`: the stamp of the last line before it that was read and has one."""
+        at = line.offset
+        if line.at is not None:
+            self._times[at] = self._clock.written(line.stamp, line.prefix.time)
+        elif at not in self._times:
+            self._times[at] = Written(None, self._clock.at(heard), self._clock.written_by)
+            if heard is None and self._fruitless >= FRUITLESS:
+                self._far.add(at)
+                return
+            near = next(self._stamped(lines.rows_above(span)), None)
+            self._fruitless += near is None
+            if near is not None:
+                where, time = near
+                self._times[at] = Written(time.about, time.not_before, self._clock.written_by)
+                self._above[at] = where
+            self._below[at] = _Below(line.end, line.end, MOST_ROWS)
+            self._look_below(at, lines, span.end)
+
+    def resume(self, lines: Lines) -> None:
+        """Goes on below the lines that stood at the end of the block before."""
+        for at in tuple(self._below):
+            self._look_below(at, lines, -1)
+
+    def heard(self, line: Line) -> None:
+        """A stamped line that was read bounds the time of all before it."""
+        if self._far:
+            time = self._clock.written(line.stamp, line.prefix.time)
+            for at in self._far:
+                if at in self._times and at < line.offset:
+                    self._times[at] = _bounded(self._times[at], time)
+            self._far = {at for at in self._far if at > line.offset}
+
+    def reopened(self) -> None:
+        """The file begins anew: nothing stands below the lines before."""
+        self._below, self._far = {}, set()
+
+    def all(self, wanted: Iterable[int], history_end: int) -> dict[int, Written]:
+        """The times of these lines, by offset. `history_end`: where what was there when we came ends."""
+        known = {at: self._times[at] for at in wanted if at in self._times}
+        if len(self._times) > MOST_KEPT:
+            self._times = dict(known)
+            self._far &= known.keys()
+        return {at: _at_the_end(time) if at >= history_end - LAST_BYTES else time for at, time in known.items()}
+
+    def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, Written]]:
+        """Where the rows that tell the time end, and when they were written."""
+        first: int | None = None
+        for count, (lines, row) in enumerate(rows):
+            at = lines.block.at(row.start)
+            first = at if first is None else first
+            if count >= MOST_ROWS or abs(at - first) > MOST_BYTES:
+                return
+            if lines.stamp(row) is not None:
+                line = lines.parse(row)
+                yield lines.block.at(row.end), self._clock.written(line.stamp, line.prefix.time)
+
+    def _look_below(self, at: int, lines: Lines, index: int) -> None:
+        wish = self._below[at]
+        for row in lines.rows_below(index):
+            end = lines.block.at(row.end)
+            if end <= wish.to:
+                continue
+            wish.to, wish.rows = end, wish.rows - 1
+            if lines.stamp(row) is not None:
+                line = lines.parse(row)
+                self._found(at, wish, line.offset, self._clock.written(line.stamp, line.prefix.time))
+                return
+            if wish.rows <= 0 or end - wish.line_end > MOST_BYTES:
+                del self._below[at]
+                self._far.add(at)
+                return
+
+    def _found(self, at: int, wish: _Below, where: int, time: Written) -> None:
+        """The stamped line below: it is the nearest unless the one above is nearer."""
+        del self._below[at]
+        known = _bounded(self._times[at], time)
+        above = self._above.pop(at, None)
+        is_nearer = above is None or where - wish.line_end < at - above
+        self._times[at] = Written(time.about if is_nearer else known.about, known.not_before, known.not_after)
+
+
+def _bounded(written: Written, below: Written) -> Written:
+    """Not after the line below it. Where clocks disagree the bounds hold both."""
+    before, after = written.not_before, below.not_after
+    if before is not None and after is not None and after < before:
+        before, after = after, before
+    return Written(written.about, before, after)
+
+
+def _at_the_end(written: Written) -> Written:
+    """Nothing nearer tells, so the time of the file does."""
+    return written if written.about is not None else Written(written.not_after, written.not_before, written.not_after)

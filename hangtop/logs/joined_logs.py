@@ -1,0 +1,259 @@
+"""Several files of one run become one reading: one framework, one course of stages, all ranks in one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from hangtop.logs.attempts import Attempts, IsPresent, attempts_of
+from hangtop.logs.catalog.load import Catalog
+from hangtop.logs.catalog.profile import Profile
+from hangtop.logs.extract import layout_sizes, ray_sessions_named
+from hangtop.logs.extract.framework_votes import active, leading
+from hangtop.logs.extract.progress import Sighting
+from hangtop.logs.extract.stages import Course, StageMachine, plan_of, proven_by, stage_of
+from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.findings import findings_of
+from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
+
+
+def join(
+    facts: Sequence[FileFacts],
+    files: Sequence[LogFile],
+    catalog: Catalog,
+    *,
+    profile: str | None = None,
+    last_output_at: float | None = None,
+    caught_up: bool = True,
+    known: Mapping[int, RankLog] | None = None,
+    tail: tuple[LogLine, ...] = (),
+    fresh: bool = False,
+    beside: Sequence[FileFacts] = (),
+) -> LogReading:
+    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed.
+    `beside`: files that tell of their own rank alone; how the run goes is not for them to say."""
+    scores: dict[str, int] = {}
+    for each in facts:
+        for name, score in each.scores.items():
+            scores[name] = max(score, scores.get(name, 0))
+    profiles = active(catalog.profiles, scores, profile)
+    everything = (*facts, *beside)
+    courses = {each.file: _course(each, profiles, catalog) for each in facts}
+    lead = max(facts, key=lambda each: _weight(each, courses), default=None)
+    course = courses[lead.file] if lead else Course()
+    attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
+    events = attempts.renumbered(course.events)
+    ranks = _ranks(everything, attempts, profiles)
+    progress, kind = _progress(facts, attempts, profiles)
+    paces = [each.paces[kind] for each in facts if kind in each.paces] if kind else []
+    pace = max(paces, key=lambda each: each.pace.steps, default=PaceFacts(Pace(), {})).pace
+    known = known or {}
+    scanned, size = sum(file.scanned_bytes for file in files), sum(file.size_bytes for file in files)
+    lines = [file.lines for file in files]
+    return LogReading(
+        files=tuple(files),
+        bytes=scanned,
+        lines=sum(count for count in lines if count is not None) if None not in lines else None,
+        caught_up=caught_up,
+        scanned_part=scanned / size if size else 1.0,
+        last_output_at=last_output_at,
+        last_line=_last_line(facts, files),
+        framework=leading(profiles),
+        profiles=tuple(each.name for each in profiles),
+        attempt=attempts.count,
+        world=max((each.world for each in facts if each.world), default=None),
+        mesh=layout_sizes.chosen(facts, profiles, catalog),
+        workers=next((each.workers for each in facts if each.workers), None),
+        stages=events,
+        plan=plan_of(profiles, events),
+        progress=_with_pace(progress, pace, _history(facts, profiles)),
+        pace=pace,
+        findings=findings_of(everything, attempts, catalog, profiles, events),
+        longest_silence_s=max((each.longest_silence_s for each in facts if each.longest_silence_s), default=None),
+        announced_until=_announced_until(facts, last_output_at),
+        checkpoint_dir=next((each.checkpoint_dir for each in facts if each.checkpoint_dir), None),
+        ranks=tuple(rank for rank in ranks if known.get(rank.rank) != rank),
+        tail=tail,
+        fresh=fresh,
+        ray=ray_sessions_named.together(each.ray for each in facts),
+    )
+
+
+def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
+    """A wait announced in a line without a clock counts from the last output: no earlier, whenever the log is read."""
+    known = [each.announced_until for each in facts if each.announced_until]
+    if last_output_at is not None:
+        known += [last_output_at + each.undated_wait_s for each in facts if each.undated_wait_s]
+    return max(known, default=None)
+
+
+def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> Course:
+    fatal = [finding for finding in facts.findings if finding.severity == "fatal"]
+    course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
+    for finding in fatal:
+        signature = catalog.signatures.get(finding.id)
+        proves = finding.role == "cause" or (finding.role == "victim" and not course.events)
+        if signature is not None and proves and not finding.survived:
+            course = proven_by(course, finding, signature.stage, profiles)
+    return course
+
+
+def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, float, float]:
+    """The file that tells most of the course of the run: rank 0's, or the driver's."""
+    events = courses[facts.file].events
+    newest_at = max((each.at for each in events if each.at is not None), default=-math.inf)
+    return (sum(facts.scores.values()), len(events), -math.inf if facts.rank is None else -facts.rank, newest_at)
+
+
+def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | None:
+    """The last line of the file that was written to last."""
+    written = {number: file.modified_at or 0.0 for number, file in enumerate(files)}
+    spoken = [each for each in facts if each.last_line]
+    newest = max(spoken, key=lambda each: written.get(each.file, 0.0), default=None)
+    return newest.last_line if newest else None
+
+
+def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
+    """The profiles whose progress lines count, and whether each is more than a base one. Lines that a refining profile shares
+    stand under the name of the one that it refines."""
+    return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
+
+
+def _best(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> Sighting | None:
+    """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
+    kind counts instead when it tells of the same steps, up to the same total."""
+    steps = [
+        each
+        for each in sightings
+        if each.counts and each.step is not None and is_present(each.offset, each.at) and each.profile in place
+    ]
+    if len(steps) <= 1:
+        return steps[0] if steps else None
+    best = max(steps, key=lambda each: (place[each.profile], not each.coarse, each.offset, each.step or 0.0))
+    newest = max(steps, key=lambda each: each.offset)
+    return newest if newest.total is not None and newest.total == best.total else best
+
+
+def _metrics(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
+    """The newest value of each metric; `None` for one that is not finite."""
+    merged: dict[str, float | None] = {}
+    for each in sorted(sightings, key=lambda each: each.offset):
+        if each.counts and is_present(each.offset, each.at) and each.profile in place:
+            merged.update((name, value if math.isfinite(value) else None) for name, value in each.metrics.items())
+    return merged
+
+
+def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
+    """The run's step is that of its furthest writer; and the kind of line that tells it."""
+    place = _specific(profiles)
+    found: list[tuple[bool, bool, float, Sighting, FileFacts]] = []
+    for each in facts:
+        is_present = attempts.is_present(each.file)
+        for writer in each.writers:
+            best = _best(writer.sightings, is_present, place)
+            found += [(place[best.profile], not best.coarse, best.step or 0.0, best, each)] if best else []
+    metrics = _run_metrics(facts, attempts, place)
+    if not found:
+        return Progress(metrics=metrics), None
+    *_, best, where = max(found, key=lambda item: item[:3])
+    return Progress(
+        step=int(best.step or 0),
+        total=_total(best, where),
+        step_s=best.step_s,
+        eta_s=best.eta_s,
+        unit="step",
+        metrics=metrics,
+    ), (best.profile, best.kind)
+
+
+def _total(best: Sighting, where: FileFacts) -> int | None:
+    """The total that the line tells, else another line for it (`Total training steps: 870`), else another bar at this step."""
+    total = best.total if best.total is not None else where.totals.get((best.profile, best.kind))
+    if total is None:
+        bars = (each for writer in where.writers if writer.writer == best.writer for each in writer.sightings)
+        total = next((each.total for each in bars if each.counts and each.total and each.step == best.step), None)
+    return None if total is None else int(total)
+
+
+def _run_metrics(facts: Sequence[FileFacts], attempts: Attempts, place: Mapping[str, bool]) -> dict[str, float | None]:
+    merged: dict[str, float | None] = {}
+    for each in facts:
+        everyone = [sighting for writer in each.writers for sighting in writer.sightings]
+        merged = _metrics(everyone, attempts.is_present(each.file), place) | merged
+    return merged
+
+
+def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[str, tuple[float | None, ...]]:
+    names = _specific(profiles)
+    longest: dict[str, tuple[float | None, ...]] = {}
+    for each in facts:
+        for (profile, _), pace in each.paces.items():
+            for name, values in pace.history.items():
+                if profile in names and len(values) > len(longest.get(name, ())):
+                    longest[name] = values
+    return longest
+
+
+def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | None, ...]]) -> Progress:
+    """Seconds a step and time to go: as learned, else as the line itself tells."""
+    eta_s = progress.eta_s
+    if progress.total is not None and progress.step is not None:
+        left = max(0, progress.total - progress.step)
+        eta_s = left * pace.mean_s if pace.mean_s else eta_s if left else 0.0
+    return replace(progress, step_s=pace.p50_s or progress.step_s, eta_s=eta_s, history=history)
+
+
+def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> list[RankLog]:
+    """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
+    table: dict[int, RankLog] = {}
+    place = _specific(profiles)
+    for each in facts:
+        is_present = attempts.is_present(each.file)
+        by_rank: dict[int, list[WriterFacts]] = {}
+        for writer in each.writers:
+            if writer.rank is not None:
+                by_rank.setdefault(writer.rank, []).append(writer)
+        told = {known.rank: known for known in each.ranks}
+        for number in sorted(by_rank.keys() | told.keys()):
+            rank = _rank(number, by_rank.get(number, []), is_present, profiles, place)
+            if (known := told.get(number)) is not None:
+                rank = replace(
+                    rank,
+                    local_rank=known.local_rank,
+                    host=known.host,
+                    pid=known.pid,
+                    actor=known.actor,
+                    world=known.world or each.world,
+                )
+            table[number] = _newer(table[number], rank) if number in table else rank
+    return [table[number] for number in sorted(table)]
+
+
+def _rank(
+    number: int, writers: Sequence[WriterFacts], is_present: IsPresent, profiles: Sequence[Profile], place: Mapping[str, bool]
+) -> RankLog:
+    sightings = [each for writer in writers for each in writer.sightings]
+    best = _best(sightings, is_present, place)
+    marks = {name: mark for writer in writers for name, mark in writer.marks.items()}
+    return RankLog(
+        rank=number,
+        stage=stage_of(marks, profiles, lambda mark: is_present(mark.offset, mark.at)),
+        step=int(best.step) if best and best.step is not None else None,
+        total=int(best.total) if best and best.total is not None else None,
+        step_at=best.at if best else None,
+        step_s=best.step_s if best else None,
+        last_at=max((writer.last_at for writer in writers if writer.last_at is not None), default=None),
+        lines=sum(writer.lines for writer in writers),
+        metrics=_metrics(sightings, is_present, place),
+    )
+
+
+def _newer(one: RankLog, other: RankLog) -> RankLog:
+    newer, older = (
+        (one, other) if (one.step_at or 0.0, one.step or -1) > (other.step_at or 0.0, other.step or -1) else (other, one)
+    )
+    filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
+    last = [at for at in (one.last_at, other.last_at) if at is not None]
+    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": one.lines + other.lines})

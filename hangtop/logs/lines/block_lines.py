@@ -1,0 +1,331 @@
+"""The lines of one block: found around a hit, and parsed when somebody wants to know what they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.common.clean_text import decode, without_escapes
+from hangtop.logs.lines.inline_rank import speaker
+from hangtop.logs.lines.prefixes import Prefix, strip, strip_head
+from hangtop.logs.lines.split import HEAD, Block
+from hangtop.logs.lines.timestamps import LogClock
+
+Writer = tuple[str | int, ...]
+"""Who wrote a line, as far as its prefix tells: `("rank", 3)`, `("pid", "10.0.0.2", 4711)`, `()` for nobody in particular."""
+
+_WINDOW = 4_096  # bytes on each side of a hit that are looked at in a very long line
+
+_NAME_WITHIN = 160  # bytes from a line's start
+
+SURE, SURE_BYTES = (b"[rank", b"[default"), 11
+"""A line that begins with one of these is told from those of other writers by so many bytes."""
+
+RANK_WORD = re.compile(rb"rank['\"]?[ :=_#-]{0,3}\d+|R(?:ank|ANK)[ :=_#-]{0,3}\d+")
+STAMP = re.compile(rb"\[?(?:2\d{3}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,:+Z-]*[\s\]]+")
+STAMPED = (b"[", b"0", b"1", b"2")
+"""A time at the start of a line names nobody, and makes each line look new."""
+
+# What may name the writer in the raw bytes between a line's start and a hit. Two lines with the same words have the same writer.
+IN_PARENTHESES = (b"(", b"\x1b[36m(")
+_FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
+_PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
+_MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
+# Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
+_NAMES = re.compile(
+    rb" \d{1,5}: |m\d{1,5}: |"
+    + RANK_WORD.pattern
+    + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
+    rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
+    + b"|".join(
+        first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
+    )
+)
+
+_NAME_BYTES = 13
+_SHORT = 64  # bytes of a line's head that are likely to come again as they are
+
+_CLOCK = re.compile(rb"\d:\d\d:\d\d")
+_BAR = re.compile(r"[^|]*\d{1,3}%\|[^|]*\|[^\[\]]*\[[^\]]*\](?= ?\S)")
+
+
+class Line(Struct, frozen=True):
+    """One line: `text` is its message without prefixes and escapes. `at`: unix time, as far as it is known.
+
+    `stamp`: what its own clock says, as if it were UTC. `whole`: its end has been seen.
+    """
+
+    offset: int
+    end: int
+    prefix: Prefix
+    text: str
+    at: float | None = None
+    stamp: float | None = None
+    writer: Writer = ()
+    whole: bool = True
+
+
+class Span(Struct, frozen=True):
+    """Where a line stands in the block: `[start, end)` without its end mark; `row` is where its `\\n`-line begins."""
+
+    start: int
+    end: int
+    row: int
+
+
+class Lines:
+    """Access to the lines of one block by byte index. `earlier`: the rows of the blocks before it, the newest first."""
+
+    def __init__(
+        self, block: Block, clock: LogClock, earlier: Callable[[], Iterator[tuple[Lines, Span]]] = lambda: iter(())
+    ) -> None:
+        self.block = block
+        self._data = block.data
+        self.has_bars = b"\r" in block.data
+        self._clock = clock
+        self._earlier = earlier
+        self._parsed: dict[int, Line] = {}
+        self._keys: dict[bytes, bytes] = {}  # by what stands between a line's start and a hit: mostly the same few texts
+
+    def span(self, index: int) -> Span:
+        """The line that holds byte `index`."""
+        row = self._data.rfind(b"\n", 0, index) + 1
+        start = self._data.rfind(b"\r", row, index) + 1 if self.has_bars else row
+        end = self._data.find(b"\n", index)
+        if end < 0:
+            end = len(self._data)
+        if self.has_bars:
+            bar = self._data.find(b"\r", index, end)
+            end = bar if bar >= 0 else end
+        return Span(max(start, row), end, row)
+
+    def first(self) -> Span | None:
+        """The first line of the block that is not empty; `None` when there is none."""
+        return self._from(0)
+
+    def next(self, span: Span) -> Span | None:
+        """The line after this one, empty ones left out; `None` at the end of the block."""
+        return self._from(span.end)
+
+    def starting_from(self, index: int) -> Span | None:
+        """The first line that begins at byte `index` or later and is not empty; `None` when there is none."""
+        return self._from(0) if index <= 0 else self.next(self.span(min(index, len(self._data)) - 1))
+
+    def rows_back(self) -> Iterator[Span]:
+        """From the end on, what a terminal would show of each `\\n`-line."""
+        end = len(self._data)
+        while end > 0:
+            row = self._data.rfind(b"\n", 0, end) + 1
+            if (span := self.shown(row, end)) is not None:
+                yield span
+            end = row - 1
+
+    def ends(self, begin: int, end: int, most: int) -> Iterator[Span]:
+        """The lines in `[begin, end)` in their order; of more than `2 * most` those at both ends."""
+        front: list[Span] = []
+        row = begin
+        while row < end and len(front) < most:
+            stop = self._data.find(b"\n", row, end)
+            stop = end if stop < 0 else stop
+            if (shown := self.shown(row, stop)) is not None:
+                front.append(shown)
+            row = stop + 1
+        back: list[Span] = []
+        while end > row and len(back) < most:
+            start = self._data.rfind(b"\n", row, end - 1) + 1 or row
+            if (shown := self.shown(start, end - self._data.endswith(b"\n", start, end))) is not None:
+                back.append(shown)
+            end = start
+        yield from front
+        yield from reversed(back)
+
+    def above(self, span: Span) -> Iterator[Line]:
+        """The lines above this one that are not empty, nearest first, as far back as they are kept."""
+        return (lines.parse(row) for lines, row in self.rows_above(span))
+
+    def rows_above(self, span: Span) -> Iterator[tuple[Lines, Span]]:
+        """The same unparsed, what a terminal would show of each `\\n`-line, with where it stands."""
+        end = span.row
+        while end > 0:
+            row = self._data.rfind(b"\n", 0, end - 1) + 1
+            if (shown := self.shown(row, end - 1)) is not None:
+                yield self, shown
+            end = row
+        for lines, shown in self._earlier():
+            if lines.block.at(shown.end) <= self.block.offset:
+                yield lines, shown
+
+    def rows_below(self, index: int) -> Iterator[Span]:
+        """What a terminal would show of each whole `\\n`-line that begins behind byte `index`, from the first one on for -1."""
+        row = 0 if index < 0 else self._data.find(b"\n", index) + 1
+        while (index < 0 or row) and (end := self._data.find(b"\n", row)) >= 0:
+            if (shown := self.shown(row, end)) is not None:
+                yield shown
+            index, row = row, end + 1
+
+    def shown(self, row: int, end: int) -> Span | None:
+        """What a terminal would show of the `\\n`-line `[row, end)`: its last piece that is not empty; `None` when all are."""
+        stop = end
+        while stop > row and self._data[stop - 1] in b"\r ":
+            stop -= 1
+        return Span(max(row, self._data.rfind(b"\r", row, stop) + 1), stop, row) if stop > row else None
+
+    def _from(self, index: int) -> Span | None:
+        while index < len(self._data) and self._data[index] in b"\r\n":
+            index += 1
+        return self.span(index) if index < len(self._data) else None
+
+    def name(self, start: int, hit: int) -> bytes:
+        """The words between a line's start and a hit that name its writer: cheap, and good enough to tell lines apart."""
+        data = self._data
+        if data.startswith(IN_PARENTHESES, start):
+            return data[start : data.find(b")", start, start + HEAD)]
+        end = min(hit, start + HEAD)
+        if (rank := self._rank_behind(start, end)) >= 0:
+            end = rank + _NAME_BYTES
+        if self.has_bars and (bar := data.find(b"%|", start, end)) >= 0:
+            return _names_in(data[start:bar])
+        start = self._past_stamp(start, end)
+        if end - start <= _SHORT:
+            return _names_in(data[start:end])
+        names = _NAMES.findall(data, start, end)
+        if data[start : start + 1].isalnum() and (first := _FIRST_WORD.match(data, start, end)):
+            names.append(first[0])
+        return b" ".join(names)
+
+    def key(self, start: int, hit: int) -> bytes:
+        """What tells this writer's lines from others', from their first bytes alone where these are enough."""
+        data = self._data
+        first = data[start : start + SURE_BYTES]
+        if first.startswith(SURE):
+            return first
+        start = self._past_stamp(start, hit)
+        if data.startswith(IN_PARENTHESES, start):
+            return b":" + data[start : data.find(b")", start, start + HEAD)]
+        head = data[start : min(hit, start + HEAD)]
+        if (rank := self._rank_behind(start, hit)) >= 0:
+            head += b" " + data[rank - 1 : rank + _NAME_BYTES]
+        known = self._keys.get(head)
+        if known is None:
+            process = _PROCESS.match(head)
+            known = self._keys[head] = process[0] if process else b":" + self.name(start, hit)
+        return known
+
+    def _rank_behind(self, start: int, hit: int) -> int:
+        """Where the line names a rank behind the hit, as `step=4 loss=2.1 rank=3` and `Step 4, Rank 3` do; else -1."""
+        rank = self._data.find(b"ank", hit, start + HEAD)
+        return rank if rank >= 0 and self._data.find(b"\n", hit, rank) < 0 else -1
+
+    def _past_stamp(self, start: int, end: int) -> int:
+        """Behind the time at the start of a line."""
+        if self._data[start : start + 1] not in STAMPED:
+            return start
+        stamp = STAMP.match(self._data, start, end)
+        return start if stamp is None else stamp.end()
+
+    def key_of(self, span: Span) -> bytes:
+        """`key` by the start of a line."""
+        return self.key(span.start, min(span.end, span.start + _NAME_WITHIN))
+
+    def name_of(self, span: Span) -> bytes:
+        """The words at the start of a line that name its writer."""
+        return self.name(span.start, min(span.end, span.start + _NAME_WITHIN))
+
+    def parse(self, span: Span, hit: int | None = None) -> Line:
+        """What the line says. Of a very long one, its start and what stands around the hit."""
+        line = self._parsed.get(span.start)
+        if line is None or (hit is not None and hit > span.start + _WINDOW):
+            line = self._parsed[span.start] = self._parse(span, hit)
+        return line
+
+    def stamp(self, span: Span) -> float | None:
+        """What the line's own clock says. Most lines have none, which shows in 1 microsecond; to parse a line takes 40."""
+        clocked = _CLOCK.search(self._data, span.start, min(span.end, span.start + HEAD)) is not None
+        if not clocked and span.row < span.start:
+            clocked = _CLOCK.search(self._data, span.row, span.row + HEAD) is not None
+        if not clocked and span.row == 0:
+            clocked = _CLOCK.search(self.block.head) is not None
+        return self.parse(span).stamp if clocked else None
+
+    def _parse(self, span: Span, hit: int | None) -> Line:
+        if hit is None or hit <= span.start + _WINDOW:
+            raw = self._data[span.start : min(span.end, span.start + 2 * _WINDOW)]
+        else:
+            around = self._data[max(span.start + HEAD, hit - _WINDOW // 2) : min(span.end, hit + _WINDOW)]
+            raw = self._data[span.start : span.start + HEAD] + b" \xe2\x80\xa6 " + around
+        prefix, text = strip(without_escapes(decode(raw)))
+        if not (prefix.rank is not None or prefix.pid or prefix.local_rank is not None):
+            prefix = self._row_prefix(span, prefix)
+        if prefix.partial:
+            text += self._rest_of(span, prefix)
+        prefix = speaker(prefix, text)
+        stamp = self._clock.read(prefix.time) if prefix.time else None
+        return Line(
+            offset=self.block.at(span.start),
+            end=self.block.at(span.end),
+            prefix=prefix,
+            text=text,
+            at=self._clock.at(stamp),
+            stamp=stamp,
+            writer=writer_of(prefix),
+            whole=not (self.block.open and span.end == len(self._data)),
+        )
+
+    def _row_prefix(self, span: Span, own: Prefix) -> Prefix:
+        """A bar draws itself anew after `\\r`; who draws it stands once, at the start of the `\\n`-line."""
+        goes_on = span.row == 0 and self.block.head
+        if span.start == span.row and not goes_on:
+            return own
+        head = self.block.head if goes_on else self._data[span.row : min(span.row + HEAD, span.start)]
+        return strip_head(without_escapes(decode(head.partition(b"\r")[0]))) if not own.text else own
+
+    def _rest_of(self, span: Span, prefix: Prefix) -> str:
+        """Kubernetes cuts lines at 16 kB: the pieces that follow on the same stream, up to what may be parsed at all."""
+        text, next_span = "", self.next(span)
+        while next_span is not None and len(text) < _WINDOW:
+            more, piece = strip(without_escapes(decode(self._data[next_span.start : next_span.end])))
+            if more.stream == prefix.stream:
+                text += piece
+                if not more.partial:
+                    break
+            next_span = self.next(next_span)
+        return text
+
+
+@lru_cache(maxsize=512)
+def _names_in(head: bytes) -> bytes:
+    """`Lines.name` of what stands before a bar, or before the words that a step line begins with: the same few texts again and
+    again, and the regexes take 4 microseconds."""
+    names = _NAMES.findall(head)
+    if head[:1].isalnum() and (first := _FIRST_WORD.match(head)):
+        names.append(first[0])
+    return b" ".join(names)
+
+
+def unglued(line: Line) -> tuple[Line, ...]:
+    """A message that was printed behind a bar without a line end in between stands for itself."""
+    found = _BAR.match(line.text) if "%|" in line.text else None
+    if found is None or found.end() == len(line.text):
+        return (line,)
+    prefix, text = strip(line.text[found.end() :])
+    behind = replace(line, text=text, prefix=prefix, writer=writer_of(prefix)) if prefix.text else replace(line, text=text)
+    return replace(line, text=found[0]), behind
+
+
+def writer_of(prefix: Prefix) -> Writer:
+    """Who wrote a line with this prefix. A rank is told by its number even when its process is known."""
+    if prefix.rank is not None:
+        return ("rank", prefix.rank)
+    if prefix.pid is not None and prefix.pid < 1 << 22:
+        return ("pid", prefix.host or "", prefix.pid)
+    if prefix.local_rank is not None:
+        return ("local", "" if prefix.task is None else str(prefix.task), prefix.local_rank)
+    if prefix.part is not None:
+        return ("part", prefix.part)
+    if prefix.task is not None:
+        return ("task", prefix.task)
+    return ("actor", prefix.actor) if prefix.actor else ()

@@ -1,0 +1,208 @@
+"""What launchers and loggers put before a message: taken off one after the other, from the left, however they nest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from hangtop.logs.lines.json_envelope import opened
+from hangtop.logs.lines.timestamps import STAMP
+
+_DEEPEST = 8
+_LEVELS = "DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL|TRACE|SUCCESS|EXCEPTION"
+_LEVEL = rf"(?P<level>{_LEVELS}|debug|info|warning|warn|error|critical)"
+_STAMP = f"(?P<time>{STAMP})"
+_CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+
+
+class Prefix(Struct, frozen=True, omit_defaults=True):
+    """What the prefixes of one line say. `text` is what was taken off, `time` the outermost stamp as written.
+
+    `rank` is global. `task`: the number of a launcher's task (srun, a file's name), a rank only when nothing better is known.
+    `part`: the index of a tensor- or data-parallel part (`TP1`). `repeated`: so many more lines that Ray did not print.
+    `partial`: Kubernetes cut the line; the next one goes on.
+    """
+
+    text: str = ""
+    time: str = ""
+    level: str = ""
+    rank: int | None = None
+    local_rank: int | None = None
+    task: int | None = None
+    part: int | None = None
+    world: int | None = None
+    pid: int | None = None
+    host: str | None = None
+    gpu: int | None = None
+    actor: str | None = None
+    stream: str | None = None
+    partial: bool = False
+    repeated: int = 0
+
+
+_READ_BY: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("rank", "local_rank", "task", "part", "world", "pid", "gpu"), int),
+    "tag": lambda tag: tag == "P",
+}
+"""How the text of a group becomes a value; words are taken without blanks around them."""
+
+_SAID_BY = {"tag": "partial", "level2": "level"}
+"""Groups that are not named as their fields."""
+
+_INNERMOST = ("level", "partial")
+
+
+class _Forms:
+    """Several forms as one regex, tried in their order. Names of groups are fields of `Prefix`."""
+
+    def __init__(self, *patterns: str) -> None:
+        numbered = (_GROUP.sub(rf"(?P<\1_{number}>", pattern) for number, pattern in enumerate(patterns))
+        # The empty group at the end of each form is the last one to match: it tells which form it was.
+        self._pattern = re.compile("|".join(f"(?:{pattern})(?P<form_{number}>)" for number, pattern in enumerate(numbered)))
+        groups = self._pattern.groupindex
+        # By the number of that empty group: the fields of the form, the numbers of their groups, and what reads them.
+        self._fields = {
+            groups[f"form_{number}"]: [
+                (_SAID_BY.get(name, name), groups[f"{name}_{number}"], _READ_BY.get(name, str.strip))
+                for name in re.compile(pattern).groupindex
+            ]
+            for number, pattern in enumerate(patterns)
+        }
+
+    def learn(self, text: str, position: int, known: dict[str, Any]) -> int:
+        """Where the form ends that stands at `position`, what it says put into `known`; -1 when none stands there."""
+        found = self._pattern.match(text, position)
+        if found is None:
+            return -1
+        for name, group, read in self._fields[found.lastindex or 0]:
+            value = found[group]
+            if value is not None and (name not in known or name in _INNERMOST):
+                known[name] = read(value)
+        return found.end()
+
+
+_GROUP = re.compile(r"\(\?P<(\w+)>")
+
+
+_WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
+"""Home-made launchers number their processes so: the ranks, where nothing better is known."""
+
+# The specific form before the general one.
+_BRACKET = _Forms(
+    r"\[rank(?P<rank>\d+)\]:\s?",
+    r"\[(?:[\w.-]+:)?(?:default|trainer|worker|[A-Za-z_]+_?)(?P<local_rank>\d+)\]:\s?",
+    r"\[\d+,(?P<rank>\d+)\](?:\[[^\]]*\])?<(?P<stream>stdout|stderr|stddiag)>:\s?",
+    r"\[(?:\d+,mpirank:)?(?P<rank>\d+)(?:,(?P<host>algo-\d+))?\]<(?P<stream>stdout|stderr)>:\s?",
+    r"\[(?P<local_rank>\d{1,3})\]:(?=[^\s\d])",
+    r"\[[\w.@-]+,\d+,(?P<rank>\d+)\](?:\[[^\]]*\])?<(?P<stream>stdout|stderr|stddiag)>:\s?",
+    r"\[(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
+    rf"\[{_STAMP} (?P<level>[DIWEFC]) (?P<pid>\d+) \d+\] (?:\([\w-]+\) )?[\w./]+:\d+: ",
+    rf"\[{_STAMP}\] \[{_LEVEL}\] (?:\[[\w.]+:\d+:\w+\] ?)?(?:\[Rank (?P<rank>\d+)\] )?",
+    rf"\[{_STAMP}(?: DP\d+)?(?: PP\d+)?(?: TP(?P<part>\d+))?(?: (?:EP|ATTN_TP|DP)\d+)*\] (?![\w.]+ - )",
+    rf"\[NeMo [IWED] {_STAMP}(?: [\w.:-]+)?(?: [\w.]+:\d+)?\] ?",
+    rf"\[{_LEVEL}\|[\w.]+:\d+\] {_STAMP} >> ",
+    rf"\[{_LEVEL}\|{_STAMP}\] [\w.]+:\d+ >> ",
+    rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?(?: [\w.]+)? - (?:{_LEVEL.replace('level', 'level2')} - )?",
+    rf"\[{_STAMP}\](?:\[(?!rank)[\w.]+\])?(?:\[{_LEVEL}\])?:? ?",
+    rf"\[{_STAMP}[ ,|-]+{_LEVEL}\]:? ?",
+    rf"\[(?:{_CLOCK})\]\s*(?:{_LEVEL}\s+)?",
+    rf"\[\w*INFO {_STAMP}\]\s+",
+    r"\[PG (?:ID |GUID )?(?:0\b|default)[^\]]*?Rank (?P<rank>\d+)\] ",
+    r"\[PG [^\]]*?Rank \d+\] ",
+    r"\[(?:pod|container)/[^\]]+\] ",
+    r"\[(?i:global[ _-]?)?(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\]:?\s?",
+    r"\[(?i:local[ _-]?rank)[ :=_-]{0,2}(?P<local_rank>\d+)\]:?\s?",
+    rf"\[{_WORKER}\]:?\s?",
+    rf"\[{_LEVEL}\]:?\s+",
+)
+_PAREN = _Forms(
+    rf"\({_WORKER}\):? ?",
+    r"\((?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:(?:/| of )(?P<world>\d+))?\):? ?",
+    r"\((?P<actor>(?:EngineCore|APIServer|ApiServer|Worker)(?:_(?:[DPE]P\d+|TP(?P<part>\d+)|\d+))*)(?: pid=(?P<pid>\d+))?\) ?",
+    r"\((?P<actor>[^()=]+? |[^()=]*\([^()]*\) )?(?:rank=(?P<rank>\d+),? )?pid=(?P<pid>\d+)"
+    r"(?:, ip=(?P<host>[^)\s,]+))?(?:, \w+=[^)\s,]+)*\) ?",
+    r"\((?P<actor>raylet|gcs_server|autoscaler|driver|log_monitor|dashboard)(?: \+[0-9hms]+)?(?:, ip=(?P<host>[^)\s]+))?\) ?",
+)
+_DIGIT = _Forms(
+    rf"{_STAMP} [\w.-]+ [\w./-]+\[\d+\]: ",
+    rf"{_STAMP} (?P<stream>stdout|stderr) (?P<tag>[FP]) ",
+    rf"{_STAMP}\t{_LEVEL} [\w.]+:\d+ -- ",
+    rf"{_STAMP} \| {_LEVEL}\s*\| (?:[\w.<>]+:[\w<>]+:\d+ - )?",
+    rf"{_STAMP} {_LEVEL} \[rank (?P<rank>\d+)(?:/(?P<world>\d+))?\] (?:[\w.]+: )?",
+    rf"{_STAMP}(?: ?[-|:,] ?| )(?:\[?{_LEVEL}\]?)(?: ?[-|:] ?| )(?:[\w.]+:\d+ ?[-|:\]] ?|(?:__\w+__|\w+(?:\.\w+)+) - )?",
+    rf"{_STAMP} - (?!\d)[\w.]+ - (?:{_LEVEL} - )?",
+    rf"{_STAMP}(?: - | \| |: |\s+|$)",
+    rf"{_CLOCK}(?: - | \| |: |\s+)(?:{_LEVEL}(?: - | \| |: |\s+))?(?=\S)",
+    r"(?P<task>\d{1,5}): (?![-\d.na]+, [-\d.na]+ avg)",
+    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
+)
+_LETTER = _Forms(
+    rf"{_LEVEL} {_STAMP} \[?[\w./]+:\d+\] ?",
+    rf"{_LEVEL}\s+(?:- )?{_STAMP}(?: - |: |\s+)",
+    r"(?P<level>[DIWEFC])(?P<time>\d{3,4} \d\d:\d\d:\d\d\.\d+)\s+(?:(?P<pid>\d+)\s+)?[\w./+-]+:\d+\] ?",
+    r"(?P<level>[DIWEFC])(?P<time>20\d{6} \d\d:\d\d:\d\d)(?:\.\d+)? +(?:(?P<pid>\d+) +)?(?:[\w.-]+ +)?[\w./+-]+:\d+\] ?",
+    r"(?P<host>[\w.-]+):(?P<pid>\d+):\d+ (?:\[(?P<gpu>\d+)\] |(?=NCCL))",
+    rf"{_LEVEL}:[\w.-]+:(?!\d+\])",
+    r"(?P<time>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: ",
+    r"(?i:rank)[ :=_-]{0,2}(?P<rank>\d+)(?:/(?P<world>\d+))?(?:\]|:|\s*\||,| -)\s+",
+    r"(?i:rank)[=:_-]?(?P<rank>\d+)(?:/(?P<world>\d+))?\s+(?=\S)",
+    r"[\w.-]+-\d+ +\| ",
+    r"[a-z][\w.-]*-(?:\d+|[a-z0-9]{5}) [a-z][\w-]* (?=\[(?:[a-z]+)?\d|\{\"|\d{4}-\d\d-\d\dT)",
+    rf"{_WORKER}(?:\]|:|\s*\||,| -)\s+",
+)
+_BY_FIRST = {
+    "[": _BRACKET,
+    "(": _PAREN,
+    **dict.fromkeys("0123456789", _DIGIT),
+    **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", _LETTER),
+}
+
+_REPEATED = re.compile(r" \[repeated (\d+)x across cluster\](?: \(Ray deduplicates logs by default\..*)?\s*$")
+
+
+def strip(text: str) -> tuple[Prefix, str]:
+    """The prefixes of a line that is already without escapes, and the bare message.
+
+    The outermost word holds (its clock is the one that all lines share), but for the level, which the innermost logger knows.
+    """
+    position, repeated, taken = 0, 0, ""
+    known: dict[str, Any] = {}
+    if text.endswith((")", "]")):
+        text, repeated = _unrepeated(text)
+    for _ in range(_DEEPEST):
+        if text.startswith('{"', position) and (inside := opened(text[position:])) is not None:
+            known = {**inside[0], **known}
+            taken, text, position = taken + text[:position], inside[1], 0
+        end = _learn(text, position, known)
+        if end < 0:
+            break
+        position = end
+    known["text"] = taken + text[:position]
+    if repeated:
+        known["repeated"] = repeated
+    return Prefix(**known), text[position:]
+
+
+def _learn(text: str, position: int, known: dict[str, Any]) -> int:
+    """As `_Forms.learn`, blanks before the prefix passed over."""
+    first = text[position : position + 1]
+    while first == " " or first == "\t":
+        position += 1
+        first = text[position : position + 1]
+    forms = _BY_FIRST.get(first)
+    return forms.learn(text, position, known) if forms is not None else -1
+
+
+def _unrepeated(text: str) -> tuple[str, int]:
+    found = _REPEATED.search(text)
+    return (text[: found.start()], int(found[1])) if found else (text, 0)
+
+
+@lru_cache(maxsize=512)
+def strip_head(head: str) -> Prefix:
+    """The prefixes at the start of a line that goes on for long, such as a bar that draws itself anew."""
+    return strip(head)[0]
