@@ -8,7 +8,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.compiled import take_in
 from hangtop.gpu_life import fold_gpus
 from hangtop.process_life import ProcessTracks, fold_tracks
 from hangtop.records.ask import AskEnd
@@ -28,6 +27,7 @@ from hangtop.records.ray_workers import ActorLogReading, FarStacksReading, add_f
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
+from hangtop.stacks.native_calls import take_in
 
 TAIL_LINES = 5_000
 MOST_ASK_ENDS = 64

@@ -13,10 +13,8 @@ from hangtop.common.text import some
 from hangtop.crew import by_order, dead, said, siblings, with_parent
 from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
-from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.gpu_join import gpu_of_rank
 from hangtop.diagnosis.ray_ownership import rank_actors
-from hangtop.diagnosis.together import entries, peers, takes_part, watches_children
 from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.parallel_layout import Mesh, Place
@@ -24,6 +22,8 @@ from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
 
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0

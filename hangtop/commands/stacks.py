@@ -14,17 +14,17 @@ from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.common.text import some
-from hangtop.diagnosis.compiled import take_in
-from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.far import same_files
 from hangtop.diagnosis.pause import Pause, pause
-from hangtop.diagnosis.stacks import StackClass, classes, each_thread, excerpt_of, motion, number, only
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.ranks import join
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take
+from hangtop.stacks.activity import doing
+from hangtop.stacks.native_calls import take_in
+from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number, only
 
 SCHEMA = 1
 

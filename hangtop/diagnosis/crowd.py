@@ -12,11 +12,11 @@ from pathlib import PurePath
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.doing import NAMELESS, Doing
-from hangtop.diagnosis.frames import own, owner
 from hangtop.diagnosis.standing import Standing
-from hangtop.diagnosis.together import FOR_OTHERS, functions
 from hangtop.records.stack import Frame
+from hangtop.stacks.activity import NAMELESS, Doing
+from hangtop.stacks.frames import own, owner
+from hangtop.stacks.process_groups import FOR_OTHERS, functions
 
 POLLS_S = 1.0
 """One that sleeps and wakes this often, times a second, asks for something again and again."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hangtop.common.text import every, some
 from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.member_verdicts import culprit_of, hung, names, s, silence, slow, stack_evidence
 from hangtop.diagnosis.standing import Standing, standing_of
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.stacks.activity import doing
 
 
 def dataloader(case: Case) -> Verdict | None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from hangtop.common.text import duration, numbered, rank_ranges, some
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.collectives import reasons
-from hangtop.diagnosis.frames import Phase
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.groups import group_of
 from hangtop.diagnosis.laggards import laggards
@@ -16,6 +15,7 @@ from hangtop.diagnosis.standing import Standing
 from hangtop.ranks import NOT_JOINED
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
+from hangtop.stacks.frames import Phase
 
 BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}
 BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from hangtop.diagnosis.doing import Doing, doing
 from hangtop.diagnosis.gpu import all_lately, busy_waits, is_current
 from hangtop.diagnosis.gpu_join import of_run
-from hangtop.diagnosis.loops import IO_BYTES_S, WORTH_A_CORE, Looks
 from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.loops import IO_BYTES_S, WORTH_A_CORE, Looks
 
 IN_A_COLLECTIVE = "a collective on the GPU"
 

@@ -17,9 +17,15 @@ from msgspec.structs import replace
 
 from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
-from hangtop.diagnosis.doing import A_CHILD, Doing, doing
-from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.loops import (
+from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
+from hangtop.model import RunState
+from hangtop.ranks import Rank
+from hangtop.records.parallel_layout import Place
+from hangtop.records.process import Process, exit_words
+from hangtop.records.stack import StacksReading
+from hangtop.stacks.activity import A_CHILD, Doing, doing
+from hangtop.stacks.frames import own
+from hangtop.stacks.loops import (
     IO_BYTES_S,
     Looks,
     Sources,
@@ -31,13 +37,7 @@ from hangtop.diagnosis.loops import (
     only_looks,
     surely_loops,
 )
-from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
-from hangtop.diagnosis.together import takes_part, waits_within, watches_children
-from hangtop.model import RunState
-from hangtop.ranks import Rank
-from hangtop.records.parallel_layout import Place
-from hangtop.records.process import Process, exit_words
-from hangtop.records.stack import StacksReading
+from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 

@@ -15,10 +15,8 @@ from hangtop.diagnosis import gpu_rules
 from hangtop.diagnosis.blocked import blocked_on, mount_words
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.dataloader import dead_workers
-from hangtop.diagnosis.doing import FOR_PEERS
 from hangtop.diagnosis.groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
 from hangtop.diagnosis.laggards import laggards
-from hangtop.diagnosis.loops import IO_BYTES_S
 from hangtop.diagnosis.member_verdicts import (
     count,
     culprit_of,
@@ -36,10 +34,12 @@ from hangtop.diagnosis.member_verdicts import (
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE
 from hangtop.diagnosis.rendezvous import missing_ranks
 from hangtop.diagnosis.standing import Standing
-from hangtop.diagnosis.together import functions, waits_within
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.stacks.activity import FOR_PEERS
+from hangtop.stacks.loops import IO_BYTES_S
+from hangtop.stacks.process_groups import functions, waits_within
 
 GROWN_S = 30.0
 """A checkpoint that grew this lately is being written."""

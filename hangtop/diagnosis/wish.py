@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hangtop.diagnosis.case import Case
 from hangtop.diagnosis.gpu_rules import driver_doubted
-from hangtop.diagnosis.loops import SPAN_S, trades
 from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.waiting import GROWN_S
 from hangtop.records.ask import StacksAsk
+from hangtop.stacks.loops import SPAN_S, trades
 
 AT_PART = 0.5
 """The first look comes at this part of the limit, so that the verdict is there when the limit is."""

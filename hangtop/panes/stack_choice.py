@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from hangtop.diagnosis.stacks import only
 from hangtop.records.stack import Stack
+from hangtop.stacks.stack_classes import only
 
 RANKS = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
 THREAD = "thread:"

@@ -11,13 +11,13 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.diagnosis.doing import doing
-from hangtop.diagnosis.frames import rule
 from hangtop.diagnosis.pause import USUAL_S
-from hangtop.diagnosis.stacks import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 from hangtop.panes.rows import BLANK, Row, Span, align, cut
 from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
+from hangtop.stacks.activity import doing
+from hangtop.stacks.frames import rule
+from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28

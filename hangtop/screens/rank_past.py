@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.diagnosis.doing import doing
-from hangtop.diagnosis.frames import own
-from hangtop.diagnosis.stacks import library_summary, motion
 from hangtop.panes.gpus import gpu_of
 from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.panes.stack_rows import place_of
@@ -16,6 +13,9 @@ from hangtop.ranks import Rank
 from hangtop.records.stack import Stack
 from hangtop.screens.charts import Chart, chart_rows
 from hangtop.screens.help import section
+from hangtop.stacks.activity import doing
+from hangtop.stacks.frames import own
+from hangtop.stacks.stack_classes import library_summary, motion
 
 LEAST_FRAMES = 4
 PLACE_CELLS = 24

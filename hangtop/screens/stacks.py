@@ -14,7 +14,6 @@ from hangtop.common.text import rank_ranges, some
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.far import far_ask, with_far
 from hangtop.diagnosis.pause import pause
-from hangtop.diagnosis.stacks import each_thread
 from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
 from hangtop.panes.log import FilterPrompt
@@ -31,6 +30,7 @@ from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen
+from hangtop.stacks.stack_classes import each_thread
 
 MOST_PIDS = 256
 SAVED_CELLS = 200

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 
 from hangtop.common.clean_text import clean_text
-from hangtop.diagnosis.frames import own
 from hangtop.records.stack import Excerpt, Frame, Stack
-from hangtop.sources.loops import loop_at
+from hangtop.stacks.frames import own
+from hangtop.stacks.loop_exits import loop_at
 
 AROUND = 4
 MAX_FRAMES = 6

@@ -16,7 +16,8 @@ from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import excerpts, pyspy
+from hangtop.sources import excerpts
+from hangtop.stacks import pyspy_text
 from hangtop.system import ptrace_permission
 from hangtop.system.processes.kernel_threads import standing
 from hangtop.system.processes.linux import parse_stat
@@ -33,7 +34,7 @@ class StackSource:
 
     name = "stacks"
     interval_s = 5.0
-    deadline_s = 2 * pyspy.LIMIT_S
+    deadline_s = 2 * pyspy_text.LIMIT_S
 
     def __init__(self, spec: WatchSpec) -> None:
         del spec  # which processes, the question says
@@ -50,7 +51,7 @@ def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
     began = time.monotonic()
     first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
-    tool = pyspy.find()
+    tool = pyspy_text.find()
     if tool is None:
         mend = f"{sys.executable} -m pip install py-spy"
         yield replace(first, done=True, took_s=0.0, problem="py-spy not found", mend=mend)
@@ -62,9 +63,9 @@ def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
 
     def command_of(pid: int) -> tuple[str, ...]:
-        return pyspy.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
+        return pyspy_text.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
 
-    for dump in pyspy.dumps(living, command_of):
+    for dump in pyspy_text.dumps(living, command_of):
         stack = stack_of(dump, living[dump.pid], now + time.monotonic() - began)
         stacks.append(stack)
         yield StacksReading(ask.ask, stacks=(stack,))
@@ -81,7 +82,7 @@ def take(pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_local
 _numbers = count(1)
 
 
-def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
+def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
     """One process as py-spy saw it, with the kernel's view of its threads."""
     started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
     stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
@@ -93,10 +94,10 @@ def stack_of(dump: pyspy.Dump, stat: Stat | None, at: float) -> Stack:
     return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
 
 
-def _thread(pid: int, spied: pyspy.SpyThread) -> Thread:
+def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
     stands = standing(pid, spied.os_thread_id) if spied.os_thread_id else standing(pid, pid)
     name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
-    frames = tuple(pyspy.frame(frame) for frame in spied.frames)
+    frames = tuple(pyspy_text.frame(frame) for frame in spied.frames)
     return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
 
 
@@ -106,7 +107,7 @@ def _may_stop(pid: int, start_ticks: int | None) -> bool:
     return stat is not None and stat.start_ticks == start_ticks and stat.state in STOPPABLE and _tracer(pid) is None
 
 
-def _reason(dump: pyspy.Dump) -> tuple[str, str | None]:
+def _reason(dump: pyspy_text.Dump) -> tuple[str, str | None]:
     """Why there is no stack, in words, and what permits it."""
     error = dump.error or ""
     if ended := _ended(_stat(dump.pid)):

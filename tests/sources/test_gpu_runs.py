@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from hangtop.diagnosis.doing import doing
 from hangtop.records.ask import StacksAsk
 from hangtop.sources.stacks import look
+from hangtop.stacks.activity import doing
 from hangtop.system.processes.linux import read_stat
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.doing import doing
 from hangtop.diagnosis.far import far_ask, same_files, with_far
-from hangtop.diagnosis.stacks import classes
 from hangtop.model import RunState, fold
 from hangtop.panes.stack_rows import StackView, far_rows, summary
 from hangtop.ranks import join
@@ -15,6 +13,8 @@ from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.session import FarStacks
 from hangtop.sources.raycluster.spytext import threads_of
+from hangtop.stacks.activity import doing
+from hangtop.stacks.stack_classes import classes
 
 NOW = 1_768_125_000.0
 DUMP = """Process 5003: ray::WorkerDict.actor_rollout_update_actor

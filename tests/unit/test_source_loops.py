@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.loops import loop_at
+from hangtop.stacks.loop_exits import loop_at
 
 BEFORE = "def work(flag, jobs):\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.stacks import classes, each_thread, library_summary, motion, number, only, stands_out
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread, Wait
+from hangtop.stacks.stack_classes import classes, each_thread, library_summary, motion, number, only, stands_out
 
 RUN = "/home/me/fleet.py"
 OUTER = (Frame("main", RUN, 90), Frame("<module>", RUN, 99), Frame("_run_code", "<frozen runpy>", 88))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.compiled import take_in
-from hangtop.diagnosis.doing import doing
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
+from hangtop.stacks.activity import doing
+from hangtop.stacks.native_calls import take_in
 
 FILE = "/home/u/train.py"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import owner, table
 from hangtop.records.stack import Frame, Stack, Thread, Wait
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.frames import owner, table
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 LIB = "/usr/lib/python3.11"

@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.case import look
-from hangtop.diagnosis.together import entry, functions, peers, watches_children
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.diagnosis.wish import satisfied
 from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Frame, Stack, Thread
+from hangtop.stacks.process_groups import entry, functions, peers, watches_children
 from tests.fakes.members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
 
 MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"
@@ -132,7 +132,7 @@ def test_what_a_child_was_started_with_and_its_way_are_told_without_generators()
 
 
 def functions_of(one: Thread) -> tuple[tuple[str, str], ...]:
-    from hangtop.diagnosis.doing import doing
+    from hangtop.stacks.activity import doing
 
     known = doing(stack(one))
     assert known is not None

@@ -18,12 +18,12 @@ from hangtop.common.clean_text import clean_text
 from hangtop.records.ask import FarStacksAsk, FarWorker
 from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Stack, Thread
-from hangtop.sources import pyspy
 from hangtop.sources.raycluster import shapes
 from hangtop.sources.raycluster.dashboard import Answer, Dashboard
 from hangtop.sources.raycluster.places import Access
 from hangtop.sources.raycluster.raypython import RayPython, end, last_words
 from hangtop.sources.raycluster.spytext import threads_of
+from hangtop.stacks import pyspy_text
 
 AT_ONCE = 8
 TRACEBACK_S = 8.0
@@ -130,13 +130,13 @@ def _by_task(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iter
 def _dumped(worker: FarWorker, dump: Sequence[Any] | None, error: str, at: float) -> Stack:
     found, said = dump or (None, error or "nothing was told of it")
     if found is None:
-        known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy.first_words(str(said).encode()))[:GIVE_BACK]
+        known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy_text.first_words(str(said).encode()))[:GIVE_BACK]
         return _stack(worker, at, problem=known, mend="pip install py-spy, there" if said == "no py-spy" else None)
-    read = pyspy.read(worker.pid, msgspec.json.encode(found))
+    read = pyspy_text.read(worker.pid, msgspec.json.encode(found))
     threads = tuple(
         Thread(
             clean_text(one.thread_name or f"thread {one.os_thread_id}"),
-            tuple(pyspy.frame(frame) for frame in one.frames),
+            tuple(pyspy_text.frame(frame) for frame in one.frames),
             one.os_thread_id,
             one.owns_gil,
             "R" if one.active else "S",

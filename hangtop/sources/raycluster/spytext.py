@@ -10,8 +10,8 @@ import re
 import sys
 
 from hangtop.common.clean_text import clean_text
-from hangtop.diagnosis.frames import table
 from hangtop.records.stack import Frame, Thread
+from hangtop.stacks.frames import table
 
 _THREAD = re.compile(r'Thread (?P<id>0x[0-9A-Fa-f]+|\d+)(?: \((?P<how>[^)]*)\))?(?:: "(?P<name>.*)")?$')
 _FRAME = re.compile(r"\s+(?P<function>.+) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)$")

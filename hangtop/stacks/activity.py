@@ -7,8 +7,8 @@ from typing import get_args
 
 from msgspec import Struct
 
-from hangtop.diagnosis.frames import DoingKind, Phase, named, own, owner, phase, rule
 from hangtop.records.stack import Frame, Stack, Thread, Wait
+from hangtop.stacks.frames import DoingKind, Phase, named, own, owner, phase, rule
 
 STRENGTH: dict[DoingKind, int] = {kind: place for place, kind in enumerate(get_args(DoingKind))}
 WEAK: frozenset[DoingKind | None] = frozenset({"lock", "queue", "join", "child", "network", "pipe", "sleep", "waits", None})

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.text import some
-from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import own, package_of
 from hangtop.records.stack import Excerpt, Frame, Stack
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.frames import own, package_of
 
 Step = tuple[str, str, int]
 Motion = Literal["still", "within", "moved"]

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-from hangtop.diagnosis.doing import NAMELESS, Doing, doing
-from hangtop.diagnosis.frames import NO_FILE, DoingKind, own, owner
 from hangtop.records.stack import Frame, Stack
+from hangtop.stacks.activity import NAMELESS, Doing, doing
+from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 """The last frame of theirs calls the function that the program gave to its child."""

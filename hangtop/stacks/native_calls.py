@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.frames import COMPILED, owner, table
 from hangtop.records.stack import Frame, StacksReading, Thread, add_look
+from hangtop.stacks.frames import COMPILED, owner, table
 
 Calls = Mapping[tuple[str, int], str]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop.diagnosis.doing import Doing, doing
-from hangtop.diagnosis.frames import NO_FILE, DoingKind, own, owner
-from hangtop.diagnosis.together import started
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
+from hangtop.stacks.process_groups import started
 
 LOOKS = 2
 LINES = 2

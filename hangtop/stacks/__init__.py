@@ -1,0 +1,1 @@
+"""What a stack says: frames told apart, ranks that stand alike, loops. Pure."""
