@@ -17,7 +17,6 @@ from textual.screen import ModalScreen, Screen
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.feeds import Feed, Seekable
-from hangtop.model import RunState, fold
 from hangtop.monitor import Monitor
 from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
@@ -36,6 +35,7 @@ from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.screens.wayfinding import Wayfinding
 from hangtop.session import REGULAR, Curiosity
+from hangtop.state.run_state import RunState, fold
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 
 if TYPE_CHECKING:

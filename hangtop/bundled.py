@@ -13,11 +13,11 @@ from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import clock
 from hangtop.diagnosis.case import Case
-from hangtop.model import RunState, fold
 from hangtop.monitor import Monitor
 from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
+from hangtop.state.run_state import RunState, fold
 
 HEAD_BYTES, TAIL_BYTES = 256 * 1024, 2 * 1024 * 1024
 LOGS_BYTES = 48 << 20

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hangtop.common.text import duration
-from hangtop.model import RunState
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, kind_of
+from hangtop.state.run_state import RunState
 
 USUAL_S = 3.0
 """An answer that takes longer is late, if its source does not say that it needs longer."""

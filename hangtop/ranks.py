@@ -15,7 +15,6 @@ from hangtop.diagnosis import ray_methods
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.gpu_join import gpu_of_rank
 from hangtop.diagnosis.ray_ownership import rank_actors
-from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.parallel_layout import Mesh, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
@@ -24,6 +23,7 @@ from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
 from hangtop.stacks.activity import Doing, doing
 from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
+from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
 SAME_MOMENT_S = 2.0

@@ -10,7 +10,6 @@ from hangtop.diagnosis.far import far_ask
 from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
-from hangtop.model import RunState, fold
 from hangtop.questions import unanswered
 from hangtop.records.ask import FarStacksAsk, LeftoversAsk
 from hangtop.records.checkpoints import CheckpointReading
@@ -20,6 +19,7 @@ from hangtop.records.host import HostReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import ENDED, Verdict
+from hangtop.state.run_state import RunState, fold
 
 SETTLED_SOURCES = ("log", "procs")
 """What a verdict needs to have looked once before it is worth anything."""

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from hangtop.actions.stop import STAYS, Myself, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.leftovers import PARTS, leftovers
-from hangtop.model import RunState
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Spared
 from hangtop.records.process import Process
+from hangtop.state.run_state import RunState
 
 OLDER_S = 600.0
 DAEMON = "ray daemon"

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
 from hangtop.system.processes.roles import program
 
 RESTARTS = re.compile(r"--max[-_]restarts(?:=|\s+)(?P<times>\d+)")

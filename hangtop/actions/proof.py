@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Step
+from hangtop.state.run_state import RunState
 
 FREE_BYTES = 512 * 1024 * 1024
 """What a GPU may hold and count as free: contexts of the driver and its daemons (NVRx waits for the same)."""

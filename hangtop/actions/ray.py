@@ -14,12 +14,12 @@ from hangtop.actions import stop
 from hangtop.actions.stop import Myself, frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.ray_ownership import owned
-from hangtop.model import RunState
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.ray_session import RayKind, RayProcess, RaySession
+from hangtop.state.run_state import RunState
 
 WORD = "ray"
 WAVES: Mapping[RayKind, int] = {"driver": 0, "raylet": 1, "worker": 2, "daemon": 2, "gcs_server": 3}

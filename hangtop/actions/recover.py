@@ -13,13 +13,13 @@ from hangtop.actions import ray, restart, stop
 from hangtop.actions.stop import Myself, frees, number_of
 from hangtop.diagnosis.limits import current_stage
 from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
-from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
 from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
+from hangtop.state.run_state import RunState
 
 WORD = "recover"
 STACKS_S, BUNDLE_S = 60.0, 180.0

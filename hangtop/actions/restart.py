@@ -10,13 +10,13 @@ from hangtop.actions import stop
 from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.ray_ownership import clusters_of_run
-from hangtop.model import RunState
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import plain_file
+from hangtop.state.run_state import RunState
 
 BELOW: frozenset[ProcessRole] = frozenset(("ray worker", "ray daemon", "data worker", "compiler", "engine core"))
 """Roles that nobody starts by hand."""

@@ -11,13 +11,13 @@ from hangtop.actions.consequences import clients, of_a_part, on_another_node
 from hangtop.common import text
 from hangtop.diagnosis.gpu_join import memory_of
 from hangtop.diagnosis.limits import current_stage
-from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Refusal, Spared, Target
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.stopped import Place
 from hangtop.records.verdict import Verdict
+from hangtop.state.run_state import RunState
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""

@@ -10,13 +10,13 @@ from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.feeds import ProbeFeed
-from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import states
+from hangtop.state.run_state import RunState
 
 LOOK_EVERY_S = 1.0
 SOURCES = ("log", "procs", "stacks", "ray")

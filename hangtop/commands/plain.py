@@ -15,12 +15,12 @@ from hangtop.common.text import clock, duration, printable
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
-from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import Curiosity, settled, states
+from hangtop.state.run_state import RunState
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0

@@ -13,7 +13,6 @@ from hangtop.actions.perform import myself
 from hangtop.commands.stop import WIDE, show
 from hangtop.common import clock
 from hangtop.feeds import Feed
-from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain as in_words
 from hangtop.panes.ray_sessions import session_table
 from hangtop.questions import unanswered
@@ -22,6 +21,7 @@ from hangtop.records.plan import Plan, Refusal
 from hangtop.records.ray_session import RaySession
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks, too_long
+from hangtop.state.run_state import RunState
 
 PATIENCE_S, SETTLE_S = 20.0, 6.0
 """Without a log the processes of a run are not waited for; an answer of the dashboard is, for a moment."""

@@ -12,12 +12,12 @@ from hangtop.diagnosis.limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.on_gpu import spinning
 from hangtop.diagnosis.standing import Standing, standings
 from hangtop.logs.finding_order import in_order
-from hangtop.model import RunState
 from hangtop.ranks import Rank, join
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.verdict import StageNow
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 LOOP_LIMITS = 2.0
 LOOP_AT_LEAST_S = 90.0

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from hangtop.diagnosis.ray_ownership import clusters_of_run
-from hangtop.model import RunState
 from hangtop.ranks import join
 from hangtop.records.ask import FarStacksAsk, FarWorker
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.stacks.stack_classes import number
+from hangtop.state.run_state import RunState
 
 MOST_WORKERS = 256
 ENDED = ("dead", "gone", "zombie")

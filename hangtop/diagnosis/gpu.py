@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import kept
-from hangtop.diagnosis.growth import growth
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples
+from hangtop.state.trend import growth
 
 FactKind = Literal[
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "memory errors", "remap", "xid",

@@ -8,9 +8,9 @@ from hangtop.common.median import median
 from hangtop.common.text import clock, numbered, some
 from hangtop.diagnosis.gpu import BUSY_UTIL_PERCENT, IDLE_UTIL_PERCENT, GpuFact, busy_waits, facts, judged_of, power_part
 from hangtop.diagnosis.gpu_join import of_run
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, NodeGpus
 from hangtop.records.verdict import Evidence
+from hangtop.state.run_state import RunState
 
 WORTH_SAYING = (
     "lost",

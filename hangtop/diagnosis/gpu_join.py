@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from hangtop.diagnosis.presence import nobody_here
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
 
 
 def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hangtop.common.text import age, clock, numbered, size, some
-from hangtop.diagnosis.growth import growth
-from hangtop.model import RunState
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process
 from hangtop.records.verdict import Evidence
+from hangtop.state.run_state import RunState
+from hangtop.state.trend import growth
 
 FULL_PART = 0.95
 FILLING_PART = 0.8

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from hangtop.common.text import numbered, size, some
 from hangtop.diagnosis.gpu_join import memory_of
-from hangtop.model import RunState
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import ENDED, Evidence, Verdict
+from hangtop.state.run_state import RunState
 
 MAKER = re.compile(r"/(?:torch_|session_[\d_-]+_)(?P<pid>\d+)(?:_[^/]*)?$")
 """PyTorch's shared memory and Ray's session folders bear the pid of their maker (Ray: the driver that called `ray.init()`)."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hangtop.diagnosis.presence import nobody_writes
-from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.log import LogReading, StageEvent, StagePlan
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
+from hangtop.state.run_state import RunState
 
 FINISH = "finish"
 """The stage of a run, or of a rank, that has said it is done."""

@@ -11,11 +11,11 @@ from functools import cache
 
 from hangtop.diagnosis.gpu import all_lately, busy_waits, is_current
 from hangtop.diagnosis.gpu_join import of_run
-from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.process import Process
 from hangtop.stacks.activity import Doing, doing
 from hangtop.stacks.loops import IO_BYTES_S, WORTH_A_CORE, Looks
+from hangtop.state.run_state import RunState
 
 IN_A_COLLECTIVE = "a collective on the GPU"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.model import RunState
 from hangtop.records.process import ProcessReading
+from hangtop.state.run_state import RunState
 
 STDIN = "-"
 

@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from hangtop.common.addresses import is_loopback, is_one_of
 from hangtop.common.memo import kept
 from hangtop.common.text import moment, some
-from hangtop.model import RunState
 from hangtop.records.log import RaySaid, RaySpeaker
 from hangtop.records.process import ProcessReading, RayTie
 from hangtop.records.ray import RayActor, RayCluster
+from hangtop.state.run_state import RunState
 
 RAY_FRAMEWORKS = frozenset({"ray", "verl", "gkd", "openrlhf"})
 SAME_START_S = 1.0

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from hangtop.crew import serves, siblings
 from hangtop.diagnosis.blocked import is_blocked
 from hangtop.diagnosis.on_gpu import IN_A_COLLECTIVE, waits_for_gpu
-from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
@@ -38,6 +37,7 @@ from hangtop.stacks.loops import (
     surely_loops,
 )
 from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
+from hangtop.state.run_state import RunState
 
 How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 

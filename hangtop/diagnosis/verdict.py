@@ -25,9 +25,9 @@ from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.host import host_evidence
 from hangtop.diagnosis.leftovers import with_leftovers
 from hangtop.diagnosis.unseen import doubted, unseen
-from hangtop.model import RunState
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 Rule = Callable[[Case], Verdict | None]
 

@@ -16,9 +16,9 @@ from hangtop.diagnosis.ray_wishes import wishes
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds import ProbeFeed
-from hangtop.model import RunState
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks
+from hangtop.state.run_state import RunState
 
 SOURCES = ("gpu", "procs", "ray")
 PATIENCE_S = 5.0

@@ -14,7 +14,6 @@ from hangtop.common.memo import kept
 from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.leftovers import leftovers
-from hangtop.model import RunState
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
@@ -27,6 +26,7 @@ from hangtop.panes.view import View
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.state.run_state import RunState
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",

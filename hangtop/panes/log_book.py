@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 
 from hangtop.common.text import some
-from hangtop.model import RunState
 from hangtop.panes.log_merge import Merge, Place, joined, place_of, told
 from hangtop.panes.sought import NOTABLE, Sought
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
+from hangtop.state.run_state import RunState
 
 PAGE = 200
 MOST_LINES = 10_000

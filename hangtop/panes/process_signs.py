@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from hangtop.common import text
 from hangtop.diagnosis.host import host_evidence
-from hangtop.model import RunState
 from hangtop.panes.rows import Row
 from hangtop.records.process import ProcessReading, Rendezvous
+from hangtop.state.run_state import RunState
 
 GROWS_FOR_S = 30.0
 """Bytes that arrived this lately show a save that goes on."""

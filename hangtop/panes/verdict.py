@@ -8,7 +8,6 @@ from rich.cells import cell_len
 
 from hangtop.common import text
 from hangtop.diagnosis.leftovers import CLEAN, SOURCE
-from hangtop.model import RunState
 from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.rows import BLANK, Row, align, at_most, between, cut, folded, width_of
@@ -17,6 +16,7 @@ from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS, KINDS, look_of
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.state.run_state import RunState
 
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Which metrics the healthy band shows, in this order; others follow by name."""

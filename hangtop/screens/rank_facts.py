@@ -10,11 +10,11 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop.common import text
-from hangtop.model import RunState
 from hangtop.panes.gpus import gpu_of
 from hangtop.panes.rows import Row, align, cut
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu
+from hangtop.state.run_state import RunState
 
 LABEL, MINE, PEERS = 12, 14, 14
 """Cells of the columns; those of the values grow with what there is to say, as far as there is room."""

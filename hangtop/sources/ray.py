@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hangtop.diagnosis.ray_ownership import clusters_of_run
-from hangtop.model import RunState
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
@@ -36,6 +35,7 @@ from hangtop.sources.raycluster.raypython import RayPython
 from hangtop.sources.raycluster.session import SessionLook
 from hangtop.sources.raycluster.token import Token, find_token
 from hangtop.sources.watched import watched
+from hangtop.state.run_state import RunState
 from hangtop.system.processes.table import ProcessTable
 
 NONE_HERE = "no Ray session on this machine"

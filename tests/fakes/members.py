@@ -6,12 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
 from hangtop.records.process import Process, ProcessReading, Recent
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

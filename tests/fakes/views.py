@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec.structs import replace as changed
 
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState, fold
 from hangtop.panes.alarm import CALM
 from hangtop.panes.view import View
 from hangtop.records import wire
+from hangtop.state.run_state import RunState, fold
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 

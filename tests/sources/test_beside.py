@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.common import clock
-from hangtop.model import RunState, fold
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import BESIDE, PageReading
 from hangtop.records.process import ProcessReading, Writer
@@ -20,6 +19,7 @@ from hangtop.sources.log import LogSource
 from hangtop.sources.pages import PageSource
 from hangtop.sources.raycluster.files import rank_files, worker_files
 from hangtop.sources.watched import watched
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 
 RANKS = 4

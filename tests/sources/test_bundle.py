@@ -16,11 +16,11 @@ from hangtop.commands import bundle as command
 from hangtop.common.redact import Redactor
 from hangtop.diagnosis.case import look
 from hangtop.feeds import ProbeFeed
-from hangtop.model import RunState
 from hangtop.recording import load
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 from tests.fakes.processes import python
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyz0123"

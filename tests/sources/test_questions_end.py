@@ -14,12 +14,12 @@ import pytest
 from hangtop import feeds, session
 from hangtop.commands import stop
 from hangtop.feeds import ProbeFeed
-from hangtop.model import RunState, fold
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 from tests.fakes import bad_sources
 from tests.fakes.bad_sources import probe_with
 from tests.fakes.processes import PATIENCE_S

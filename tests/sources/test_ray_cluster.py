@@ -20,7 +20,6 @@ from hangtop.diagnosis.far import far_ask, with_far
 from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_ownership import clusters_of_run
 from hangtop.diagnosis.ray_wishes import wishes
-from hangtop.model import RunState, fold
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.records.reading import Reading
@@ -31,6 +30,7 @@ from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster.files import worker_files
 from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.stacks.stack_classes import classes
+from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.table import ProcessTable
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from hangtop.model import RunState, fold
 from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -21,6 +20,7 @@ from hangtop.sources.raycluster.places import Access, Place
 from hangtop.sources.raycluster.poll import ApiView
 from hangtop.sources.rayworkers import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.sources.tail import Appended
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
 

@@ -13,7 +13,6 @@ import pytest
 from hangtop.diagnosis.far import far_ask
 from hangtop.diagnosis.ray import stale_since, troubles
 from hangtop.diagnosis.ray_wishes import wishes
-from hangtop.model import RunState, fold
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
@@ -22,6 +21,7 @@ from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
 from hangtop.sources.raycluster import poll
 from hangtop.sources.rayworkers import RayWorkerSource
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 

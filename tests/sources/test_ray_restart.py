@@ -21,7 +21,6 @@ import pytest
 from hangtop.actions import ray as ray_action
 from hangtop.actions.performer import perform
 from hangtop.actions.stop import Myself
-from hangtop.model import RunState, fold
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.ray_session import RaySession
@@ -29,6 +28,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources.processes import open_table
 from hangtop.sources.ray import RaySource
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from hangtop.feeds import Seekable
-from hangtop.model import RunState, fold
 from hangtop.recording import Recorder, RecordingError, ReplayFeed, load
 from hangtop.records import wire
 from hangtop.records.ask import PageAsk
@@ -18,6 +17,7 @@ from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogReading, PageReading, RankLog
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 
 SPEC = WatchSpec(logs=("train.log",), stall_s=30.0)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.actions.stop import Myself, plan
-from hangtop.model import RunState
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import ProcessReading
+from hangtop.state.run_state import RunState
 from tests.fakes.launched import Watch
 from tests.fakes.processes import eventually, running
 from tests.fakes.runs import hangtop

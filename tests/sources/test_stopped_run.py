@@ -18,7 +18,6 @@ from hangtop.actions.stop import Myself
 from hangtop.commands.check import look_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds import ProbeFeed
-from hangtop.model import RunState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
 from hangtop.records.stopped import Place, StoppedRun
@@ -26,6 +25,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of
 from hangtop.sources.launch import LaunchSource
 from hangtop.sources.processes import open_table
+from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores import stop_store
 from hangtop.system.stores.stop_store import StopStore

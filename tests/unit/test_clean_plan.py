@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hangtop.actions.clean import plan
 from hangtop.actions.stop import Myself
 from hangtop.diagnosis.leftovers import PARTS
-from hangtop.model import RunState
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Removal, Spared
 from hangtop.records.process import Process, ProcessReading, Writer
+from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 NOW = 10_000.0

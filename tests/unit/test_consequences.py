@@ -6,10 +6,10 @@ import pytest
 
 from hangtop.actions.consequences import clients
 from hangtop.actions.stop import Myself, plan
-from hangtop.model import RunState
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40}), uid=1000, host="n1")
 

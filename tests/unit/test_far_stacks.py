@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.far import far_ask, same_files, with_far
-from hangtop.model import RunState, fold
 from hangtop.panes.stack_rows import StackView, far_rows, summary
 from hangtop.ranks import join
 from hangtop.records.log import LogFile, LogReading
@@ -15,6 +14,7 @@ from hangtop.session import FarStacks
 from hangtop.sources.raycluster.spytext import threads_of
 from hangtop.stacks.activity import doing
 from hangtop.stacks.stack_classes import classes
+from hangtop.state.run_state import RunState, fold
 
 NOW = 1_768_125_000.0
 DUMP = """Process 5003: ray::WorkerDict.actor_rollout_update_actor

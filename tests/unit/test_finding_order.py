@@ -17,10 +17,10 @@ from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index
 from hangtop.logs.finding_order import in_order
 from hangtop.logs.joined_logs import join
-from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Written, at_once
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 INDEX = Index(load())
 NOON = datetime(2026, 1, 11, 12, tzinfo=UTC).timestamp()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hangtop.gpu_life import fold_gpus
-from hangtop.model import RunState, fold
 from hangtop.records import wire
 from hangtop.records.gpu import Gpu, GpuReading, NodeGpus
 from hangtop.records.reading import Reading
 from hangtop.records.samples import SLOTS, Samples, add_recent, add_whole, points
+from hangtop.state.gpu_history import fold_gpus
+from hangtop.state.run_state import RunState, fold
 
 
 def gpu(index: int, uuid: str | None = None, at: float | None = 100.0, **values: Any) -> Gpu:

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.actions.proof import PATIENCE_S, gpu_memory
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Step, Target
+from hangtop.state.run_state import RunState
 
 MIB = 1 << 20
 ENDED_AT = 100.0

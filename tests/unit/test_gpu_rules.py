@@ -10,11 +10,11 @@ from hangtop.common.text import clock
 from hangtop.diagnosis.gpu import GpuFact, busy_waits, facts, status_now, status_words
 from hangtop.diagnosis.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.gpu_join import gpus_of, holders, memory_of
-from hangtop.diagnosis.growth import growth
-from hangtop.gpu_life import fold_gpus
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.samples import SLOTS, Samples, add_whole
+from hangtop.state.gpu_history import fold_gpus
+from hangtop.state.run_state import RunState
+from hangtop.state.trend import growth
 
 G = 2**30
 START = 1_000_000.0

@@ -24,10 +24,10 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index
 from hangtop.logs.joined_logs import join
-from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 HOLDOUT = Path(__file__).parents[1] / "corpus" / "holdout"
 INDEX = Index(load())

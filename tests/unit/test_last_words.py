@@ -9,11 +9,11 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index
 from hangtop.logs.joined_logs import join
-from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 INDEX = Index(load())
 NOW = 1_800_000_000.0

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 CORE = (
-    "hangtop.model",
+    "hangtop.state.run_state",
     "hangtop.records.wire",
     "hangtop.ranks",
     "hangtop.report",

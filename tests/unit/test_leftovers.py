@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.leftovers import CLEAN, STOP, leftovers, with_leftovers
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.verdict import Verdict
+from hangtop.state.run_state import RunState
 
 G = 2**30
 WRITER = Writer(pid=7, started_at=1_000.0, name="python", command="python train.py", alive=False, gone_at=2_000.0)

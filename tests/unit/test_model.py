@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.model import TAIL_LINES, RunState, fold
 from hangtop.records.health import Heartbeat, ProbeState, Rewind, SourceHealth
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.reading import Reading, Value
+from hangtop.state.run_state import TAIL_LINES, RunState, fold
 
 
 def after(*values: Value) -> RunState:

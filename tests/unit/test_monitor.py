@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hangtop.commands import check, plain
-from hangtop.model import RunState
 from hangtop.monitor import Monitor
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, Progress
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hangtop.commands.check import notes
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import judge
-from hangtop.model import RunState, fold
 from hangtop.panes.alarm import CALM
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_rows import head_summary
@@ -15,6 +14,7 @@ from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.report import report
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.views import plain
 
 SAID = "1.2 G not kept: it came faster than it was read"

@@ -7,7 +7,6 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from hangtop.model import RunState
 from hangtop.panes.alarm import CALM, Alarm
 from hangtop.panes.footer import footer_row, source_sign
 from hangtop.panes.keys import Key, all_keys
@@ -21,6 +20,7 @@ from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Evidence, StageNow, Verdict
+from hangtop.state.run_state import RunState
 from tests.fakes.views import plain, roles, view_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hangtop.commands.plain import Said, changes, new_stages
 from hangtop.logs.extract.stages import _newest
-from hangtop.model import RunState
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict
+from hangtop.state.run_state import RunState
 
 STATE = RunState(log=LogReading(files=()))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hangtop.process_life import ProcessTracks, fold_tracks
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.process_history import ProcessTracks, fold_tracks
 
 
 def process(pid: int, cpu: float | None, start_ticks: int = 1, **more: Any) -> Process:

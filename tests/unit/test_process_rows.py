@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.common.text import ascii_only
-from hangtop.model import RunState
 from hangtop.panes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
 from hangtop.panes.process_rows import Look, table_rows
 from hangtop.panes.process_signs import signs
@@ -24,6 +23,7 @@ from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous, Writer
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 from hangtop.system.processes.subtree_sums import with_subtrees
 
 G = 2**30

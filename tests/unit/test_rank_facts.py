@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from hangtop.gpu_life import fold_gpus
-from hangtop.model import RunState
 from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.screens.rank_facts import fact_rows, gpu_facts
+from hangtop.state.gpu_history import fold_gpus
+from hangtop.state.run_state import RunState
 
 NOW = 1_000.0
 

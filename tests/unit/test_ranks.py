@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.model import RunState, fold
 from hangtop.ranks import Rank, join
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
@@ -14,6 +13,7 @@ from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.sources.proc.run import gpu_numbers
+from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.table import OpenFile
 
 

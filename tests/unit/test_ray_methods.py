@@ -6,10 +6,10 @@ import pytest
 
 from hangtop.diagnosis.ray_methods import in_words, meaning, methods, stage
 from hangtop.logs.catalog.load import load
-from hangtop.model import RunState, fold
 from hangtop.ranks import join
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
+from hangtop.state.run_state import RunState, fold
 
 OWN_STAGES = {"experience", "teacher", "checkpoint_load"}
 """Stages that no log line tells; titles alone do."""

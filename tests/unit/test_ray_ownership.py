@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from hangtop.diagnosis.leftovers import STOP
 from hangtop.diagnosis.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 
 NOW = 1_768_126_000.0
 BEGAN = NOW - 3_600

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from hangtop.actions import ray, recover
 from hangtop.actions.ray import restarted, session_of, stopped
 from hangtop.actions.stop import Myself
-from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
@@ -19,6 +18,7 @@ from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.ray_session import RayMatch, RayProcess, RaySession
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 NAME = "session_2026-01-01_00-00-00_000000_7"

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
 from hangtop.diagnosis.ray_wishes import lacking, wishes
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 
 NOW = 1_768_125_000.0
 HEALTHY = RayApi("127.0.0.1:8265", "ok", NOW - 60, True, NOW - 60, NOW - 1, version="2.60.0")

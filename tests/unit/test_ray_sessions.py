@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.model import RunState, fold
 from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines, session_table
 from hangtop.panes.view import View
 from hangtop.records.log import LogFile, LogReading
@@ -13,6 +12,7 @@ from hangtop.records.ray import RayCluster, RayDriver, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 from tests.unit.test_ray_rules import NOW, cluster, worker
 
 

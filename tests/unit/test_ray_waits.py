@@ -11,13 +11,13 @@ from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index
 from hangtop.logs.joined_logs import join
-from hangtop.model import RunState, fold
 from hangtop.records.log import LogFile
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState, fold
 
 INDEX = Index(load())
 NOW = 1_768_125_000.0

@@ -12,7 +12,6 @@ from hangtop.actions.options import Option, with_option
 from hangtop.actions.presets import Preset, presets, presets_for, with_presets
 from hangtop.actions.restart import answered, launch_ask, plan, top
 from hangtop.actions.stop import Myself
-from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Start
@@ -20,6 +19,7 @@ from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
 from hangtop.screens.start_changes import StartChanges
+from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 LAUNCH = Launch(("python", "main.py"), "/runs", "/state/e.environ", 100, 100, 1.0, "/runs/train.log")

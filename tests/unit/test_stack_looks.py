@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.model import RunState, fold
 from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.stack import LOOKS_KEPT, Excerpt, Frame, Stack, StacksReading, Thread, add_look
+from hangtop.state.run_state import RunState, fold
 
 PARTS = (
     StacksReading(7, asked=(10, 11, 12), stacks=(Stack(12, 1.0, problem="the process is gone"),), started_at=1.0),

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from hangtop.actions.restart import top
 from hangtop.actions.stop import Myself, plan
-from hangtop.model import RunState
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 

@@ -21,9 +21,9 @@ from hangtop.actions import ending, survivors
 from hangtop.actions.ending import end
 from hangtop.actions.steps import Halt
 from hangtop.actions.stop import Myself, plan
-from hangtop.model import RunState
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
 from hangtop.system.processes.table import Details, Identity, OpenFile, Stat
 
 UID = os.geteuid()

@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState
 from hangtop.records.health import ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState
 from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
+from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BUSY, C10D, CONNECTION, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
 
 SOCKET = "/usr/lib/python3.11/socket.py"

@@ -9,12 +9,12 @@ from hangtop.diagnosis.case import look
 from hangtop.diagnosis.gpu_join import of_run
 from hangtop.diagnosis.gpu_rules import driver_doubted
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
 from hangtop.records.stack import Frame, Thread
+from hangtop.state.run_state import RunState
 from tests.fakes.members import NOW, SPEC, two_looks
 
 G = 2**30

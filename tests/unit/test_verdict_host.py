@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.host import G, host_evidence
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState, fold
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
+from hangtop.state.run_state import RunState, fold
 from tests.fakes.members import ALL_REDUCE, NOW, SPEC, process, run
 
 USUAL = HostReading(8, memory_bytes=100 * G, available_bytes=50 * G)

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, RankLog
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
 from hangtop.records.verdict import Evidence
+from hangtop.state.run_state import RunState
 from tests.fakes.members import (
     ALL_REDUCE,
     BROADCAST,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from hangtop.common.text import clock
 from hangtop.diagnosis.verdict import diagnose
-from hangtop.model import RunState
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Progress
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.stopped import Place, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))

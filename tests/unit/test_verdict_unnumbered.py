@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from hangtop.diagnosis.case import look
 from hangtop.diagnosis.verdict import diagnose
 from hangtop.diagnosis.wish import satisfied
-from hangtop.model import RunState
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.process_groups import entry, functions, peers, watches_children
+from hangtop.state.run_state import RunState
 from tests.fakes.members import BUSY, IDLE, NOW, SPEC, THREADING, USER, process, run, thread
 
 MULTIPROCESSING = "/usr/lib/python3.11/multiprocessing/process.py"

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.gpu_life import fold_gpus
-from hangtop.process_life import ProcessTracks, fold_tracks
 from hangtop.records.ask import AskEnd
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading, NodeGpus
@@ -28,6 +26,8 @@ from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 from hangtop.stacks.native_calls import take_in
+from hangtop.state.gpu_history import fold_gpus
+from hangtop.state.process_history import ProcessTracks, fold_tracks
 
 TAIL_LINES = 5_000
 MOST_ASK_ENDS = 64
