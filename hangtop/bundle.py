@@ -20,10 +20,10 @@ import msgspec
 from hangtop import __version__, bundled
 from hangtop.common.redact import Redactor
 from hangtop.common.text import size, some
-from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.check_report import report
+from hangtop.diagnosis.snapshot import Case
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
-from hangtop.report import report
 
 ISSUE_LINES, ISSUE_FINDINGS = 25, 8
 ENVIRONMENT = re.compile(

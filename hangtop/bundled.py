@@ -12,7 +12,7 @@ import msgspec
 from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import clock
-from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.snapshot import Case
 from hangtop.monitor import Monitor
 from hangtop.records import wire
 from hangtop.records.reading import Reading

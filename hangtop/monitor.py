@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.case import Case, look
 from hangtop.diagnosis.history import Timeline, follow
-from hangtop.diagnosis.verdict import judge
+from hangtop.diagnosis.judge import judge
+from hangtop.diagnosis.snapshot import Case, look
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.far import far_ask
-from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
+from hangtop.diagnosis.members.remote_stacks import far_ask
+from hangtop.diagnosis.snapshot import Case
 from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds import Feed
 from hangtop.questions import unanswered

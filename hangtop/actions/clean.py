@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hangtop.actions.stop import STAYS, Myself, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
-from hangtop.diagnosis.leftovers import PARTS, leftovers
+from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Spared

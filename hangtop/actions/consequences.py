@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from hangtop.ranks import join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.roles import program

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hangtop.actions import stop
 from hangtop.actions.stop import Myself, frees, number_of, why_not
 from hangtop.common import text
-from hangtop.diagnosis.ray_ownership import owned
+from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
 from hangtop.records.process import Process

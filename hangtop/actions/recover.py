@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from hangtop.actions import ray, restart, stop
 from hangtop.actions.stop import Myself, frees, number_of
-from hangtop.diagnosis.limits import current_stage
-from hangtop.diagnosis.ray_ownership import clusters_of_run, uses_ray
-from hangtop.ranks import join
+from hangtop.diagnosis.facts.silence_limits import current_stage
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
 from hangtop.records.ray_session import RaySession

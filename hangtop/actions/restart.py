@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.actions import stop
 from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
 from hangtop.common.text import some
-from hangtop.diagnosis.ray_ownership import clusters_of_run
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Repeats, Start

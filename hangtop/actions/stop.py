@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from hangtop.actions.consequences import clients, of_a_part, on_another_node
 from hangtop.common import text
-from hangtop.diagnosis.gpu_join import memory_of
-from hangtop.diagnosis.limits import current_stage
-from hangtop.ranks import join
+from hangtop.diagnosis.facts.silence_limits import current_stage
+from hangtop.diagnosis.members.rank_gpus import memory_of
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import Plan, Refusal, Spared, Target
 from hangtop.records.process import Process, ProcessReading

@@ -16,7 +16,7 @@ from hangtop.commands.check import look_once
 from hangtop.commands.doctor import subject_of
 from hangtop.commands.stacks import told
 from hangtop.common.text import printable, size, some
-from hangtop.diagnosis.case import Case
+from hangtop.diagnosis.snapshot import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView

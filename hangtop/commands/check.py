@@ -10,15 +10,15 @@ import msgspec
 
 from hangtop.common import clock
 from hangtop.common.text import duration, printable
-from hangtop.diagnosis.case import Case, look
-from hangtop.diagnosis.ray_ownership import said_of, strangers
+from hangtop.diagnosis.check_report import report
+from hangtop.diagnosis.members.ray_ownership import said_of, strangers
+from hangtop.diagnosis.snapshot import Case, look
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds import Feed
 from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.report import report
 from hangtop.session import Curiosity, settled, states
 from hangtop.state.run_state import RunState
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TextIO
 
 from hangtop.common.clean_text import clean_text
-from hangtop.explain import listing as listed
-from hangtop.explain import matching, named, nearest, page, partial, setting_page, spelled, words
+from hangtop.diagnosis.explanation import listing as listed
+from hangtop.diagnosis.explanation import matching, named, nearest, page, partial, setting_page, spelled, words
 from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.lines.prefixes import strip
 

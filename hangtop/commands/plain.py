@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hangtop.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
-from hangtop.diagnosis.case import look
+from hangtop.diagnosis.snapshot import look
 from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds import Feed
 from hangtop.monitor import Monitor

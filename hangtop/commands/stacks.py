@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.common.text import some
-from hangtop.diagnosis.far import same_files
-from hangtop.diagnosis.pause import Pause, pause
+from hangtop.diagnosis.facts.stack_pauses import Pause, pause
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.remote_stacks import same_files
 from hangtop.feeds import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
-from hangtop.ranks import join
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of
 from hangtop.sources.stacks import take

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.case import Case
-from hangtop.diagnosis.gpu_rules import driver_doubted
-from hangtop.diagnosis.ray_ownership import clusters_of_run
-from hangtop.diagnosis.waiting import GROWN_S
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.diagnosis.rules.gpu_rules import driver_doubted
+from hangtop.diagnosis.rules.wait_rules import GROWN_S
+from hangtop.diagnosis.snapshot import Case
 from hangtop.records.ask import StacksAsk
 from hangtop.stacks.loops import SPAN_S, trades
 

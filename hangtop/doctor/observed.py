@@ -10,9 +10,9 @@ from pathlib import Path
 from hangtop.actions.proof import FREE_BYTES
 from hangtop.common import clock
 from hangtop.common.text import size, some
-from hangtop.diagnosis import ray as ray_words
-from hangtop.diagnosis.gpu import BAD, facts
-from hangtop.diagnosis.ray_wishes import wishes
+from hangtop.diagnosis.facts import ray_health as ray_words
+from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
+from hangtop.diagnosis.facts.ray_pending import wishes
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds import ProbeFeed

@@ -10,7 +10,18 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.common.memo import kept
 from hangtop.common.text import rank_ranges
-from hangtop.diagnosis.gpu import BAD, NO_ANSWER_S, NO_TRACK, ODD, FactKind, GpuFact, all_lately, busy_waits, facts, is_current
+from hangtop.diagnosis.facts.gpu_outliers import (
+    BAD,
+    NO_ANSWER_S,
+    NO_TRACK,
+    ODD,
+    FactKind,
+    GpuFact,
+    all_lately,
+    busy_waits,
+    facts,
+    is_current,
+)
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.gpu_rows import G, hard, titled
 from hangtop.panes.rows import Row

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
-from hangtop.diagnosis.gpu import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
+from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.panes.columns import Column, fitting, table_row, title_row
 from hangtop.panes.rows import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus

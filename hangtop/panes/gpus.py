@@ -11,9 +11,10 @@ from textual.binding import BindingType
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.diagnosis.gpu import BAD, FactKind, GpuFact, facts, is_current, power_part
-from hangtop.diagnosis.gpu_join import of_run
-from hangtop.diagnosis.leftovers import leftovers
+from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, facts, is_current, power_part
+from hangtop.diagnosis.facts.leftover_members import leftovers
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
@@ -23,7 +24,6 @@ from hangtop.panes.rows import BLANK, Row, cut, dotted
 from hangtop.panes.sources import source_line
 from hangtop.panes.steady import Shown, settle
 from hangtop.panes.view import View
-from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.state.run_state import RunState

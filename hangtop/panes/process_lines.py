@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.diagnosis.gpu_join import memory_of
-from hangtop.diagnosis.leftovers import leftovers
+from hangtop.diagnosis.facts.leftover_members import leftovers
+from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.panes.process_rows import old_row
 from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
 from hangtop.panes.rank_rows import world_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop.common import text
-from hangtop.diagnosis.host import host_evidence
+from hangtop.diagnosis.facts.machine_evidence import host_evidence
 from hangtop.panes.rows import Row
 from hangtop.records.process import ProcessReading, Rendezvous
 from hangtop.state.run_state import RunState

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.diagnosis.blocked import is_blocked
-from hangtop.ranks import RAY_TITLE, Rank
+from hangtop.diagnosis.members.rank_table import RAY_TITLE, Rank
+from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import Process
 
 Order = Literal["tree", "cpu", "memory", "io"]

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.diagnosis.blocked import is_blocked
+from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row, dotted, width_of
 from hangtop.panes.view import View
 from hangtop.panes.words import CALM_WORDS
-from hangtop.ranks import Rank
 from hangtop.records.verdict import Verdict
 
 QUIET_BAR = 5

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.common.text import some
-from hangtop.diagnosis.ray import troubles
+from hangtop.diagnosis.facts.ray_health import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.pane import one_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.diagnosis.ray import RayTrouble, stale_since, troubles
-from hangtop.diagnosis.ray_wishes import Wish, wishes
+from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import Wish, wishes
 from hangtop.panes.ray_rows import WAITING, ActorRow, meant_to_end
 from hangtop.panes.rows import Row, cut, dotted
 from hangtop.records.ray import RayCluster

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.diagnosis.ray import STALE_AFTER_S, odd_actors, stale_since
+from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, odd_actors, stale_since
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
 from hangtop.panes.rows import Row, cut

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.diagnosis.ray import OddActor, odd_actors, stale_since
-from hangtop.diagnosis.ray_methods import meaning
-from hangtop.diagnosis.ray_wishes import resources, wishes
+from hangtop.diagnosis.facts.ray_health import OddActor, odd_actors, stale_since
+from hangtop.diagnosis.facts.ray_pending import resources, wishes
+from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row
 from hangtop.records.ray import RayActor, RayCluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.diagnosis.ray_ownership import owned, said_of, started_at, strangers
+from hangtop.diagnosis.members.ray_ownership import owned, said_of, started_at, strangers
 from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.panes.rows import Row, cut, dotted
 from hangtop.panes.sources import source_line

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.diagnosis.pause import USUAL_S
+from hangtop.diagnosis.facts.stack_pauses import USUAL_S
 from hangtop.panes.rows import BLANK, Row, Span, align, cut
 from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from hangtop.common import text
-from hangtop.diagnosis.leftovers import CLEAN, SOURCE
+from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
 from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.rows import BLANK, Row, align, at_most, between, cut, folded, width_of

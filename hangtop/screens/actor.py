@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop.common import text
-from hangtop.diagnosis.ray import odd_actors, stale_since
-from hangtop.diagnosis.ray_methods import in_words
-from hangtop.diagnosis.ray_wishes import resources, wishes
+from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since
+from hangtop.diagnosis.facts.ray_pending import resources, wishes
+from hangtop.diagnosis.status.ray_methods import in_words
 from hangtop.panes.keys import Key
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown

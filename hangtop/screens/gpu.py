@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop.common import text
-from hangtop.diagnosis.gpu import BAD, GpuFact, facts, is_current, status_words
-from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
+from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.panes.gpu_rows import mig_rows
 from hangtop.panes.gpus import GpusPane, ranks_on, short_name
 from hangtop.panes.keys import Key

@@ -9,8 +9,9 @@ from itertools import zip_longest
 from msgspec.structs import replace
 
 from hangtop.common import text
-from hangtop.diagnosis.gpu import facts
-from hangtop.diagnosis.gpu_join import of_run
+from hangtop.diagnosis.facts.gpu_outliers import facts
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.keys import Key
 from hangtop.panes.log_rows import line_row
 from hangtop.panes.process_lines import odd_places
@@ -20,7 +21,6 @@ from hangtop.panes.process_tree import Folds, tree
 from hangtop.panes.rank_rows import odd_role, world_of
 from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
 from hangtop.panes.view import View
-from hangtop.ranks import Rank
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.screens.help import section

@@ -10,9 +10,9 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop.common import text
+from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.gpus import gpu_of
 from hangtop.panes.rows import Row, align, cut
-from hangtop.ranks import Rank
 from hangtop.records.gpu import Gpu
 from hangtop.state.run_state import RunState
 

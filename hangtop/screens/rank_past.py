@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
+from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.gpus import gpu_of
 from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.panes.stack_rows import place_of
 from hangtop.panes.view import View
-from hangtop.ranks import Rank
 from hangtop.records.stack import Stack
 from hangtop.screens.charts import Chart, chart_rows
 from hangtop.screens.help import section

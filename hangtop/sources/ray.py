@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray_ownership import clusters_of_run
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.diagnosis.pause import STOPPABLE
+from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
 from hangtop.records.ask import Ask, StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread

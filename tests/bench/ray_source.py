@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop.diagnosis.ray import odd_actors, troubles
+from hangtop.diagnosis.facts.ray_health import odd_actors, troubles
 from hangtop.panes.ray_rows import actor_rows, table_rows
 from hangtop.records import wire
 from hangtop.records.log import LogReading

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as changed
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.panes.alarm import CALM
 from hangtop.panes.view import View
 from hangtop.records import wire

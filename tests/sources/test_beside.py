@@ -158,7 +158,7 @@ def test_ranks_of_several_jobs_are_nobody_s(run):
 
 
 def test_the_ray_source_finds_the_files_of_the_job_whose_driver_writes_the_log(run):
-    from hangtop.diagnosis.ray_ownership import clusters_of_run
+    from hangtop.diagnosis.members.ray_ownership import clusters_of_run
     from hangtop.records.ray import RayReading
     from hangtop.sources.ray import RaySource
 

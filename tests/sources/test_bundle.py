@@ -14,7 +14,7 @@ import pytest
 from hangtop import bundle, bundled
 from hangtop.commands import bundle as command
 from hangtop.common.redact import Redactor
-from hangtop.diagnosis.case import look
+from hangtop.diagnosis.snapshot import look
 from hangtop.feeds import ProbeFeed
 from hangtop.recording import load
 from hangtop.records.log import LogFile, LogReading

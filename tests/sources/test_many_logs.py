@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Verdict
 from tests.fakes.log_session import Session, settled

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.collectives import behind_in_flight
+from hangtop.diagnosis.facts.collective_counts import behind_in_flight
 from hangtop.records.process import Process
 from hangtop.sources import flight, ras
 from hangtop.sources.dump_proof import dumps_of

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hangtop.diagnosis.far import far_ask, with_far
-from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
-from hangtop.diagnosis.ray_ownership import clusters_of_run
-from hangtop.diagnosis.ray_wishes import wishes
+from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import wishes
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.records.reading import Reading

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from hangtop.diagnosis.ray import stale_since, troubles
+from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.sources import Absent, Trouble

@@ -10,9 +10,9 @@ from contextlib import closing
 
 import pytest
 
-from hangtop.diagnosis.far import far_ask
-from hangtop.diagnosis.ray import stale_since, troubles
-from hangtop.diagnosis.ray_wishes import wishes
+from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import wishes
+from hangtop.diagnosis.members.remote_stacks import far_ask
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.diagnosis.ray import stale_since, troubles
+from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.records.ray import RayApi, RayCluster, RayPart
 from hangtop.sources.raycluster.poll import ACTORS, GROUPS, ApiView
 from hangtop.sources.raycluster.raypython import RayPython

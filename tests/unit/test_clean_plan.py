@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hangtop.actions.clean import plan
 from hangtop.actions.stop import Myself
-from hangtop.diagnosis.leftovers import PARTS
+from hangtop.diagnosis.facts.leftover_members import PARTS
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Removal, Spared
 from hangtop.records.process import Process, ProcessReading, Writer

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hangtop.diagnosis.collectives import behind, behind_in_flight
+from hangtop.diagnosis.facts.collective_counts import behind, behind_in_flight
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
 from hangtop.sources.nccl import ras_address
 from hangtop.sources.ras import RasError, read

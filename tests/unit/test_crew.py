@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.crew import by_order, dead, missing_here, said, siblings, with_parent
+from hangtop.diagnosis.members.rank_numbering import by_order, dead, missing_here, said, siblings, with_parent
 from hangtop.records.process import Process
 
 SPAWNED = (

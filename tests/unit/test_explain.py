@@ -7,7 +7,7 @@ import io
 import pytest
 
 from hangtop.commands.explain import run
-from hangtop.explain import page, setting_page
+from hangtop.diagnosis.explanation import page, setting_page
 from hangtop.logs.catalog.load import load
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.far import far_ask, same_files, with_far
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.remote_stacks import far_ask, same_files, with_far
 from hangtop.panes.stack_rows import StackView, far_rows, summary
-from hangtop.ranks import join
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.ray_workers import FarStacksReading, add_far

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.gpu import GpuFact, busy_waits, facts, status_now, status_words
-from hangtop.diagnosis.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.gpu_join import gpus_of, holders, memory_of
+from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.facts.gpu_outliers import GpuFact, busy_waits, facts, status_now, status_words
+from hangtop.diagnosis.members.rank_gpus import gpus_of, holders, memory_of
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.samples import SLOTS, Samples, add_whole
 from hangtop.state.gpu_history import fold_gpus

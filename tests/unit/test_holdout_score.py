@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index

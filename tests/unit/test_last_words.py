@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index

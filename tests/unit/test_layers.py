@@ -10,13 +10,13 @@ import pytest
 CORE = (
     "hangtop.state.run_state",
     "hangtop.records.wire",
-    "hangtop.ranks",
-    "hangtop.report",
+    "hangtop.diagnosis.members.rank_table",
+    "hangtop.diagnosis.check_report",
     "hangtop.common.redact",
     "hangtop.logs.digest",
     "hangtop.logs.joined_logs",
     "hangtop.logs.catalog.load",
-    "hangtop.diagnosis.verdict",
+    "hangtop.diagnosis.judge",
     "hangtop.diagnosis.history",
     "hangtop.actions.stop",
 )

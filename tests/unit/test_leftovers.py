@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.leftovers import CLEAN, STOP, leftovers, with_leftovers
+from hangtop.diagnosis.facts.leftover_members import CLEAN, STOP, leftovers, with_leftovers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hangtop.commands.check import notes
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import judge
+from hangtop.diagnosis.check_report import report
+from hangtop.diagnosis.judge import judge
+from hangtop.diagnosis.snapshot import look
 from hangtop.panes.alarm import CALM
 from hangtop.panes.log_book import LogBook
 from hangtop.panes.log_rows import head_summary
@@ -13,7 +14,6 @@ from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.report import report
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.views import plain
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.pause import pause
+from hangtop.diagnosis.facts.stack_pauses import pause
 from hangtop.records.process import ProcessReading, Writer
 from tests.fakes.members import process
 

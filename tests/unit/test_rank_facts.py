@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from hangtop.ranks import Rank
+from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.screens.rank_facts import fact_rows, gpu_facts
 from hangtop.state.gpu_history import fold_gpus

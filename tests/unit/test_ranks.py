@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.ranks import Rank, join
+from hangtop.diagnosis.members.rank_table import Rank, join
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.diagnosis.ray_methods import in_words, meaning, methods, stage
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.status.ray_methods import in_words, meaning, methods, stage
 from hangtop.logs.catalog.load import load
-from hangtop.ranks import join
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.state.run_state import RunState, fold

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.leftovers import STOP
-from hangtop.diagnosis.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.facts.leftover_members import STOP
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned, rank_actors, said_of, strangers
 from hangtop.records.log import LogFile, LogReading, RaySaid, RaySpeaker
 from hangtop.records.process import Process, ProcessReading, RayTie, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayDriver, RayNode, RayPart, RayReading

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray import odd_actors, stale_since, troubles
-from hangtop.diagnosis.ray_wishes import lacking, wishes
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import lacking, wishes
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
 from hangtop.records.reading import Reading

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.ray_methods import LEADS, methods
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.status.ray_methods import LEADS, methods
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
 from hangtop.logs.extract.literal_index import Index

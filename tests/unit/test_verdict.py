@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.health import ProbeState, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Pace, Progress, RankLog, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading, Writer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.stack import Frame
 from tests.fakes.members import NOW, SPEC, process, run, thread
 

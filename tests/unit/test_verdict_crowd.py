@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.process import BlockedOn, Recent
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.state.run_state import RunState

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.gpu_join import of_run
-from hangtop.diagnosis.gpu_rules import driver_doubted
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.rules.gpu_rules import driver_doubted
+from hangtop.diagnosis.snapshot import look
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog

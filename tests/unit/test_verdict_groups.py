@@ -7,15 +7,15 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.check_report import report
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import look
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.parallel_layout import Mesh
 from hangtop.records.process import ProcessReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
-from hangtop.report import report
 from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BROADCAST, BUSY, C10D, CONNECTION, LOCK, NOW, PACK, SPEC, USER, process, run, thread
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.host import G, host_evidence
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.facts.machine_evidence import G, host_evidence
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading

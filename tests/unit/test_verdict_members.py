@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, RankLog

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
 from tests.fakes.members import ALL_REDUCE, LOCK, NOW, SPEC, four
 

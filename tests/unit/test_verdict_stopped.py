@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Progress
 from hangtop.records.process import ProcessReading, Writer

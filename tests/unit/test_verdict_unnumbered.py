@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.case import look
-from hangtop.diagnosis.verdict import diagnose
+from hangtop.diagnosis.judge import diagnose
+from hangtop.diagnosis.snapshot import look
 from hangtop.diagnosis.wish import satisfied
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.case import look
+from hangtop.diagnosis.snapshot import look
 from hangtop.diagnosis.wish import satisfied, wish
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth

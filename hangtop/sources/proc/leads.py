@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.crew import siblings
+from hangtop.diagnosis.members.rank_numbering import siblings
 from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from hangtop.common.clean_text import clean_text
-from hangtop.diagnosis.blocked import is_blocked
+from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import BlockedOn, Process
 from hangtop.system.guard import Guard
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from hangtop.diagnosis.ray import odd_actors
+from hangtop.diagnosis.facts.ray_health import odd_actors
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.sources.raycluster.farlog import FarLog
 

@@ -1,0 +1,189 @@
+"""The answer of `hangtop check --json`, schema 1: the verdict with everything that stands behind it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.members.ray_ownership import said_of, strangers
+from hangtop.diagnosis.snapshot import Case
+from hangtop.records.health import SourceHealth
+from hangtop.records.log import Finding
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
+from hangtop.records.watch_spec import ASKED_SOURCES
+
+
+class ProgressReport(Struct, frozen=True):
+    step: int | None
+    total: int | None
+    step_s: float | None
+    eta_s: float | None
+    metrics: Mapping[str, float | str]
+
+
+class RankReport(Struct, frozen=True):
+    """One rank. `state`: the process state letter; `place`: in the run's parallel groups (`{"pp": 1, "tp": 2}`)."""
+
+    rank: int
+    world: int | None
+    pid: int | None
+    host: str | None
+    gpu: int | None
+    actor: str | None
+    stage: str | None
+    step: int | None
+    silence_s: float | None
+    state: str | None
+    why: str | None
+    place: dict[str, int] | None
+
+
+class FindingReport(Struct, frozen=True):
+    id: str
+    severity: str
+    role: str
+    rank: int | None
+    offset: int
+    text: str
+    cause: str
+    fixes: tuple[str, ...]
+    count: int
+    survived: bool
+
+
+class SourceReport(Struct, frozen=True):
+    """`age_s`: seconds since its last good reading. `problem` also says what is absent, and what one that is well misses."""
+
+    ok: bool
+    age_s: float | None
+    problem: str | None
+
+
+class LogSourceReport(Struct, frozen=True):
+    """`lines` is null until they are counted."""
+
+    ok: bool
+    age_s: float | None
+    problem: str | None
+    bytes: int
+    lines: int | None
+
+
+class Report(Struct, frozen=True):
+    """The contract of design §4. Unknown is null."""
+
+    schema: int
+    at: str
+    verdict: VerdictWord
+    kind: Kind | None
+    confidence: Confidence
+    headline: str
+    refute: str
+    silence_s: float | None
+    last_line: str | None
+    framework: str
+    stage: StageNow | None
+    progress: ProgressReport
+    ranks: tuple[RankReport, ...]
+    culprits: tuple[Culprit, ...]
+    evidence: tuple[Evidence, ...]
+    findings: tuple[FindingReport, ...]
+    sources: dict[str, SourceReport | LogSourceReport]
+
+
+def report(case: Case, verdict: Verdict) -> Report:
+    """The report of one look."""
+    log, progress = case.log, case.log.progress
+    return Report(
+        schema=1,
+        at=datetime.fromtimestamp(case.now, UTC).isoformat(timespec="seconds"),
+        verdict=verdict.word,
+        kind=verdict.kind,
+        confidence=verdict.confidence,
+        headline=verdict.headline,
+        refute=verdict.refute,
+        silence_s=_rounded(verdict.silence_s),
+        last_line=log.last_line,
+        framework=log.framework,
+        stage=_stage(verdict.stage),
+        progress=ProgressReport(
+            progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
+        ),
+        ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
+        culprits=_culprits(case, verdict),
+        evidence=verdict.evidence,
+        findings=tuple(_finding(finding) for finding in case.findings if finding.role != "noise"),
+        sources={name: _source(health, case) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
+    )
+
+
+def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:
+    """A run that is one process, without a number anywhere, is rank 0 of one."""
+    busy = [one for one in case.standings if one.doing is None or one.doing.kind != "idle"] or case.standings
+    alone = not case.ranks and len(busy) == 1
+    return tuple(replace(one, rank=0) if alone and one.rank is None else one for one in verdict.culprits)
+
+
+def _numbers(metrics: Mapping[str, float | None]) -> dict[str, float | str]:
+    """JSON has no NaN: it is given as text, because `null` would mean unknown and this is known to be broken."""
+    return {name: "nan" if value is None else value for name, value in metrics.items()}
+
+
+def _rank(rank: Rank, verdict: Verdict, now: float) -> RankReport:
+    why = next((", ".join(culprit.why) for culprit in verdict.culprits if culprit.rank == rank.rank), rank.why)
+    return RankReport(
+        rank=rank.rank,
+        world=rank.world,
+        pid=rank.pid,
+        host=rank.host,
+        gpu=rank.gpu,
+        actor=rank.actor,
+        stage=rank.stage,
+        step=rank.step,
+        silence_s=_rounded(rank.silence_s(now)),
+        state=rank.state,
+        why=why,
+        place=dict(rank.place) or None,
+    )
+
+
+def _finding(one: Finding) -> FindingReport:
+    fixes = tuple(remedy.line() for remedy in one.remedies)
+    return FindingReport(
+        one.id, one.severity, one.role, one.rank, one.offset, one.text, one.cause, fixes, one.count, one.survived
+    )
+
+
+def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
+    problem = health.problem or health.absent
+    age_s = None if health.read_at is None else _rounded(max(0.0, case.now - health.read_at))
+    read = health.read_at is not None or (health.name == "log" and case.state.log is not None)  # a first look may take long
+    ok = problem is None and read
+    if health.name == "log":
+        problem = problem or next((said for file in case.log.files if (said := file.problem or file.not_kept)), None)
+        return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)
+    if health.name == "gpu":
+        nodes = [node.reading for node in case.state.gpus.values()]
+        opening = next((node.stuck_in for node in nodes if node.stuck_in and not node.gpus), None)
+        ok = ok and opening is None
+        problem = problem or (f"no GPU is known yet: {opening} has not returned" if opening else None)
+        problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
+    if health.name == "ray":
+        problem = problem or said_of(strangers(case.state), case.now) or None
+    if health.name == "procs" and case.procs is not None:
+        problem = problem or case.procs.note or case.procs.missing_right
+    if health.name == "nccl" and case.state.nccl:
+        problem = problem or case.state.nccl[-1].note
+    return SourceReport(ok, age_s, problem)
+
+
+def _stage(stage: StageNow | None) -> StageNow | None:
+    return None if stage is None else replace(stage, since_s=_rounded(stage.since_s), limit_s=_rounded(stage.limit_s))
+
+
+def _rounded(seconds: float | None, digits: int = 1) -> float | None:
+    return None if seconds is None else round(seconds, digits)

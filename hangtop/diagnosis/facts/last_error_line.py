@@ -1,0 +1,41 @@
+"""What a log that fell silent said last: a line that tells of an error, in words that no signature knows.
+
+Only evidence: the words alone prove nothing, so no verdict rests on them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hangtop.diagnosis.snapshot import Case
+from hangtop.records.log import LogLine
+
+LAST_LINES = 40
+"""Lines at the end of a log that are looked at: as many as the dump of a crash has, and few enough to be its last."""
+
+_TELLS = re.compile(
+    r"(?<![\w-])(?:[Ee]rrors?|ERROR|[Ff]atal|FATAL|[Ff]ail(?:ed|ure)|FAILED|[Pp]anic(?:ked)?|[Aa]bort(?:ed|ing)|ABORTED"
+    r"|[Kk]illed|[Cc]rash(?:ed)?|[Dd]enied|[Rr]efused|[Uu]nreachable|fault|GPU Hang|[Tt]imed out|died|core dumped"
+    r"|could not|[Cc]annot|[Uu]nable to|[\w.]+(?:Error|Exception))(?![\w=-])"
+)
+_COUNT = re.compile(r"(?i)\b(?:0|no) (?:errors?|failures?)\b|\berrors?:? ?0\b")
+
+
+def last_words(case: Case) -> LogLine | None:
+    """The first line that tells of an error after the last step or stage, among the last ones. `None` where there is none, or
+    where a known message tells more."""
+    if any(finding.severity != "hint" for finding in case.findings):
+        return None
+    first = None
+    for line in reversed(case.state.tail[-LAST_LINES:]):
+        if line.kind in ("progress", "stage"):
+            break
+        if line.kind == "error" or _tells(line.text):
+            first = line
+    return first
+
+
+def _tells(text: str) -> bool:
+    from hangtop.logs.extract.quoted_text import is_handled  # only now: the log's grammar would be a tenth of the screen's start
+
+    return _TELLS.search(text) is not None and _COUNT.search(text) is None and not is_handled(text)

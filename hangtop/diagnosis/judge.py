@@ -1,0 +1,104 @@
+"""The verdict: the rules of all families in one order. The first that holds names the state of the run (design §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
+from hangtop.diagnosis.facts.leftover_members import with_leftovers
+from hangtop.diagnosis.facts.machine_evidence import host_evidence
+from hangtop.diagnosis.facts.missing_permissions import doubted, unseen
+from hangtop.diagnosis.rules import (
+    crash_rules,
+    dataloader_rules,
+    dead_rank_rules,
+    gpu_rules,
+    log_health_rules,
+    log_rules,
+    nccl_rules,
+    ray_rules,
+    rendezvous_rules,
+    stopped_rules,
+    wait_rules,
+    writer_rules,
+)
+from hangtop.diagnosis.snapshot import Case, look
+from hangtop.records.verdict import Evidence, Verdict
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
+
+Rule = Callable[[Case], Verdict | None]
+
+RULES: tuple[Rule, ...] = (
+    log_health_rules.blind,
+    stopped_rules.by_you,
+    crash_rules.crashed,
+    log_rules.finished,
+    writer_rules.writer_gone,
+    ray_rules.driver_gone,
+    log_rules.pipe_closed,
+    gpu_rules.driver_hung,
+    dead_rank_rules.dead,
+    dead_rank_rules.stopped,
+    gpu_rules.failed,
+    dead_rank_rules.blocked,
+    ray_rules.dead_actor,
+    ray_rules.sick,
+    ray_rules.no_resources,
+    log_rules.announced,
+    rendezvous_rules.rendezvous,
+    dataloader_rules.dataloader,
+    wait_rules.alive,
+    dead_rank_rules.vanished,
+    wait_rules.nobody_builds,
+    wait_rules.desync,
+    wait_rules.straggler,
+    ray_rules.straggler,
+    ray_rules.leader_alone,
+    nccl_rules.left_out,
+    wait_rules.all_wait,
+    gpu_rules.spins,
+    wait_rules.standing_still,
+    log_rules.repeats_itself,
+    log_rules.left_behind,
+    log_rules.stalled,
+    log_rules.slow,
+    dead_rank_rules.lost_one,
+)
+
+
+CALM = frozenset({"running", "finished", "blind", "crashed"})
+"""Verdicts to which the GPUs add nothing."""
+UNEXPLAINED = frozenset({"stalled", "slow"})
+"""Verdicts that what could not be looked at might explain."""
+
+
+def judge(case: Case) -> Verdict:
+    """The first rule that holds, or running."""
+    verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log_rules.running(case)
+    verdict = doubted(case, with_leftovers(case.state, verdict))
+    evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
+    if verdict.word in UNEXPLAINED:
+        evidence = (*evidence, *(missing for missing in unseen(case) if missing.text not in verdict.headline))
+    verdict = replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
+    return stopped_rules.with_passage(case, verdict)
+
+
+def _with_gpus(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """What the GPUs say, beside what the rule found; a rule over GPUs has said it already."""
+    if any(one.source == "gpu" for one in evidence):
+        return evidence
+    return (*evidence[:-1], *gpu_evidence(case.state, case.now)[:2], *evidence[-1:])
+
+
+def _with_host(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+    """What the machine says, which no rule but that of the dead asks."""
+    told = {one.source for one in evidence}
+    return evidence if "host" in told else (*evidence, *host_evidence(case.state, case.now)[:2])
+
+
+def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:
+    """The verdict at this moment."""
+    return judge(look(state, spec, now))

@@ -1,0 +1,1 @@
+"""Who is who: ranks, their numbers, GPUs, processes and Ray actors."""

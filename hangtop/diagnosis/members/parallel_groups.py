@@ -1,0 +1,163 @@
+"""Ranks compared inside their own parallel groups, where these are known: a tensor group stands in one collective or hangs.
+
+Ranks of other pipeline stages legitimately wait elsewhere: one for activations, the next for gradients. So the odd one is looked
+for in the innermost group first (tensor, else context), then among the replicas of one stage, and between stages only by how they
+wait: for a byte from another process, or inside their own. ByteRobust (2025) finds the parallel group; this the rank in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from msgspec import Struct
+
+from hangtop.diagnosis.status.majority import as_waiting, leaf_call, place_of, waits_for_others
+from hangtop.diagnosis.status.member_status import Standing
+from hangtop.records.parallel_layout import Place
+
+INNER = {"tp": "tensor group", "sp": "sequence group", "cp": "context group", "ep": "expert group"}
+"""Dimensions whose groups meet many times in one layer; the fastest of a rank's dimensions alone is looked at."""
+PAIRWISE = frozenset({
+    "send", "recv", "isend", "irecv", "batch_isend_irecv", "send_object_list", "recv_object_list", "_communicate", "_p2p_ops",
+    "_batched_p2p_ops", "_batch_p2p", "_wait_batch_p2p",
+})  # fmt: skip
+"""Calls between two ranks, as neighbouring stages make."""
+FOR_A_BYTE = ("socket", "poll", "pipe")
+"""Kernel waits that another process ends; a lock, a file, a sleep is an affair of one's own."""
+
+
+def inner_group(place: Place) -> Place | None:
+    """What names the innermost group of a rank: its place in the slower dimensions."""
+    return place[:-1] if place and place[-1][0] in INNER else None
+
+
+def stage_of(place: Place) -> Place:
+    """What names the pipeline stage of a rank; the same for all where there are no stages."""
+    return tuple(one for one in place if one[0] == "pp")
+
+
+def by_groups(members: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """The members, those as waiting in a collective who wait with their group, or for another group that is the odd one.
+
+    Nothing changes where no groups are known, or where they tell nothing.
+    """
+    here = [one for one in members if one.how != "gone"]
+    if not all(inner_group(one.place) is not None or stage_of(one.place) for one in here):
+        return members
+    groups = _split(here, lambda one: inner_group(one.place) or stage_of(one.place))
+    most = [_together(group, _place) for group in groups]
+    whole = [group for group, chosen in zip(groups, most, strict=True) if len(chosen) == len(group)]
+    parted = [one for group, chosen in zip(groups, most, strict=True) if len(chosen) < len(group) for one in chosen]
+    sure = [*parted, *(one for group in whole for one in group)] if parted else _waiting_groups(groups, whole)
+    unnamed = [one for one in _with_alike(here, sure) if not one.waits_for_peers]
+    places = {_place(one): _functions(one) for one in unnamed}
+    told = {
+        id(one): as_waiting(one, frozenset().union(*(names for place, names in places.items() if place != _place(one))))
+        for one in unnamed
+    }
+    return tuple(told.get(id(one), one) for one in members)
+
+
+def _waiting_groups(groups: Sequence[list[Standing]], whole: Sequence[list[Standing]]) -> list[Standing]:
+    """No group has an odd one: those that wait as most groups do, or for a byte where others do not, wait for the others."""
+    if not whole:
+        return []
+    sizes = Counter(_call(group[0]) for group in whole)
+    call, size = sizes.most_common(1)[0]
+    linked = [group for group in whole if _for_a_byte(group[0])]
+    if 2 * size > len(groups) > size:
+        chosen = [group for group in whole if _call(group[0]) == call]
+    elif len(linked) < len(groups) or any(group[0].waits_for_peers for group in linked):
+        chosen = linked
+    else:
+        return []
+    return [one for group in chosen for one in group]
+
+
+def _with_alike(here: Sequence[Standing], sure: list[Standing]) -> list[Standing]:
+    """Those who surely wait, and of the others who waits as they do where another does not: it waits for that one."""
+    calls = {_call(one) for one in sure}
+    for alike in (lambda one: _call(one) in calls, _for_a_byte):
+        known = {id(one) for one in sure}
+        left = [one for one in here if id(one) not in known]
+        found = [one for one in left if (one.waits_for_peers or waits_for_others(one)) and alike(one)]
+        sure = sure + (found if len(found) < len(left) else [])
+    return sure if calls else []
+
+
+def odd_in_groups(waiting: Sequence[Standing]) -> list[Standing] | None:
+    """Of members that all wait in collectives, those whose call is not that of most of their group; `None`: no groups known.
+
+    A rank that waits for its neighbour stage, while another stands odd in a collective of its own, waits for that one.
+    """
+    if not all(one.place for one in waiting):
+        return None
+    for level in (lambda one: inner_group(one.place) or one.place, lambda one: stage_of(one.place)):
+        groups = _split(waiting, level)
+        most = [{id(one) for one in _together(group, lambda one: one.call)} for group in groups]
+        odd = [one for group, chosen in zip(groups, most, strict=True) if chosen for one in group if id(one) not in chosen]
+        if odd:
+            return [one for one in odd if one.call not in PAIRWISE] or odd
+    return []
+
+
+def undecided(odd: Sequence[Standing]) -> bool:
+    """The two of one group, both of which wait for a byte, at different places: one for the other, and nothing tells which."""
+    if len(odd) != 2 or inner_group(odd[0].place) is None or inner_group(odd[0].place) != inner_group(odd[1].place):
+        return False
+    alike = _call(odd[0]) == _call(odd[1]) and all(_for_a_byte(one) for one in odd)
+    return alike and _place(odd[0]) != _place(odd[1])
+
+
+class Group(Struct, frozen=True):
+    """The other ranks of one's innermost group, who all wait in one collective."""
+
+    name: str
+    call: str | None
+    others: tuple[Standing, ...]
+
+
+def group_of(one: Standing, members: Iterable[Standing]) -> Group | None:
+    """The group that waits for this rank: `None` where it waits with them, or they are not all in one collective."""
+    key = inner_group(one.place)
+    others = tuple(other for other in members if key is not None and other is not one and inner_group(other.place) == key)
+    calls = {other.call for other in others if other.waits_for_peers}
+    if len(calls) != 1 or not all(other.waits_for_peers for other in others) or (one.waits_for_peers and one.call in calls):
+        return None
+    return Group(INNER[one.place[-1][0]], next(iter(calls)), others)
+
+
+def _split(members: Iterable[Standing], key: Callable[[Standing], Hashable]) -> list[list[Standing]]:
+    groups: dict[Hashable, list[Standing]] = {}
+    for one in members:
+        groups.setdefault(key(one), []).append(one)
+    return list(groups.values())
+
+
+def _together(group: Sequence[Standing], key: Callable[[Standing], Hashable]) -> list[Standing]:
+    """Those of a group that stand at its one place: more than half; nobody where there is no such place."""
+    keys = [key(one) for one in group]
+    place, size = Counter(keys).most_common(1)[0]
+    if place is None or 2 * size <= len(group):
+        return []
+    return [one for one, at in zip(group, keys, strict=True) if at == place]
+
+
+def _place(one: Standing) -> Hashable:
+    """Where it waits for others: the name of a known collective, else the way through its own functions; `None`: it does not."""
+    if one.waits_for_peers:
+        return one.call
+    return place_of(one.doing) if waits_for_others(one) and one.doing is not None else None
+
+
+def _functions(one: Standing) -> frozenset[str]:
+    return frozenset(frame.name for frame in one.doing.thread.frames) if one.doing is not None else frozenset()
+
+
+def _call(one: Standing) -> Hashable:
+    return "collective" if one.waits_for_peers else leaf_call(one.doing) if one.doing is not None else None
+
+
+def _for_a_byte(one: Standing) -> bool:
+    return one.waits_for_peers or (one.doing is not None and one.doing.thread.wait in FOR_A_BYTE)

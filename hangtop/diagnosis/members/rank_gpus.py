@@ -1,0 +1,138 @@
+"""Which process is on which GPU: by the driver's own list, and where that is hidden by the device files that a process holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from hangtop.diagnosis.members.writer_presence import nobody_here
+from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.process import Process, ProcessReading
+from hangtop.state.run_state import RunState
+
+
+def memory_of(gpus: Iterable[Gpu]) -> dict[int, dict[int, int | None]]:
+    """pid → GPU index → bytes, as the driver says; MIG instances are added up, pids that cannot be seen from here left out."""
+    found: dict[int, dict[int, int | None]] = {}
+    for gpu in gpus:
+        for process in gpu.processes:
+            if process.visible:
+                held = found.setdefault(process.pid, {})
+                known = held.get(gpu.index)
+                held[gpu.index] = process.used_bytes if known is None else known + (process.used_bytes or 0)
+    return found
+
+
+def gpus_of(pid: int, gpus: Sequence[Gpu], devices: Sequence[int] = (), visible_devices: str | None = None) -> tuple[int, ...]:
+    """Indices of the GPUs that this process computes on.
+
+    The driver's list first. Else `devices`, the numbers N of the `/dev/nvidiaN` it holds, one entry for each open file, when that
+    is one GPU; else `visible_devices` (`CUDA_VISIBLE_DEVICES`) when that names just one; else the GPU that is held most often: a
+    process opens all GPUs that it may see, but those it computes on more often.
+    """
+    listed = tuple(sorted(memory_of(gpus).get(pid, {})))
+    if listed:
+        return listed
+    by_minor = _by_minor(gpus)
+    named = () if len(set(devices)) == 1 else _named(visible_devices, gpus)
+    held = _most_held(devices)
+    if named or len(held) != 1:
+        return named
+    return (by_minor[held[0]],) if held[0] in by_minor else _named(visible_devices, gpus)
+
+
+def gpu_of_rank(process: Process, local_rank: int | None, gpus: Sequence[Gpu]) -> int | None:
+    """The GPU of a rank, where it is one. Where neither the driver nor the device files tell (in a container), and it has GPUs
+    open, that of its local rank among those that it may see, as is usual."""
+    found = gpus_of(process.pid, gpus, process.devices, process.visible_devices)
+    if len(found) != 1 and local_rank is not None:
+        opened = {_by_minor(gpus).get(minor) for minor in process.devices}
+        names = _names(process.visible_devices) or [str(gpu.index) for gpu in gpus]
+        by_place = _named("".join(names[local_rank : local_rank + 1]), gpus)
+        found = tuple(index for index in by_place if index in opened)
+    return found[0] if len(found) == 1 else None
+
+
+def _by_minor(gpus: Iterable[Gpu]) -> dict[int, int]:
+    return {gpu.minor if gpu.minor is not None else gpu.index: gpu.index for gpu in gpus}
+
+
+def _most_held(devices: Sequence[int]) -> tuple[int, ...]:
+    counts = Counter(devices)
+    most = max(counts.values(), default=0)
+    return tuple(sorted(minor for minor, count in counts.items() if count == most))
+
+
+def _names(visible_devices: str | None) -> list[str]:
+    return [name.strip() for name in (visible_devices or "").split(",") if name.strip()]
+
+
+def _named(visible_devices: str | None, gpus: Sequence[Gpu]) -> tuple[int, ...]:
+    names = _names(visible_devices)
+    if len(names) != 1:
+        return ()
+    if names[0].isdecimal() and not any(gpu.index == int(names[0]) for gpu in gpus):
+        return (int(names[0]),)  # of a node whose GPUs nobody reads
+    return tuple(gpu.index for gpu in gpus if names[0] == str(gpu.index) or (gpu.uuid or "").startswith(names[0]))
+
+
+def holders(gpus: Sequence[Gpu], devices: Mapping[int, Sequence[int]]) -> dict[int, tuple[int, ...]]:
+    """GPU index → pids that compute on it. `devices`: pid → numbers of the `/dev/nvidiaN` it holds."""
+    found: dict[int, list[int]] = {gpu.index: [] for gpu in gpus}
+    for pid in sorted({*devices, *memory_of(gpus)}):
+        for index in gpus_of(pid, gpus, devices.get(pid, ())):
+            found[index].append(pid)
+    return {index: tuple(pids) for index, pids in found.items()}
+
+
+def of_run(state: RunState, host: str) -> frozenset[int] | None:
+    """Indices of the GPUs of this host that the run computes on; where that is not known of all its ranks, of those that it may
+    compute on: `None` when that is all of them.
+
+    None at all where nobody of the run lives, or where all its processes were looked into and hold no GPU: what computes there
+    is other people's. A rank that ended holds nothing any more, and its GPU must not drop out of the comparison: then all are
+    compared but those that only processes of others are seen on.
+    """
+    node, procs = state.gpus.get(host), state.processes.get(host)
+    if node is None or procs is None:
+        return None
+    if nobody_here(procs):
+        return frozenset()
+    if any(one.role == "rank" for one in procs.ended) or not procs.processes:
+        return _not_of_others(node.reading, procs)
+    if _holds_none(node.reading, procs):
+        return frozenset()
+    gpus = node.reading.gpus
+    found = {
+        process.pid: gpus_of(process.pid, gpus, process.devices, process.visible_devices)
+        or tuple(index for index in (gpu_of_rank(process, process.local_rank, gpus),) if index is not None)
+        for process in procs.processes
+    }
+    if any(process.role == "rank" and not found[process.pid] for process in procs.processes):
+        return _not_of_others(node.reading, procs)
+    return frozenset(index for indices in found.values() for index in indices) or _not_of_others(node.reading, procs)
+
+
+def _not_of_others(node: GpuReading, procs: ProcessReading) -> frozenset[int] | None:
+    """All GPUs but those on which the driver lists processes, all of them seen from here and none of the run's."""
+    own = {process.pid for process in (*procs.processes, *procs.ended, *procs.orphans)} | {writer.pid for writer in procs.writers}
+    others = {
+        gpu.index
+        for gpu in node.gpus
+        if gpu.processes and all(process.visible and process.pid not in own for process in gpu.processes)
+    }
+    return frozenset(gpu.index for gpu in node.gpus) - others if others and not procs.hidden else None
+
+
+def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
+    """Its ranks were all looked into, and nobody of the run has a GPU open or is in the driver's list: it runs on the CPU.
+
+    Told of NVIDIA's driver alone, whose device files are known. With Ray the GPUs are its workers', which need not be ranks.
+    """
+    ranks = [process for process in procs.processes if process.role == "rank"]
+    if node.vendor != "NVIDIA" or not ranks or any(process.role == "ray worker" for process in procs.processes):
+        return False
+    listed = memory_of(node.gpus)
+    return not any(
+        process.devices or process.pid in listed or process.missing_right or process.state in "ZX" for process in procs.processes
+    )

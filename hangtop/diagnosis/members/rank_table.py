@@ -1,0 +1,317 @@
+"""Everything known of each rank, joined by rank number. Pure: no I/O, no clock."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from hangtop.common.memo import kept
+from hangtop.common.text import some
+from hangtop.diagnosis.members.rank_gpus import gpu_of_rank
+from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, siblings, with_parent
+from hangtop.diagnosis.members.ray_ownership import rank_actors
+from hangtop.diagnosis.status import ray_methods
+from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.log import RankLog
+from hangtop.records.parallel_layout import Mesh, Place
+from hangtop.records.process import Process, ProcessReading, exit_words
+from hangtop.records.rank_coordinates import by_arguments, by_title, places
+from hangtop.records.ray import RayActor
+from hangtop.records.stack import Stack
+from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
+from hangtop.state.run_state import RunState
+
+BEHIND_STEPS = 2
+SAME_MOMENT_S = 2.0
+"""Stacks of many ranks take a while, and so does a line on its way."""
+RAY_TITLE = re.compile(r"^ray::(?:.+:)?(?P<actor>[^:.\s]+(?:\.<locals>\.[^:.\s]+)*)(?:\.(?P<method>[^.:\s]+))?(?:\s|$)")
+"""`ray::Class.method` while a method runs, `ray::Class` between calls, `ray::name:Class.__init__` (Ray 2.60)."""
+NOT_JOINED = "has not joined its peers at the master port"
+
+
+class Rank(Struct, frozen=True, omit_defaults=True):
+    """One member of the run, as all sources together know it. Unknown is `None`.
+
+    `lag`: steps behind the rank that is furthest. `last_at`: unix time of its last log line; its own silence is `silence_s(now)`.
+    `state`: process state letter, `X` when the process is gone. `cpu_percent`: of itself; `process` holds the rest, its subtree
+    included. `doing`: what it does, `shorter`: the same in fewer words. `why`: the facts by which it stands out, if any.
+    `by_order`: nothing says its number but the order in which the processes started. `place`: in the run's parallel groups.
+    `absent`: before its first step, without the connection to the master port that its peers hold.
+    """
+
+    rank: int
+    world: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    started_at: float | None = None
+    gpu: int | None = None
+    actor: str | None = None
+    stage: str | None = None
+    step: int | None = None
+    total: int | None = None
+    step_s: float | None = None
+    lag: int | None = None
+    last_at: float | None = None
+    lines: int = 0
+    metrics: dict[str, float | None] = {}
+    cpu_percent: float | None = None
+    state: str | None = None
+    wchan: str | None = None
+    doing: str | None = None
+    shorter: tuple[str, ...] = ()
+    why: str | None = None
+    process: Process | None = None
+    by_order: bool = False
+    absent: bool = False
+    place: Place = ()
+
+    @property
+    def ended(self) -> bool:
+        """Its process is gone, or a zombie; false as long as none is known."""
+        return self.state is not None and self.state in "ZX"
+
+    def silence_s(self, now: float) -> float | None:
+        """Seconds since this rank's own last line; `None` when its lines carry no clock."""
+        return None if self.last_at is None else max(0.0, now - self.last_at)
+
+
+class Known(Struct, frozen=True):
+    """What the sources say, sorted so that each rank is found at once. A stack belongs to a pid and start ticks."""
+
+    host: dict[int, str]
+    process: dict[int, Process]
+    actor: dict[int, RayActor]
+    absent: frozenset[int]
+    stacks: dict[tuple[int, int], Stack]
+    far: dict[int, Stack]
+    held: dict[tuple[str, int], dict[int, int]]
+    furthest: int | None
+    ordered: frozenset[int] = frozenset()
+    places: Mapping[int, Place] = MappingProxyType({})
+
+
+@kept
+def join(state: RunState) -> tuple[Rank, ...]:
+    """One record for each rank that any source knows, by number."""
+    known = _known(state)
+    numbers = sorted({*state.ranks, *known.process, *known.actor})
+    return tuple(_rank(state, state.ranks.get(number) or RankLog(number), known) for number in numbers)
+
+
+def _known(state: RunState) -> Known:
+    readings = state.processes or ({"": state.procs} if state.procs is not None else {})
+    told = _by_log(state) or _crew(state, readings)
+    order = {} if told else _by_order(state, readings)
+    host, process = _processes(readings, told or order)
+    met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
+    spoke_at = state.log.last_output_at if state.log is not None else None
+    looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
+    far = state.far_stacks.stacks if state.far_stacks is not None else ()
+    steps = [log.step for log in state.ranks.values() if log.step is not None]
+    return Known(
+        host=host,
+        process=process,
+        actor=rank_actors(state),
+        absent=frozenset(rank for rendezvous in met if rendezvous.joined for rank in rendezvous.missing),
+        stacks={(stack.pid, stack.started_ticks): stack for stack in looks},
+        far={stack.rank: stack for stack in far if stack.rank is not None and stack.threads and _still_holds(stack, spoke_at)},
+        held=_held(state, readings),
+        furthest=max(steps, default=None),
+        ordered=frozenset(order),
+        places=_places(state, process, readings.values()),
+    )
+
+
+def _places(state: RunState, process: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
+    """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
+    worlds = [log.world for log in state.ranks.values()] + [one.world for one in process.values()]
+    world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
+    said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
+    said = said or places(by_arguments({one.command for each in readings for one in each.processes}), world)
+    return said or places(Mesh(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world)
+
+
+def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
+    """A stack from before the run last spoke tells what it did then, not what it does now."""
+    return spoke_at is None or stack.at >= spoke_at - SAME_MOMENT_S
+
+
+def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
+    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended, and who has a
+    parent hides who lost it: a rank's own stray children carry its number as well."""
+    hosts: dict[int, str] = {}
+    found: dict[int, Process] = {}
+    for host, reading in readings.items():
+        for process in (*reading.ended, *reading.processes):
+            number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
+            if number is None:
+                continue
+            if number not in found or (process.state not in "ZX" and _standing(process) >= _standing(found[number])):
+                hosts[number], found[number] = host, process
+    return hosts, found
+
+
+def _standing(process: Process) -> tuple[bool, bool]:
+    return process.state not in "ZX", process.ppid != 1
+
+
+def _by_log(state: RunState) -> dict[int, int]:
+    return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
+
+
+def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+    """Rank by pid of those on this machine that have no number in their environment: of those that say it otherwise, and of the
+    dead among the ranks."""
+    if len(readings) != 1:
+        return {}
+    processes = next(iter(readings.values())).processes
+    ranks = {process.rank: process for process in processes if process.role == "rank" and process.rank is not None}
+    if ranks:
+        return dead(processes, ranks, max((process.world or 0 for process in ranks.values()), default=0) or _least(state))
+    numbers = said(processes)
+    here = {numbers[process.pid]: process for process in processes if process.pid in numbers}
+    return numbers | dead(processes, here, _least(state))
+
+
+def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+    """Rank by pid where nothing else tells it: not the environment, the pid that the log names, or what a process says itself."""
+    if len(readings) != 1:
+        return {}
+    processes = next(iter(readings.values())).processes
+    if any(process.role == "rank" for process in processes):
+        return {}
+    stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
+    world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
+    crew = siblings(processes, world or least or None, entries(stacks.values()))
+    seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
+    launcher = next((one for one in processes if crew and one.pid == crew[0].ppid), None)
+    children = [stacks[process.pid] for process in crew if process.pid in stacks]
+    above = stacks.get(launcher.pid) if launcher is not None else None
+    parent = None if above is not None and watches_children(above, children) else launcher
+    count = world or least
+    if above is not None and count <= 1 and takes_part(above, children):
+        count = len(crew) + 1
+    return by_order(with_parent(crew, parent, count), world, least, meets=len(seen) > 1)
+
+
+def _least(state: RunState) -> int | None:
+    """How many ranks there are by the log: as many at least as its highest number says."""
+    return max((log.world or log.rank + 1 for log in state.ranks.values()), default=None)
+
+
+def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple[str, int], dict[int, int]]:
+    """Bytes by GPU index for each host and rank: what the rank and the processes below it hold."""
+    held: dict[tuple[str, int], dict[int, int]] = {}
+    for host, reading in readings.items():
+        rank_of = {process.pid: process.rank for process in reading.processes if process.rank is not None}
+        for gpu in state.gpus[host].reading.gpus if host in state.gpus else ():
+            for process in gpu.processes:
+                if process.visible and process.pid in rank_of:
+                    sizes = held.setdefault((host, rank_of[process.pid]), {})
+                    sizes[gpu.index] = sizes.get(gpu.index, 0) + (process.used_bytes or 0)
+    return held
+
+
+def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
+    process, actor = known.process.get(log.rank), known.actor.get(log.rank)
+    lag = None if log.step is None or known.furthest is None else known.furthest - log.step
+    absent = log.step is None and log.rank in known.absent
+    title = None if process is None else RAY_TITLE.match(process.command)
+    method = actor.method if actor else title["method"] if title else None
+    cls = actor.cls if actor else title["actor"].rpartition(".")[2] if title else ""
+    return Rank(
+        rank=log.rank,
+        world=log.world or (process.world if process else None) or (actor.world if actor else None),
+        local_rank=log.local_rank if log.local_rank is not None or process is None else process.local_rank,
+        host=log.host or known.host.get(log.rank) or (actor.host if actor else None) or None,
+        pid=process.pid if process else log.pid or (actor.pid if actor else None),
+        started_at=process.started_at if process else None,
+        gpu=_gpu(state, log, known),
+        actor=log.actor or (actor.cls if actor else None) or (title["actor"] if title else None),
+        stage=(ray_methods.stage(cls, method) if method else None) or log.stage,
+        step=log.step,
+        total=log.total,
+        step_s=log.step_s,
+        lag=lag,
+        last_at=log.last_at,
+        lines=log.lines,
+        metrics=log.metrics,
+        cpu_percent=process.cpu_percent if process else actor.cpu_percent if actor else None,
+        state=process.state if process else actor.process_state if actor else None,
+        wchan=process.wchan if process else None,
+        shorter=_shorter(process, known, method),
+        doing=_doing(log.rank, process, known, ray_methods.in_words(cls, method) if method else None),
+        why="; ".join(_reasons(process, lag, absent)) or None,
+        absent=absent,
+        process=process,
+        by_order=process is not None and process.pid in known.ordered,
+        place=known.places.get(log.rank, ()),
+    )
+
+
+def _gpu(state: RunState, log: RankLog, known: Known) -> int | None:
+    """The GPU where it and the processes below it hold most memory; else the one that Ray gave it, else as its process tells."""
+    rank = log.rank
+    host, process, actor = known.host.get(rank, ""), known.process.get(rank), known.actor.get(rank)
+    if held := known.held.get((host, rank)):
+        return max(held, key=lambda index: held[index])
+    if actor is not None and len(actor.gpus) == 1:
+        return actor.gpus[0]
+    if process is None:
+        return None
+    node = state.gpus.get(host) or (next(iter(state.gpus.values())) if not host and len(state.gpus) == 1 else None)
+    local_rank = process.local_rank if process.local_rank is not None else log.local_rank
+    return gpu_of_rank(process, local_rank, () if node is None else node.reading.gpus)
+
+
+def _doing(rank: int, process: Process | None, known: Known, method: str | None) -> str | None:
+    """Its state when that says all; else its stack, else the method that Ray runs in it."""
+    if process is None:
+        there = doing(known.far[rank]) if rank in known.far else None
+        return f"{there.text} ({there.where})" if there is not None else method
+    if process.state == "X":
+        return "ended" if process.exit_code is None else exit_words(process.exit_code)
+    if _state_says_all(process):
+        return process.doing
+    now = _at_last_look(process, known)
+    return f"{now.text} ({now.where})" if now is not None else method
+
+
+def _state_says_all(process: Process) -> bool:
+    """A process that is stopped, ended or blocked does nothing else. One in D that moves bytes is at work: it loads, or saves."""
+    moves = bool(process.read_b_s or process.write_b_s)
+    return process.state not in "RSI" and not (process.state == "D" and moves)
+
+
+def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
+    """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. Few states have a shorter word."""
+    if process is not None and _state_says_all(process):
+        if process.state == "D":
+            return ("in kernel",)
+        said = exit_words(process.exit_code) if process.state in "ZX" and process.exit_code is not None else ""
+        return (said, said.removeprefix("killed by ")) if said else ()
+    now = _at_last_look(process, known) if process is not None else None
+    return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
+
+
+def _at_last_look(process: Process, known: Known) -> Doing | None:
+    stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
+    return doing(stack) if stack is not None else None
+
+
+def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:
+    """The facts by which a rank stands out, the surest first."""
+    if process is not None:
+        if process.state in "ZX":
+            yield "its process ended" if process.exit_code is None else f"its process ended: {exit_words(process.exit_code)}"
+        elif process.state in "Tt" or is_blocked(process):
+            yield process.doing
+    if absent:
+        yield NOT_JOINED
+    if lag is not None and lag >= BEHIND_STEPS:
+        yield f"{some(lag, 'step')} behind"

@@ -1,0 +1,86 @@
+"""The workers of a run on other nodes, as Ray tells of them, and their stacks beside those of this machine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.records.ask import FarStacksAsk, FarWorker
+from hangtop.records.ray import RayActor
+from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.stacks.stack_classes import number
+from hangtop.state.run_state import RunState
+
+MOST_WORKERS = 256
+ENDED = ("dead", "gone", "zombie")
+
+
+def far_ask(state: RunState, ask: int, *, task: bool = False) -> FarStacksAsk | None:
+    """The question for the stacks of the run's workers on other nodes; `None` when there are none."""
+    for cluster in clusters_of_run(state):
+        away = [actor for actor in cluster.actors if _is_away(actor)]
+        ranks = sorted((actor for actor in away if actor.rank is not None), key=lambda actor: actor.rank or 0)
+        workers = tuple(FarWorker(one.node or "", one.ray_pid or 0, one.rank, one.host) for one in (ranks or away)[:MOST_WORKERS])
+        if workers:
+            return FarStacksAsk(ask, cluster.session, workers, task)
+    return None
+
+
+def _is_away(actor: RayActor) -> bool:
+    """Its process is not on this machine, but on a node that is known."""
+    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.state not in ENDED
+
+
+def with_far(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
+    """(looks, stacks of the last one with those of other nodes, each with its rank). Without a look here, those are the look."""
+    known = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
+    far = state.far_stacks
+    here = number(looks[-1].stacks, known) if looks else ()
+    if far is None:
+        return looks, here
+    if not looks:
+        looks = (StacksReading(far.ask, started_at=far.at, done=far.done, took_s=None),)
+    return looks, same_files((*here, *far.stacks))
+
+
+def same_files(stacks: Iterable[Stack]) -> tuple[Stack, ...]:
+    """The stacks with one name for each file. A dashboard leaves out the part of a path that is on `sys.path`: where another
+    process has a file whose path ends so, and only one, it is that; and a library is the same in whatever folder it lies."""
+    found = tuple(stacks)
+    if not any(stack.host for stack in found):
+        return found
+    full = sorted({frame.file for stack in found for thread in stack.threads for frame in thread.frames if frame.file[:1] == "/"})
+    longest: dict[str, str] = {}
+    by_base: dict[str, set[str]] = {}
+    for file in full:
+        longest[_tail(file)] = max(longest.get(_tail(file), ""), file, key=len)
+    for file in longest.values():
+        by_base.setdefault(file.rpartition("/")[2], set()).add(file)
+
+    def name(file: str) -> str:
+        if file.startswith("/"):
+            return longest[_tail(file)]
+        fits = [one for one in by_base.get(file.rpartition("/")[2], ()) if one.endswith(f"/{file}")]
+        return fits[0] if len(fits) == 1 else file
+
+    return tuple(replace(stack, threads=tuple(_renamed(thread, name) for thread in stack.threads)) for stack in found)
+
+
+def _tail(file: str) -> str:
+    """What a file of a library is called in every environment; other files by their whole path."""
+    for mark in ("/site-packages/", "/dist-packages/"):
+        if mark in file:
+            return mark + file.partition(mark)[2]
+    _, mark, rest = file.rpartition("/lib/python3")
+    return f"{mark}/{rest.partition('/')[2]}" if mark else file
+
+
+def _renamed(thread: Thread, name: Callable[[str], str]) -> Thread:
+    return replace(thread, frames=tuple(_moved(frame, name(frame.file)) for frame in thread.frames))
+
+
+def _moved(frame: Frame, file: str) -> Frame:
+    return frame if file == frame.file else Frame(frame.function, file, frame.line, frame.locals)

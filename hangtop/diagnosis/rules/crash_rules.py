@@ -1,0 +1,134 @@
+"""Crashed: a message that ends runs was written in the attempt that runs now. Which one, and whose it was."""
+
+from __future__ import annotations
+
+from hangtop.common.text import moment, some
+from hangtop.diagnosis.facts.message_text import found, sentence, short, who
+from hangtop.diagnosis.facts.silence_limits import FINISH
+from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.status.stragglers import steps_behind
+from hangtop.logs.finding_order import HARMLESS, is_after
+from hangtop.records.log import Finding
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
+
+
+def crashed(case: Case) -> Verdict | None:
+    """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
+    told = [finding for finding in case.findings if _may_end_it(finding) and not _after_finish(case, finding)]
+    if not any(finding.severity == "fatal" and "crash" in finding.hang for finding in told):
+        return None
+    first, *others = told
+    return Verdict(
+        word="crashed",
+        headline=f"{who(first)}{sentence(short(first.text))}",
+        refute="the run writes further steps after this message",
+        confidence=_sure(first),
+        culprits=_who_failed(case, first),
+        evidence=(
+            *_raised_in(told, first),
+            _said_when(case, first, sum(finding.severity == "fatal" for finding in told)),
+            *_doubted(first),
+            *(found(finding) for finding in _distinct([first, *others])[1:3]),
+        ),
+        next=(("Enter", "cause and fixes"),),
+        detail=first.cause,
+        message=first.id,
+    )
+
+
+def _may_end_it(finding: Finding) -> bool:
+    return finding.severity != "hint" and not finding.survived and finding.hang not in HARMLESS and finding.role != "noise"
+
+
+def _sure(first: Finding) -> Confidence:
+    """As sure as the order is in which the messages came: a victim or a consequence is told when nothing else is there (who
+    prints a timeout is who waited, pytorch/pytorch#118369)."""
+    if first.doubt in ("order", "attempt"):
+        return "possible"
+    return "certain" if first.role == "cause" and first.severity == "fatal" else "likely"
+
+
+def _doubted(first: Finding) -> tuple[Evidence, ...]:
+    """What the times in several logs do not tell."""
+    words = {
+        "rank": "which of its ranks said it first is not known: the times in their logs do not tell",
+        "order": "another log holds a message that may have come before it: the times in them do not tell",
+        "attempt": "it may be of an earlier attempt: its log does not tell when it was written",
+    }
+    return (Evidence("log", words[first.doubt], None),) if first.doubt else ()
+
+
+def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
+    """The headline is its text; this says which message it is, when it came, and whether more was written after it."""
+    earliest = f", the earliest cause of {some(errors, 'error')}," if errors > 1 and first.role == "cause" else ""
+    at = "" if first.at is None else f" came {moment(first.at, case.now)}"
+    return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
+
+
+def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
+    """The place in the code that a traceback of the same rank names: that of the run's own code if it has one."""
+    for finding in fatal:
+        place = finding.groups.get("own") or finding.groups.get("frame")
+        if place and (finding.rank == first.rank or first.rank is None):
+            return (Evidence("log", f"raised {'below' if 'own' in finding.groups else 'in'} {place}"),)
+    return ()
+
+
+def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
+    """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
+    if finding.rank is not None and finding.role != "victim":
+        pid = next((rank.pid for rank in case.ranks if rank.rank == finding.rank), None)
+        sure: Confidence = "possible" if finding.doubt else "certain" if finding.role == "cause" else "likely"
+        return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
+    ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
+    told = next((culprits for way in ways if (culprits := way(case))), ())
+    return told if len(told) == 1 else ()
+
+
+def _ended_badly(case: Case) -> tuple[Culprit, ...]:
+    gone = [standing for standing in case.standings if standing.how == "gone"]
+    failed = [standing for standing in gone if standing.process is None or standing.process.exit_code != 0]
+    return tuple(Culprit(standing.rank, standing.pid, standing.host, "likely", (standing.text,)) for standing in failed)
+
+
+def _stopped_before(case: Case) -> tuple[Culprit, ...]:
+    """Stopped steps before the rest."""
+    steps = {rank.rank: rank.step for rank in case.ranks if rank.step is not None}
+    lowest = min(steps.values(), default=None)
+    return tuple(culprit for culprit in steps_behind(case) if culprit.rank is not None and steps.get(culprit.rank) == lowest)
+
+
+def _stands_apart(case: Case) -> tuple[Culprit, ...]:
+    """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
+    here = [standing for standing in case.standings if standing.how != "gone"]
+    apart = (
+        [standing for standing in here if not standing.waits_for_peers]
+        if any(standing.waits_for_peers for standing in here)
+        else []
+    )
+    return tuple(Culprit(standing.rank, standing.pid, standing.host, "possible", (standing.text,)) for standing in apart)
+
+
+def _never_complained(case: Case) -> tuple[Culprit, ...]:
+    """All others lost their connection to a peer."""
+    victims = {
+        rank
+        for finding in case.findings
+        if finding.role == "victim"
+        for rank in (*finding.ranks, finding.rank)
+        if rank is not None
+    }
+    silent = [one for one in case.ranks if one.rank not in victims]
+    return tuple(
+        Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
+    )
+
+
+def _after_finish(case: Case, finding: Finding) -> bool:
+    """What is printed after the run said that it finished does not unfinish it."""
+    return case.stage is not None and case.stage.id == FINISH and is_after(finding, case.stage)
+
+
+def _distinct(findings: list[Finding]) -> list[Finding]:
+    """One for each text: the last line of a traceback is often a message that is known by itself."""
+    return list({finding.text: finding for finding in reversed(findings)}.values())[::-1]

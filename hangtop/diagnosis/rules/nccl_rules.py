@@ -1,0 +1,21 @@
+"""The rule over NCCL's own counts and the flight recorder: who launched fewer collectives than its peers, and stays there."""
+
+from __future__ import annotations
+
+from hangtop.diagnosis.facts.collective_counts import reasons, stragglers
+from hangtop.diagnosis.rules.verdict_builders import hung, rank_names, silence
+from hangtop.diagnosis.snapshot import Case
+from hangtop.records.verdict import Culprit, Evidence, Verdict
+
+
+def left_out(case: Case) -> Verdict | None:
+    """Ranks that never launched the collective in which their peers wait (lowest count per communicator)."""
+    found = stragglers(case) if case.is_quiet else ()
+    if not found:
+        return None
+    ranks = sorted({number for number, _ in found})
+    pids = {rank.rank: rank.pid for rank in case.ranks}
+    culprits = tuple(Culprit(rank, pids.get(rank), None, "likely", reasons(case, rank)) for rank in ranks)
+    evidence = (*(Evidence("nccl", f"rank {number}: {one.text}") for number, one in found[:3]), silence(case))
+    headline = f"{rank_names(ranks)} {found[0][1].text}; the others wait."
+    return hung(headline, "nccl", culprits, evidence, "its count rises")

@@ -1,0 +1,117 @@
+"""Verdicts over the members of a quiet run, put in the same words by all rules: who, what evidence, which kind, how sure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hangtop.common.text import duration, numbered, rank_ranges, some
+from hangtop.diagnosis.facts.collective_counts import reasons
+from hangtop.diagnosis.members.parallel_groups import group_of
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_table import NOT_JOINED
+from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.status.stragglers import laggards
+from hangtop.records.rank_coordinates import place_words
+from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
+from hangtop.stacks.frames import Phase
+
+BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation"}
+BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}
+
+
+def hung(headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tuple[Evidence, ...], refute: str) -> Verdict:
+    sure: Confidence = "likely" if any(one.confidence != "possible" for one in culprits) else "possible"
+    return Verdict(
+        word="hung",
+        headline=headline,
+        refute=refute,
+        kind=kind,
+        confidence=sure,
+        culprits=culprits,
+        evidence=evidence,
+        next=(("s", "stacks"),),
+    )
+
+
+def slow(case: Case, headline: str, kind: Kind | None, evidence: tuple[Evidence, ...]) -> Verdict:
+    return Verdict(
+        word="slow",
+        headline=headline,
+        refute="the work stops and nothing is written",
+        kind=kind,
+        confidence="likely" if len(evidence) > 1 else "possible",
+        evidence=(*evidence, silence(case)),
+        next=(("s", "stacks"), ("f", "follow")),
+    )
+
+
+def culprit_of(case: Case, one: Standing) -> Culprit:
+    """Two signals that agree make it likely: its stack, and that it did not move, or stays behind in the log."""
+    why = [one.text]
+    if one.moved is False:
+        why.append("its stack stands still")
+    why += reasons(case, one.rank)
+    why += [NOT_JOINED for rank in case.ranks if rank.rank == one.rank and rank.absent]
+    why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
+    sure: Confidence = "likely" if len(why) > 1 else "possible"
+    if group := group_of(one, case.standings):
+        ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
+        why.insert(1, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
+    if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in case.ranks):
+        why.append("numbered by the order of start: nothing names its rank")
+    return Culprit(one.rank, one.pid, one.host, sure, tuple(why))
+
+
+def waiting_kind(case: Case, members: Sequence[Standing]) -> Kind:
+    """What the peers wait in: a stage that says so, or the names of the functions these members are in.
+
+    Else NCCL where the run has GPUs, else a collective on the CPU: GPUs of the machine may all be other people's.
+    """
+    on_gpu = any(node.reading.gpus and of_run(case.state, host) != frozenset() for host, node in case.state.gpus.items())
+    phases = (one.doing.phase for one in members if one.doing is not None and one.doing.phase is not None)
+    by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
+    return stage_kind(case) or by_name or ("nccl" if on_gpu else "cpu_collective")
+
+
+def stage_kind(case: Case) -> Kind | None:
+    return None if case.stage is None else BY_STAGE.get(case.stage.id)
+
+
+def stack_evidence(waiting: list[Standing]) -> Evidence:
+    calls = Counter(one.call or one.how for one in waiting)
+    return Evidence(
+        "stacks", ", ".join(f"{names([one for one in waiting if (one.call or one.how) == call])} in {call}" for call in calls)
+    )
+
+
+def silence(case: Case) -> Evidence:
+    return Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}")
+
+
+def still(one: Standing) -> str:
+    return ", still there at the next look" if one.moved is False else ""
+
+
+def count(members: list[Standing]) -> str:
+    """`7 ranks`; processes where no rank is known."""
+    if any(one.rank is not None for one in members):
+        return some(len(members), "rank")
+    return some(len(members), "process")
+
+
+def s(members: list[Standing]) -> str:
+    return "s" if len(members) == 1 else ""
+
+
+def names(members: list[Standing]) -> str:
+    """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
+    ranks = [one.rank for one in members if one.rank is not None]
+    if ranks:
+        return rank_names(ranks) + (f" ({place_words(members[0].place)})" if len(members) == 1 and members[0].place else "")
+    return f"Process {members[0].pid}" if len(members) == 1 else some(len(members), "process")
+
+
+def rank_names(ranks: list[int]) -> str:
+    return numbered("rank", ranks).capitalize()

@@ -1,0 +1,289 @@
+"""Rules over a quiet run whose members live: who waits for whom, and does anybody work?
+
+Localised only by difference between ranks (as STAT, ByteRobust and Minder do). A rank that works comes before every hang, for its
+peers spin at 100 % GPU while it saves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from hangtop.common.text import every, rate
+from hangtop.diagnosis.members.parallel_groups import PAIRWISE, group_of, inner_group, odd_in_groups, stage_of, undecided
+from hangtop.diagnosis.rules import gpu_rules
+from hangtop.diagnosis.rules.dataloader_rules import dead_workers
+from hangtop.diagnosis.rules.rendezvous_rules import missing_ranks
+from hangtop.diagnosis.rules.verdict_builders import (
+    count,
+    culprit_of,
+    hung,
+    names,
+    rank_names,
+    s,
+    silence,
+    slow,
+    stack_evidence,
+    stage_kind,
+    still,
+    waiting_kind,
+)
+from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE
+from hangtop.diagnosis.status.kernel_block import blocked_on, mount_words
+from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.status.stragglers import laggards
+from hangtop.records.checkpoints import GIVEN
+from hangtop.records.rank_coordinates import place_words
+from hangtop.records.verdict import Evidence, Kind, Verdict
+from hangtop.stacks.activity import FOR_PEERS
+from hangtop.stacks.loops import IO_BYTES_S
+from hangtop.stacks.process_groups import functions, waits_within
+
+GROWN_S = 30.0
+"""A checkpoint that grew this lately is being written."""
+OWN_PART = 0.2
+"""The span over which processes are watched and that over which the folder grows are not the same: a fifth is enough."""
+
+
+def alive(case: Case) -> Verdict | None:
+    """Somebody who is not waiting works: slow, do not kill."""
+    if not case.is_quiet:
+        return None
+    working = [one for one in case.standings if one.alive]
+    growing = _growing(case)
+    computing = gpu_rules.works(case)
+    if not working and growing is None and not computing:
+        return None
+    peers = [one for one in case.standings if one.waits_for_peers]
+    evidence = [Evidence("procs", f"{one.name}: {_life(one)}") for one in working[:2]]
+    evidence += computing[:1]
+    if growing is not None:
+        evidence.insert(0, growing)
+    if peers:
+        evidence.append(stack_evidence(peers))
+    if working:
+        who = f"{names(working)} {_at_work(working)}"
+    else:
+        who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
+    waiting = f"; {count(peers)} wait{s(peers)} for it" if peers else ""
+    sure = growing is not None or computing or any(not one.doubted for one in working)
+    advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
+    few = tuple(one.rank for one in working if one.rank is not None) if len(working) <= len(peers) else ()
+    return replace(slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
+
+
+def nobody_builds(case: Case) -> Verdict | None:
+    """Ranks wait for the lock file of an extension that nobody builds: who was killed while building left it behind.
+
+    Nothing ever removes it (torch/utils/file_baton.py)."""
+    waits = [one for one in case.standings if one.doing is not None and one.doing.kind == "build_lock"]
+    if not case.is_quiet or not waits or any(one not in waits and not one.waits_for_peers for one in case.standings):
+        return None
+    culprits = tuple(culprit_of(case, one) for one in waits)
+    evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(case))
+    headline = f"{names(waits)} wait{s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
+    said = hung(headline, "unknown", culprits, evidence, "another node builds in the same folder")
+    folder = '"${TORCH_EXTENSIONS_DIR:-$HOME/.cache/torch_extensions}"'
+    return replace(said, detail=f"When no compiler runs anywhere: find {folder} -name lock -delete")
+
+
+def desync(case: Case) -> Verdict | None:
+    """All wait for their peers, but in different collectives: they took different ways.
+
+    Who waits for its GPU has launched its kernels ahead: where it stands in the program tells nothing.
+    """
+    waiting = [one for one in case.standings if one.waits_for_peers]
+    if not case.is_quiet or len(waiting) < 2 or len(waiting) < len(case.standings):
+        return None
+    if any(one.call == IN_A_COLLECTIVE for one in waiting):
+        return None
+    calls = Counter(one.call for one in waiting)
+    if len(calls) < 2:
+        return _by_other_ways(case, waiting)
+    in_groups = odd_in_groups(waiting)
+    if in_groups is not None and not in_groups and any(stage_of(one.place) for one in waiting):
+        return None  # every group stands together: stages wait at different places
+    odd = in_groups or _other_than_most(waiting, calls)
+    groups = " but ".join(
+        f"{names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
+    )
+    culprits = tuple(culprit_of(case, one) for one in odd)
+    evidence = (Evidence("stacks", groups), silence(case))
+    return hung(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
+
+
+def _by_other_ways(case: Case, waiting: list[Standing]) -> Verdict | None:
+    """All wait in one and the same call, to which they came through different functions of the program."""
+    ways = Counter(_way(one) for one in waiting)
+    if len(ways) < 2 or any(not way for way in ways) or any(one.place for one in waiting) or missing_ranks(case):
+        return None
+    most, size = ways.most_common(1)[0]
+    apart = [[one for one in waiting if _way(one) == way] for way, _ in ways.most_common()]
+    groups = " but ".join(f"{names(group).lower()} through {_way(group[0])[0][0]}" for group in apart)
+    culprits = tuple(culprit_of(case, one) for one in waiting if _way(one) != most) if 2 * size > len(waiting) else ()
+    headline = f"The ranks parted on their way to {waiting[0].call}: {groups}."
+    evidence = (Evidence("stacks", groups), silence(case))
+    return hung(headline, "desync", culprits, evidence, "the next look shows them on one way")
+
+
+def _way(one: Standing) -> tuple[tuple[str, str], ...]:
+    """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
+    if one.doing is None or one.doing.kind not in FOR_PEERS:
+        return ()
+    frames = one.doing.thread.frames
+    place = frames.index(one.doing.call) if one.doing.call in frames else 0
+    return functions(replace(one.doing, thread=replace(one.doing.thread, frames=frames[place + 1 :])))
+
+
+def _other_than_most(waiting: list[Standing], calls: Counter[str | None]) -> list[Standing]:
+    """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
+    common, _ = calls.most_common(1)[0]
+    odd = [one for one in waiting if one.call != common]
+    if 2 * len(odd) == len(waiting):
+        return [one for one in waiting if one.call in PAIRWISE]
+    return odd if 2 * len(odd) < len(waiting) else []
+
+
+def straggler(case: Case) -> Verdict | None:
+    """Peers wait for ranks that neither work nor come."""
+    peers = [one for one in case.standings if one.waits_for_peers]
+    odd = [one for one in case.standings if one.how in ("waits", "loops", "dataloader", "unknown")]
+    odd = [one for one in odd if not _is_fed(one)] or odd
+    if not case.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
+        return None
+    looping = all(one.how == "loops" for one in odd)
+    orphaned = [one for one in odd if dead_workers(case, one)]
+    on_disk = all(one.doing is not None and one.doing.kind == "io" for one in odd)
+    kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
+    culprits = () if undecided(odd) else tuple(culprit_of(case, one) for one in odd)
+    apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
+    mount = blocked_on(case.procs, {one.pid for one in odd})
+    disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
+    together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
+    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *_died(case, orphaned), silence(case))
+    refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
+    return hung(_never_came(case, odd, peers), kind, culprits, evidence, refute)
+
+
+def _never_came(case: Case, odd: list[Standing], peers: list[Standing]) -> str:
+    """Who is missing where, in one sentence."""
+    if undecided(odd):
+        group = place_words(inner_group(odd[0].place) or ())
+        return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{s(peers)}."
+    own = group_of(odd[0], case.standings) if len(odd) == 1 else None
+    call = str(peers[0].call) if own is None else f"{own.call} with its {own.name}"
+    return f"{names(odd)} never entered {call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
+
+
+def _is_fed(one: Standing) -> bool:
+    """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
+    return one.how == "waits" and one.doing is not None and one.doing.kind == "queue" and not waits_within(one.doing)
+
+
+def _stands(one: Standing) -> bool:
+    """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
+    return one.moved is False and one.doing is not None and one.doing.kind not in ("idle", "remote")
+
+
+def all_wait(case: Case) -> Verdict | None:
+    """All members that are here wait in one collective: for a rank elsewhere, or for a broken link."""
+    if not case.is_quiet or not case.standings or any(one.how != "collective" for one in case.standings):
+        return None
+    missing = missing_ranks(case)
+    behind = laggards(case)
+    call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "collectives"
+    if missing:
+        here = f"{every(len(case.standings), 'rank').capitalize()} here wait{s(list(case.standings))} in {call}"
+        headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
+    elif len(case.standings) == 1:  # its own threads meet
+        headline = f"{names(list(case.standings))} waits in {call}, and no peer of it is known."
+        behind = (culprit_of(case, case.standings[0]),)
+    else:
+        headline = f"{every(len(case.standings), 'rank').capitalize()} wait in {call} and none stands out."
+    evidence = (stack_evidence(list(case.standings)), silence(case))
+    return hung(headline, waiting_kind(case, case.standings), behind, evidence, "one of them leaves the collective")
+
+
+def standing_still(case: Case) -> Verdict | None:
+    """No peers are known: everyone here stands still at one place, over two looks at least."""
+    members = [one for one in case.standings if one.how in ("waits", "loops")]
+    if not case.is_quiet or not members or len(members) < len(case.standings):
+        return None
+    if any(one.moved is not False and one.how != "loops" for one in members):
+        return None
+    members = [one for one in members if one.doing is None or one.doing.kind != "idle"] or members
+    looping = members[0].how == "loops"
+    kind: Kind = "python_loop" if looping else stage_kind(case) or "unknown"
+    alike: dict[str, list[Standing]] = {}
+    for one in members:
+        alike.setdefault(f"{one.text}{still(one)}", []).append(one)
+    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(case))
+    refute = "its stack moves, or it uses CPU"
+    if orphaned := [one for one in members if any(child.exit_code != 0 for child in dead_workers(case, one))]:
+        culprits = tuple(culprit_of(case, one) for one in orphaned)
+        headline = f"{names(orphaned)} wait{s(orphaned)} for a child of {_its(orphaned)} that has died."
+        return hung(headline, "dataloader", culprits, (*_died(case, orphaned), *evidence), refute)
+    culprits = tuple(culprit_of(case, one) for one in members) if len(members) == 1 else ()
+    still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
+    headline = f"{names(members)}: {members[0].text}, and nothing moves." if len(members) == 1 else still_there
+    return hung(headline, kind, culprits, evidence, refute)
+
+
+def _its(members: list[Standing]) -> str:
+    return "its own" if len(members) == 1 else "their own"
+
+
+def _died(case: Case, parents: list[Standing]) -> tuple[Evidence, ...]:
+    """Whose child has died, and of what."""
+    found = ((one, dead_workers(case, one)[0]) for one in parents[:2])
+    return tuple(Evidence("procs", f"{one.name}: its child, pid {child.pid}, is a {child.doing}") for one, child in found)
+
+
+def _growing(case: Case) -> Evidence | None:
+    saved = case.state.checkpoints
+    if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
+        return None
+    if saved.found_by != GIVEN and not _may_write(case, saved.growth_b_s):
+        return None
+    return Evidence("disk", f"a checkpoint grows by {rate(saved.growth_b_s)}: {saved.newest or saved.directory}")
+
+
+def _may_write(case: Case, bytes_s: float) -> bool:
+    """Whether the run itself may write so much, as far as its processes tell: of two that save into one folder one may hang.
+
+    Ranks on machines that nobody watches may."""
+    if missing_ranks(case):
+        return True
+    readings = [*case.state.processes.values()] or ([case.state.procs] if case.state.procs is not None else [])
+    alive = [one for each in readings for one in each.processes if one.state not in "ZX"]
+    known = [
+        max(one.recent.passed_b_s, one.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
+        for one in alive
+        if one.recent is not None and one.recent.passed_b_s is not None
+    ]
+    return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
+
+
+def _life(one: Standing) -> str:
+    process = one.process
+    if process is None:
+        return one.text
+    cpu = process.subtree_cpu_percent or process.cpu_percent or 0.0
+    io = process.subtree_io_b_s or 0.0
+    moved = ", its stack moves" if one.moved else ""
+    moves = f", {rate(io)} to or from disk" if io > IO_BYTES_S else ""
+    return f"{cpu:.0f} % CPU{moves}{moved}: {one.text}"
+
+
+def _at_work(members: list[Standing]) -> str:
+    """`works in evaluate (train.py:30)`; a wait that is work all the same is said to be so: `is at work: waits for a file …`."""
+    first, many = members[0], len(members) > 1
+    verb, _, rest = first.text.partition(" ")
+    if verb in ("works", "saves", "loads", "compiles"):
+        return f"{verb[:-1] if many else verb} {rest}"
+    by_others = (
+        first.doing is not None and first.doing.kind == "idle" and first.process is not None and first.process.subtree_size > 1
+    )
+    return f"{'are' if many else 'is'} at work: {'its child processes compute' if by_others else first.text}"

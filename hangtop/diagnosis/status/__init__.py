@@ -1,0 +1,1 @@
+"""What each member of a run does now: works, waits, is blocked, is gone."""

@@ -1,0 +1,315 @@
+"""How each member of the run stands: it works, it waits (for its peers, for data, for a lock …), it is stopped, blocked or gone.
+
+Told from its process and its stacks together, because neither is enough (measured on gloo and plain processes): /proc cannot tell
+a lock from a collective, and one look at a stack cannot tell work from an endless loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from textwrap import shorten
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.diagnosis.members.rank_numbering import serves, siblings
+from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE, waits_for_gpu
+from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.parallel_layout import Place
+from hangtop.records.process import Process, exit_words
+from hangtop.records.stack import StacksReading
+from hangtop.stacks.activity import A_CHILD, Doing, doing
+from hangtop.stacks.frames import own
+from hangtop.stacks.loops import (
+    IO_BYTES_S,
+    Looks,
+    Sources,
+    by_children,
+    by_steps,
+    by_turns,
+    may_loop,
+    may_trade,
+    only_looks,
+    surely_loops,
+)
+from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
+from hangtop.state.run_state import RunState
+
+How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
+
+Spins = Callable[[Rank], bool]
+
+CPU_PERCENT = 10.0
+"""A subtree above this works. A starved one shows less (8 % was measured), hence the next."""
+RUNNING_PART = 0.3
+"""Share of looks in state R that shows work on a crowded machine, where the CPU percentage says nothing."""
+RAYS_LOOP = "/ray/_private/"
+"""Code in which a worker of Ray waits for its next call. Its C++ threads run meanwhile, on a crowded machine in many looks."""
+LONGEST_COMMAND = 60
+
+
+class Standing(Struct, frozen=True):
+    """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks.
+
+    `doubted`: it works, or loops for ever; nothing tells. `place`: in the run's parallel groups, where these are known.
+    """
+
+    how: How
+    text: str
+    rank: int | None = None
+    pid: int | None = None
+    host: str | None = None
+    call: str | None = None
+    doing: Doing | None = None
+    process: Process | None = None
+    moved: bool | None = None
+    doubted: bool = False
+    place: Place = ()
+
+    @property
+    def waits_for_peers(self) -> bool:
+        return self.how in ("collective", "rendezvous")
+
+    @property
+    def alive(self) -> bool:
+        """Shows life of its own: who waits for a peer lives too, but proves nothing."""
+        return self.how == "works"
+
+    @property
+    def name(self) -> str:
+        return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
+
+
+def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[Standing, ...]:
+    """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
+
+    `spins`: whether the GPU of a rank busy-waits. `patient`: who may compute or loop for ever is taken to compute.
+    Looks from before the last output are of another moment.
+    """
+    if state.procs is None:
+        return ()
+    processes = {process.pid: process for process in state.procs.processes}
+    looks, stand = _looks(state), _judge(state, patient)
+    members = [(rank, processes.get(rank.pid)) for rank in ranks if rank.pid is not None]
+    seen = {rank.pid for rank, _ in members}
+    if not any(process for _, process in members):
+        known = [one for one in processes.values() if one.role in ("rank", "ray worker", "other")]
+        lone = [one for one in known if not serves(one)] or known
+        crew = _crew(lone, looks) or lone
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
+    standing = [
+        _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
+        for rank, process in members
+        if process is not None
+        for stacks in (_stacks_of(process, looks),)
+    ]
+    standing = [_with_child(one, processes.values()) for one in standing]
+    ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
+    return (*ended, *standing)
+
+
+def standing_of(state: RunState, process: Process, *, patient: bool) -> Standing:
+    """That of a process that is no member, such as a data worker."""
+    return _judge(state, patient)(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)))
+
+
+def _looks(state: RunState) -> tuple[StacksReading, ...]:
+    """Those since the last output."""
+    return tuple(look for look in state.looks if look.stacks and look.started_at >= _silent_since(state))
+
+
+def _silent_since(state: RunState) -> float:
+    return (state.log.last_output_at if state.log is not None else None) or 0.0
+
+
+def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], Standing]:
+    sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
+    return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
+
+
+def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
+    """The members where nothing numbers them. What a sibling started is its own affair; who started them may be a launcher."""
+    group = {process.pid for process in siblings(lone)}
+    parents = {process.ppid for process in lone}
+    below: set[int] = set()
+    for process in lone:  # parents come before their children
+        if process.ppid in group or process.ppid in below:
+            below.add(process.pid)
+    others = [one for one in lone if one.pid not in below]
+    tools = _tools(others, group, looks)
+    sure = group | set(tools.values())
+    members = [one for one in others if one.pid not in tools]
+    return [one for one in members if one.pid in sure or one.pid not in parents or _takes_part(one, lone, looks)]
+
+
+def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
+    """By pid, who helps its parent, and the parent, which is no launcher: a program without a Python stack (`aws`, `nvidia-smi`)
+    that is run alone and waited for, and what stands by (a tracker, a monitor) while its parent waits for a thread of its own."""
+    known = {one.pid: doing(one) for look in looks for one in look.stacks if one.threads}
+    children = Counter(one.ppid for one in lone)
+    found: dict[int, int] = {}
+    for one in lone:
+        parent, mine = known.get(one.ppid), known.get(one.pid)
+        if parent is None or one.pid in group:
+            continue
+        stands_by = waits_within(parent) and (mine is None or mine.kind in ("sleep", "idle"))
+        if stands_by or (mine is None and parent.kind == "child" and children[one.ppid] == 1):
+            found[one.pid] = one.ppid
+    return found
+
+
+def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading, ...]) -> bool:
+    """Whether who started the others is one of them: it works itself, or waits for what no child of its own gives it.
+
+    Else it is their launcher, whatever it is called.
+    """
+    stacks = _stacks_of(parent, looks)
+    if not stacks:
+        return works_itself(parent)
+    children = {process.pid for process in lone if process.ppid == parent.pid}
+    last = [stack for stack in looks[-1].stacks if stack.pid in children]
+    known = doing(stacks[-1][1])
+    if known is None or watches_children(stacks[-1][1], last):
+        return False
+    return takes_part(stacks[-1][1], last) or works_itself(parent) or may_trade(parent, known) or by_turns(parent)
+
+
+def _gone(process: Process) -> Standing:
+    how = "is gone" if process.exit_code is None else f"is gone, {exit_words(process.exit_code)}"
+    return Standing("gone", how, process.rank, process.pid, process=process)
+
+
+def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Looks:
+    """The looks at this process, oldest first, each with the time when it was taken."""
+    if process is None:
+        return ()
+    found = [(look.started_at, stack) for look in looks for stack in look.stacks if stack.pid == process.pid and stack.threads]
+    return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
+
+
+def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> Standing:
+    seen, stacks = stacks, _telling(process, stacks)
+    known = doing(stacks[-1][1]) if stacks else None
+    trades = known is not None and (
+        may_trade(process, known)
+        or by_turns(process)
+        or by_steps(process, known, sources)
+        or by_children(process, known, silent_since)
+    )
+    doubted = known is not None and (trades or may_loop(process, known, stacks))
+    sure = known is not None and surely_loops(process, known, stacks, sources)
+    unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2
+    how = _how(process, known, stacks)
+    if how == "waits" and trades and patient:
+        how = "works"
+    elif how in ("works", "waits") and not trades and (sure or (doubted and not patient)):
+        how = "loops"
+    text = known.text if known is not None and how not in ("gone", "stopped", "blocked") else process.doing
+    if known is not None and how in ("waits", "works", "loops"):
+        text = f"{text} ({known.where})"
+    return Standing(
+        how=how,
+        text=text,
+        rank=rank.rank if rank.rank >= 0 else None,
+        pid=process.pid,
+        host=rank.host,
+        call=known.called if known is not None else None,
+        doing=known,
+        process=process,
+        moved=False if len(stacks) == 1 < len(seen) else _moved(stacks),
+        doubted=doubted or unseen,
+        place=rank.place,
+    )
+
+
+def _with_child(one: Standing, processes: Iterable[Process]) -> Standing:
+    """Who waits for its only child waits for what that one runs."""
+    if one.doing is None or one.doing.kind != "child":
+        return one
+    living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, one)]
+    return replace(one, text=one.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else one
+
+
+def _lives_below(process: Process, one: Standing) -> bool:
+    return process.ppid == one.pid and process.state not in "ZX"
+
+
+def _telling(process: Process, stacks: Looks) -> Looks:
+    """Of who only looks whether something has come, the looks that found it asleep: what else it was caught at is no movement."""
+    if not only_looks(process):
+        return stacks
+    return tuple(one for one in stacks if (known := doing(one[1])) is not None and known.kind == "sleep") or stacks
+
+
+def _on_gpu(one: Standing, process: Process, stacks: Looks, spins: Callable[[], bool]) -> Standing:
+    """Who waits for a GPU that spins is in a collective, whatever its processor does."""
+    if one.how not in ("works", "waits") or not waits_for_gpu(process, one.doing, stacks) or not spins():
+        return one
+    where = f" ({one.doing.where})" if one.doing is not None else ""
+    return replace(one, how="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
+
+
+def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
+    by_state: Mapping[str, How] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
+    if process.state in by_state:
+        return by_state[process.state]
+    if is_blocked(process):
+        return "blocked"
+    if known is None:
+        return "works" if works(process) else "unknown"
+    if known.kind in ("collective", "rendezvous", "dataloader"):
+        return known.kind
+    if known.kind == "backward":
+        return "works" if works(process) or _moved(stacks) or known.thread.runs else "collective"
+    idles = known.kind == "idle"  # the frames of an idle event loop change, and prove nothing
+    busy = works_below(process) if idles and RAYS_LOOP in f"/{known.call.file}" else works(process)
+    return "works" if busy or (_moved(stacks) and not idles) else "waits"
+
+
+def works_itself(process: Process) -> bool:
+    """The process alone, without those below it."""
+    recent = process.recent
+    moved = recent.io_b_s if recent is not None and recent.io_b_s else 0.0
+    return (process.cpu_percent or 0.0) > CPU_PERCENT or moved > IO_BYTES_S
+
+
+def works(process: Process) -> bool:
+    """Its subtree computes, or moves bytes: a launcher or the parent of a compiler is judged by its children."""
+    recent = process.recent
+    return (
+        (process.subtree_cpu_percent or process.cpu_percent or 0.0) > CPU_PERCENT
+        or (process.subtree_running_part or (recent.running_part if recent else 0.0)) > RUNNING_PART
+        or (process.subtree_io_b_s or (recent.io_b_s if recent and recent.io_b_s else 0.0)) > IO_BYTES_S
+    )
+
+
+def works_below(process: Process) -> bool:
+    """What it started computes, or moves bytes, it apart."""
+    recent = process.recent
+    own_running, own_io = (recent.running_part, recent.io_b_s or 0.0) if recent is not None else (0.0, 0.0)
+    return (
+        (process.subtree_cpu_percent or 0.0) - (process.cpu_percent or 0.0) > CPU_PERCENT
+        or (process.subtree_running_part or 0.0) > RUNNING_PART >= own_running
+        or (process.subtree_io_b_s or 0.0) - own_io > IO_BYTES_S
+    )
+
+
+def _moved(stacks: Looks) -> bool | None:
+    """Whether its call path changed between the looks; `None` with one look.
+
+    The user's own frames count, where there are any: who asks an empty queue with a limit, again and again, is in another line of
+    the library each time and does nothing.
+    """
+    if len(stacks) < 2:
+        return None
+    return len({_path(known) for _, stack in stacks if (known := doing(stack))}) > 1
+
+
+def _path(known: Doing) -> tuple[tuple[str, int], ...]:
+    frames = known.thread.frames
+    places = own(frames) if not known.thread.runs else ()
+    return tuple((frame.function, frame.line) for frame in ([frames[place] for place in places] or frames))
