@@ -16,7 +16,7 @@ from textual.screen import ModalScreen, Screen
 
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
-from hangtop.feeds import Feed, Seekable
+from hangtop.feeds.probe_feed import Feed, Seekable
 from hangtop.monitor import Monitor
 from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of

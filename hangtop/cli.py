@@ -113,7 +113,7 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     cannot be read.
     """
     from hangtop.commands import check as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
     context.exit(command.run(ProbeFeed(spec), spec, wait_s=wait, as_json=as_json, out=sys.stdout))
@@ -198,7 +198,7 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
     Secrets are taken out of it; what was taken out is told.
     """
     from hangtop.commands import bundle as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
     context.exit(command.run(ProbeFeed(spec), spec, output, sys.stdout))
@@ -255,7 +255,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
     The odd ones first. The run is not stopped; --native stops each of its processes for about 0.1 s.
     """
     from hangtop.commands import stacks as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
     wanted = command.Wanted(

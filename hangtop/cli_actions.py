@@ -66,7 +66,7 @@ def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
     yours, each checked again by its start time. Exit code 1: something survived.
     """
     from hangtop.commands import stop as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
@@ -85,7 +85,7 @@ def restart(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     """
     from hangtop.commands import run as command
     from hangtop.commands.stop import Changes
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
@@ -105,7 +105,7 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     """
     from hangtop.commands import recover as command
     from hangtop.commands.stop import Changes
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
@@ -130,7 +130,7 @@ def clean(context: click.Context, /, older: float, **given: Any) -> None:
     stayed.
     """
     from hangtop.commands import clean as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)

@@ -53,7 +53,7 @@ def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: An
 
 def _ray(context: click.Context, verb: Any, given: Any, *, changes: tuple[str, ...] = (), plain: bool = False) -> NoReturn:
     from hangtop.commands import ray as command
-    from hangtop.feeds import ProbeFeed
+    from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)

@@ -185,7 +185,7 @@ def recorder(path: Path | None, spec: WatchSpec) -> Callable[[Any], Any]:
     """What to put around a feed so that it is recorded: nothing without a path."""
     if path is None:
         return lambda feed: feed
-    from hangtop.recording import RecordedFeed, Recorder, RecordingError
+    from hangtop.feeds.recording import RecordedFeed, Recorder, RecordingError
 
     try:
         writer = Recorder(path, spec)

@@ -15,7 +15,7 @@ from hangtop.actions.child import begin
 from hangtop.actions.journal import path as journal_path
 from hangtop.actions.stop import Myself
 from hangtop.common import clock
-from hangtop.feeds import line_reader
+from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.plan import Plan, Step
 
 REAP_LOOKS, REAP_PAUSE_S = 200, 0.01

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from hangtop.actions.proof import PATIENCE_S, gpu_memory
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.plan import Plan, Step
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import states

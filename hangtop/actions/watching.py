@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch

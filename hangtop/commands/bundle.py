@@ -18,7 +18,7 @@ from hangtop.commands.stacks import told
 from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.snapshot import Case
 from hangtop.doctor.packages import installed
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.panes.stack_rows import StackView
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading

@@ -14,7 +14,7 @@ from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Case, look
 from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import Monitor
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict

@@ -11,7 +11,7 @@ from hangtop.actions import clean
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import show
 from hangtop.common import clock
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading

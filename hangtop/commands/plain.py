@@ -14,7 +14,7 @@ from hangtop.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
 from hangtop.diagnosis.snapshot import look
 from hangtop.diagnosis.wish import satisfied
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import Monitor
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord

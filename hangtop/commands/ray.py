@@ -12,7 +12,7 @@ from hangtop.actions import ray
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import WIDE, show
 from hangtop.common import clock
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.panes.plan_rows import plain as in_words
 from hangtop.panes.ray_sessions import session_table
 from hangtop.questions import unanswered

@@ -10,7 +10,7 @@ from hangtop.actions.errands import place
 from hangtop.actions.perform import myself
 from hangtop.commands.stop import Changes, show
 from hangtop.common import clock
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal

@@ -14,7 +14,7 @@ from hangtop.actions.typed import with_variables
 from hangtop.commands.stop import Changes, show
 from hangtop.common.clean_words import clean
 from hangtop.common.raw_text import from_os
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.questions import unanswered
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step

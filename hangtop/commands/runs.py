@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.common.text import duration, size, some
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
 

@@ -17,7 +17,7 @@ from hangtop.common.text import some
 from hangtop.diagnosis.facts.stack_pauses import Pause, pause
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import same_files
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.session import processes_of

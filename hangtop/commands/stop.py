@@ -15,7 +15,7 @@ from hangtop.actions.perform import Performance, myself, perform
 from hangtop.actions.preflight import fit
 from hangtop.actions.presets import Preset, with_presets
 from hangtop.common.text import printable
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step

@@ -11,7 +11,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from hangtop.common import clock
-from hangtop.feeds import Feed, ProbeFeed
+from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stdin import farewell_to, take_keys

@@ -15,7 +15,7 @@ from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
 from hangtop.diagnosis.facts.ray_pending import wishes
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import looks
 from hangtop.state.run_state import RunState

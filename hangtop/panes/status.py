@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.feeds import Seekable
+from hangtop.feeds.probe_feed import Seekable
 from hangtop.panes.line import LineView
 from hangtop.panes.rank_rows import world_of
 from hangtop.panes.rows import Row, between, dotted, width_of

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 
 class Changed(Struct, frozen=True, tag="changed"):
-    """`kind`: the tag of the readings. `since`: `at` of the one that this is told against. `parts`: see `hangtop.sparse`."""
+    """`kind`: the tag of the readings. `since`: `at` of the one that this is told against. `parts`: see
+    `hangtop.feeds.recording_delta`."""
 
     kind: str
     since: float

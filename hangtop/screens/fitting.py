@@ -6,7 +6,7 @@ import asyncio
 
 from hangtop.actions.child import begin
 from hangtop.actions.preflight import ANSWER_S, MODULE, decoded, not_begun
-from hangtop.feeds import line_reader
+from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.fit import Fit, FitAsk
 
 

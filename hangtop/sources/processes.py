@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from hangtop.common.clean_words import clean
+from hangtop.feeds.recording_delta import unchanged
 from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
@@ -22,7 +23,6 @@ from hangtop.sources.proc.run import RunTree
 from hangtop.sources.proc.writing import Writing
 from hangtop.sources.raycluster.lost import is_daemon, lost_daemons
 from hangtop.sources.watched import watched
-from hangtop.sparse import unchanged
 from hangtop.system.files.file_writers import Machine, ancestors
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from hangtop.feeds import HEAP
+from hangtop.feeds.probe_feed import HEAP
 from tests.fakes.genlog import generate
 
 BLOCK_BYTES = 16_000_000

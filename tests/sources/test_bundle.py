@@ -15,8 +15,8 @@ from hangtop import bundle, bundled
 from hangtop.commands import bundle as command
 from hangtop.common.redact import Redactor
 from hangtop.diagnosis.snapshot import look
-from hangtop.feeds import ProbeFeed
-from hangtop.recording import load
+from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.feeds.recording import load
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec

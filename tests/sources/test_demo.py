@@ -18,7 +18,7 @@ from hangtop.commands import demo as command
 from hangtop.commands.check import look_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.watch_spec import WatchSpec
 
 LIMIT_S = 180.0

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop import feeds
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds import probe_feed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.reading import Reading
@@ -85,7 +85,7 @@ async def test_a_killed_probe_is_said_to_be_killed(tmp_path: Path) -> None:
 
 
 async def test_a_stopped_probe_is_reported_silent_and_close_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "SILENT_S", 0.3)
+    monkeypatch.setattr(probe_feed, "SILENT_S", 0.3)
     feed = ProbeFeed(WatchSpec(), child("import time; time.sleep(600)"))
     async with following(feed) as readings:
         await until(readings, ProbeState, problem="no sign of life")
@@ -95,8 +95,8 @@ async def test_a_stopped_probe_is_reported_silent_and_close_does_not_wait(monkey
 
 
 async def test_a_silent_probe_is_replaced_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feeds, "SILENT_S", 0.2)
-    monkeypatch.setattr(feeds, "GIVE_UP_S", 0.4)
+    monkeypatch.setattr(probe_feed, "SILENT_S", 0.2)
+    monkeypatch.setattr(probe_feed, "GIVE_UP_S", 0.4)
     feed = ProbeFeed(WatchSpec(), child("import time; time.sleep(600)"))
     async with following(feed) as readings:
         await until(readings, ProbeState, problem="killed by SIGKILL")

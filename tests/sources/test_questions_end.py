@@ -11,9 +11,10 @@ from contextlib import aclosing
 
 import pytest
 
-from hangtop import feeds, session
+from hangtop import session
 from hangtop.commands import stop
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds import probe_feed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.questions import unanswered
 from hangtop.records.ask import Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
 from hangtop.records.health import Heartbeat, ProbeState
@@ -98,8 +99,8 @@ async def test_questions_that_are_more_than_the_pipe_takes_at_once_arrive_whole(
 
 @pytest.mark.parametrize("name", ["KILL", "STOP"])
 async def test_questions_end_with_the_probe_that_was_to_answer_them(monkeypatch: pytest.MonkeyPatch, name: str):
-    monkeypatch.setattr(feeds, "SILENT_S", 0.5)
-    monkeypatch.setattr(feeds, "GIVE_UP_S", 1.0)
+    monkeypatch.setattr(probe_feed, "SILENT_S", 0.5)
+    monkeypatch.setattr(probe_feed, "GIVE_UP_S", 1.0)
     feed, told, ask = ProbeFeed(SPEC, probe_with(bad_sources.HangsOnAsk)), [], LaunchAsk(7)
     async with asyncio.timeout(PATIENCE_S):
         async for reading in feed.readings():
@@ -120,10 +121,10 @@ async def test_questions_end_with_the_probe_that_was_to_answer_them(monkeypatch:
 
 
 async def test_a_probe_that_was_well_is_started_again_as_for_the_first_time(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(feeds, "RESTART_S", (0.0,))
+    monkeypatch.setattr(probe_feed, "RESTART_S", (0.0,))
     counts: list[int] = []
     for well_s, wanted in ((3600.0, [0, 1, 2]), (0.0, [0, 1, 1])):
-        monkeypatch.setattr(feeds, "WELL_S", well_s)
+        monkeypatch.setattr(probe_feed, "WELL_S", well_s)
         feed = ProbeFeed(SPEC, (sys.executable, "-c", ""))
         counts = []
         async with asyncio.timeout(PATIENCE_S):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.feeds import Seekable
-from hangtop.recording import Recorder, RecordingError, ReplayFeed, load
+from hangtop.feeds.probe_feed import Seekable
+from hangtop.feeds.recording import Recorder, RecordingError, ReplayFeed, load
 from hangtop.records import wire
 from hangtop.records.ask import PageAsk
 from hangtop.records.health import Heartbeat

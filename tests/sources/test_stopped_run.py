@@ -17,7 +17,7 @@ from hangtop.actions.performer import perform
 from hangtop.actions.stop import Myself
 from hangtop.commands.check import look_once
 from hangtop.demo import DemoRun, scenario
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
 from hangtop.records.stopped import Place, StoppedRun

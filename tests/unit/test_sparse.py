@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from hangtop.feeds.recording_delta import WHOLE_EVERY_S, Filler, Thinner, unchanged
 from hangtop.records import wire
 from hangtop.records.changed import Changed
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
@@ -15,7 +16,6 @@ from hangtop.records.log import LogReading
 from hangtop.records.process import Process, ProcessReading, Recent
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
-from hangtop.sparse import WHOLE_EVERY_S, Filler, Thinner, unchanged
 
 
 def process(pid: int, cpu: float = 0.0, seconds: float = 1.0, start_ticks: int = 5) -> Process:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hangtop.actions import stop
 from hangtop.actions.perform import myself
 from hangtop.actions.performer import perform
-from hangtop.feeds import ProbeFeed
+from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.records.plan import Plan
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.session import processes_of

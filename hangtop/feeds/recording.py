@@ -19,14 +19,14 @@ from msgspec import Struct
 from hangtop import __version__
 from hangtop.common import clock
 from hangtop.common.reaper import abandon
-from hangtop.feeds import Feed
+from hangtop.feeds.probe_feed import Feed
+from hangtop.feeds.recording_delta import Filler, Thinner
 from hangtop.records import wire
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sparse import Filler, Thinner
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """What may wait for a slow disk. Beyond it readings are left out of the recording: the screen goes first."""
@@ -43,7 +43,7 @@ class Recorder:
 
     def __init__(self, path: Path, spec: WatchSpec) -> None:
         self.child = subprocess.Popen(
-            (sys.executable, "-m", "hangtop.recorder", str(path)),
+            (sys.executable, "-m", "hangtop.feeds.recorder", str(path)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
