@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 from msgspec.structs import replace
 
-from hangtop import __version__, stdin
+from hangtop import __version__
 from hangtop.cli_actions import clean, recover, restart, stop
 from hangtop.cli_profiles import profiles
 from hangtop.cli_ray import ray
@@ -32,6 +32,7 @@ from hangtop.options import (
     watch_look,
     watch_spec,
 )
+from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
 
@@ -273,7 +274,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
 @hangtop.command(hidden=True)
 def probe() -> None:
     """The node side: started by hangtop, not by people."""
-    from hangtop.probe import main as probe_main
+    from hangtop.probe.__main__ import main as probe_main
 
     probe_main()
 
@@ -284,13 +285,13 @@ def main() -> None:
     _fill_closed_outputs()
     _write_what_the_terminal_takes()
     try:
-        stdin.keep(sys.argv[1:])
+        stdin_pipe.keep(sys.argv[1:])
         hangtop.main(prog_name="hangtop")
     except SystemExit as end:
         code = end.code
     except KeyboardInterrupt:
         code = 130
-    except stdin.StdinError as error:
+    except stdin_pipe.StdinError as error:
         sys.stderr.write(f"hangtop: {error}\n")
         code = 2
     except OSError as error:
@@ -325,12 +326,12 @@ def _leave(code: int | str | None) -> NoReturn:
     """At once: taking the interpreter apart costs 0.1 s and more on a busy machine, and the prompt is due within 0.3 s."""
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
-    if (said := stdin.farewell()) is not None:
+    if (said := stdin_pipe.farewell()) is not None:
         with suppress(OSError, ValueError):  # a terminal that has closed
             sys.stderr.write(f"{said}\n")
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):
         sys.stderr.flush()
-    stdin.read_on()
+    stdin_pipe.read_on()
     os._exit(code if isinstance(code, int) else int(code is not None))

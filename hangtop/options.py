@@ -13,8 +13,8 @@ import click
 
 from hangtop.config import Config, ConfigError, config_dir
 from hangtop.config import load as load_config
+from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
-from hangtop.stdin import STDIN, as_log
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from hangtop.sources.start_drain import shared_memory
+from hangtop.probe.log.start_drain import shared_memory
 
 _begun: list[subprocess.Popen[bytes]] = []
 """Those that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""

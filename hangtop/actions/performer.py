@@ -23,9 +23,9 @@ from hangtop.actions.removing import remove
 from hangtop.actions.steps import Halt, step
 from hangtop.actions.stopping import stopped
 from hangtop.common import text
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
-from hangtop.sources.processes import open_table
 from hangtop.system.processes.table import Identity, ProcessTable
 from hangtop.system.stores import launch_store
 

@@ -17,11 +17,11 @@ from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import raw_environ
 from hangtop.common.redact import Redactor
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.probe.source import Absent, Trouble
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, Trouble
-from hangtop.sources.ray import RaySource
 from hangtop.system.stores import launch_store
 
 HIDDEN = "***"

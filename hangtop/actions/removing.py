@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
+from hangtop.probe.processes.leftover_places import TRASH, Candidate
+from hangtop.probe.processes.leftovers_source import Judge
+from hangtop.probe.processes.open_handles import Holds, look
 from hangtop.records.plan import Plan, Removal, Spared, Step
-from hangtop.sources.inuse import Holds, look
-from hangtop.sources.leftover_places import TRASH, Candidate
-from hangtop.sources.leftovers import Judge
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable
 

@@ -16,8 +16,8 @@ from hangtop.actions.steps import step
 from hangtop.common import text
 from hangtop.common.clean_words import clean, command_line
 from hangtop.common.text import are, every
+from hangtop.probe.processes.open_handles import Holds, files_of, look
 from hangtop.records.plan import Plan, Step, Target
-from hangtop.sources.inuse import Holds, files_of, look
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import LISTEN, read_connections
 from hangtop.system.processes.table import Details, Identity, ProcessTable, Stat

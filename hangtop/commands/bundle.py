@@ -20,10 +20,10 @@ from hangtop.diagnosis.snapshot import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
 from hangtop.panes.stack_rows import StackView
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.processes import open_table
 from hangtop.system.guard import Guard
 
 MOST_READINGS = 2_000

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
+from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.stdin import farewell_to, take_keys
 
 Wrap = Callable[[Feed], Feed]
 """What is put around a feed, such as a recorder."""

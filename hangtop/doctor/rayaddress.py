@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from hangtop.doctor.check import Check, Subject, ok
-from hangtop.sources.inuse import command_lines
-from hangtop.sources.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
-from hangtop.sources.processes import open_table
-from hangtop.sources.raycluster.address_file import read_address, why_current
+from hangtop.probe.processes.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
+from hangtop.probe.processes.open_handles import command_lines
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.local.address_file import read_address, why_current
 from hangtop.system.processes.users import Users
 
 

@@ -14,7 +14,7 @@ ASKED_SOURCES = ("pages", "rayworkers", "leftovers", "launch")
 
 
 class KeptPipe(Struct, frozen=True, omit_defaults=True):
-    """Stdin, which a drain reads (`hangtop.sources.drain`). `memory`: the open file in which it keeps the last bytes. `name`:
+    """Stdin, which a drain reads (`hangtop.probe.log.drain`). `memory`: the open file in which it keeps the last bytes. `name`:
     what the pipe is called in /proc (`pipe:[4711]`)."""
 
     memory: int

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
 from hangtop.app import HangtopApp
+from hangtop.probe.stacks.stack_source import look
 from hangtop.records.ask import FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
@@ -24,7 +25,6 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.confirm import ActionScreen
 from hangtop.screens.stacks import StacksScreen
-from hangtop.sources.stacks import look
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import python
 

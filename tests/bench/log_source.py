@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 
 from hangtop.common import clock
+from hangtop.probe.log.log_source import LogSource
 from hangtop.records.log import LogReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.log import LogSource
 from tests.bench.following import write_live
 from tests.bench.logs import in_child, in_words, scratch, write_log
 from tests.bench.options import Options

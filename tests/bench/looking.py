@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from statistics import median
 
-from hangtop.sources.stacks import take
+from hangtop.probe.stacks.stack_source import take
 from tests.bench.options import Options
 from tests.bench.row import Row
 from tests.fakes.processes import running

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Iterable
 
+from hangtop.probe.source import Absent, Trouble
 from hangtop.records.ask import Ask
 from hangtop.records.launch import LaunchReading
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, Trouble
 
 PATIENCE_S = 0.5
 
@@ -70,7 +70,7 @@ class SaysNothing(Source):
 def probe_with(source: type[Source]) -> tuple[str, ...]:
     """The real probe, in which this is the launch source."""
     code = (
-        "from hangtop import probe, sources; from hangtop.sources import runner; "
+        "from hangtop import probe, sources; from hangtop.probe.source import runner; "
         f"runner.PATIENCE_S = {PATIENCE_S}; sources.SOURCES['launch'] = '{__name__}:{source.__name__}'; probe.main()"
     )
     return (sys.executable, "-c", code)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.processes import ProcessSource
 from tests.fakes.processes import eventually, python
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hangtop.common import clock
+from hangtop.probe.log.log_source import LogSource
 from hangtop.records import wire
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.log import LogSource
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from hangtop.probe.log.start_drain import Drain
 from hangtop.records.watch_spec import KeptPipe
-from hangtop.sources.start_drain import Drain
 from tests.fakes.processes import eventually, running
 
 WRITER = """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from hangtop.sources.processes import open_table
+from hangtop.probe.processes.process_source import open_table
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Stat
 

@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.common import clock
+from hangtop.probe.context import watched
+from hangtop.probe.log.log_source import LogSource
+from hangtop.probe.log.pages import PageSource
+from hangtop.probe.ray.local.worker_files import rank_files, worker_files
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import BESIDE, PageReading
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.ray import RayActor, RayCluster, RayDriver
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.log import LogSource
-from hangtop.sources.pages import PageSource
-from hangtop.sources.raycluster.files import rank_files, worker_files
-from hangtop.sources.watched import watched
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 
@@ -159,8 +159,8 @@ def test_ranks_of_several_jobs_are_nobody_s(run):
 
 def test_the_ray_source_finds_the_files_of_the_job_whose_driver_writes_the_log(run):
     from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+    from hangtop.probe.ray.ray_source import RaySource
     from hangtop.records.ray import RayReading
-    from hangtop.sources.ray import RaySource
 
     both = replace(run.cluster(), actors=(*run.actors(), *run.actors("02000000")))
     source = RaySource(run.spec)

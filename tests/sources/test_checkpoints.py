@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from hangtop.probe.context import watched
+from hangtop.probe.processes.process_source import ProcessSource
+from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
+from hangtop.probe.storage.checkpoint_source import FLOOR_S, CheckpointSource
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.log import LogReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, Trouble
-from hangtop.sources.checkpoints import FLOOR_S, CheckpointSource
-from hangtop.sources.proc.checkpointdir import below, in_command, in_files
-from hangtop.sources.processes import ProcessSource
-from hangtop.sources.watched import watched
 from hangtop.system.processes.table import OpenFile
 from tests.fakes.processes import eventually, python
 
@@ -179,7 +179,7 @@ def test_a_folder_that_costs_much_to_look_at_is_looked_at_seldom(tmp_path: Path,
     """A look that takes a second of CPU is not repeated each two seconds of a save."""
     source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
     spent = iter(range(100))
-    monkeypatch.setattr("hangtop.sources.checkpoints.time.thread_time", lambda: float(next(spent)))
+    monkeypatch.setattr("hangtop.probe.storage.checkpoint_source.time.thread_time", lambda: float(next(spent)))
     told(source, 100.0)
     for at, size in ((100.0 + FLOOR_S, 1_000), (200.0, 2_000)):
         (tmp_path / "model.pt").write_bytes(b"x" * size)

@@ -18,12 +18,12 @@ from hangtop.actions import removing
 from hangtop.actions.performer import perform
 from hangtop.actions.removing import _move_all
 from hangtop.actions.steps import Halt
+from hangtop.probe.processes.leftover_places import Places, candidates
+from hangtop.probe.processes.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.leftover_places import Places, candidates
-from hangtop.sources.leftovers import LeftoverSource
 from tests.fakes.processes import PATIENCE_S, Family, python, running
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what is in use is read from /proc: Linux only")
@@ -321,7 +321,7 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, l
     folder = session(places)
     program = (
         "import msgspec, os, sys; from hangtop.actions import removing; from hangtop.records.plan import Plan;"
-        "from hangtop.sources.processes import open_table; import time;"
+        "from hangtop.probe.processes.process_source import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
         "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.Halt()))"
     )

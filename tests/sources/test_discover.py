@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.sources.discover import FoundLog, discover
-from hangtop.sources.newest import Newest
-from hangtop.sources.ranks_in_names import ranks_of
+from hangtop.probe.log.discover import FoundLog, discover
+from hangtop.probe.log.latest_attempt import Newest
+from hangtop.probe.log.rank_from_name import ranks_of
 from hangtop.system.files.read_errors import in_words
 
 
@@ -161,7 +161,7 @@ def test_names_with_bytes_that_are_no_text_are_found():
 
 
 def test_too_many_logs_are_said(monkeypatch):
-    monkeypatch.setattr("hangtop.sources.discover.MOST_FILES", 3)
+    monkeypatch.setattr("hangtop.probe.log.discover.MOST_FILES", 3)
     make(*(f"rank_{rank}.log" for rank in range(5)))
     logs = discover(["."]).logs
     assert [log.rank for log in logs[:3]] == [0, 1, 2]

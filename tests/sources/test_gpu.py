@@ -150,7 +150,7 @@ def test_one_value_that_fails_is_unknown_and_the_gpu_stays_well(tmp_path: Path) 
 
 def test_a_binding_of_another_age_costs_only_the_values_that_it_lacks(tmp_path: Path) -> None:
     lacking = "import pynvml; del pynvml.nvmlDeviceGetPowerUsage, pynvml.nvmlDeviceGetTemperature"
-    older = f"{lacking}; from hangtop.probe import main; main()"
+    older = f"{lacking}; from hangtop.probe.__main__ import main; main()"
     with gpu_probe(StandInDriver(tmp_path, "gpus 1").environment, program=("-c", older)) as probe:
         probe.until(lambda probe: probe.gpus and probe.gpus[0].read_at, "a first round")
         gpu = probe.gpus[0]

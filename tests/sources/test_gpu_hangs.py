@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.gpu.node import RETRY_AFTER_S
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.health import Heartbeat
-from hangtop.sources.nvml.node import RETRY_AFTER_S
 from hangtop.state.gpu_history import fold_gpus
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import GpuProbe, StandInDriver, gpu_probe

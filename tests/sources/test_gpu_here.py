@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.gpu.other_makers import others_here
+from hangtop.probe.gpu.pid_visibility import UNSEEN_S, PidSight, exists
 from hangtop.records.gpu import Gpu, GpuProcess
-from hangtop.sources.nvml.pids import UNSEEN_S, PidSight, exists
-from hangtop.sources.other_gpus import others_here
 from tests.fakes.nvml.stand_in import StandInDriver
 
 NOBODY = 4_100_000  # above the highest pid that Linux gives

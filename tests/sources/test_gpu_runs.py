@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from hangtop.probe.stacks.stack_source import look
 from hangtop.records.ask import StacksAsk
-from hangtop.sources.stacks import look
 from hangtop.stacks.activity import doing
 from hangtop.system.processes.linux import read_stat
 from tests.fakes.frozen_disk import frozen_disk

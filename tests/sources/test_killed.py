@@ -14,13 +14,13 @@ import pytest
 
 from hangtop.actions import ending, launching, removing
 from hangtop.actions.performer import perform
+from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.leftovers import LeftoverSource, Places
-from hangtop.sources.processes import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import watched
+from hangtop.probe.processes.leads import lead_words, surest
+from hangtop.probe.processes.probable_writers import Clue, choose
+from hangtop.probe.processes.process_source import ProcessSource
+from hangtop.probe.processes.written_bytes import Written
 from hangtop.records.log import RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.proc.leads import lead_words, surest
-from hangtop.sources.proc.likely import Clue, choose
-from hangtop.sources.proc.written import Written
-from hangtop.sources.processes import ProcessSource
-from hangtop.sources.watched import watched
 from hangtop.system.processes.linux import LinuxTable
 from tests.fakes.processes import eventually, running
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.common import clock
+from hangtop.probe.log.log_source import LogSource
+from hangtop.probe.source import Absent, open_source
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, open_source
-from hangtop.sources.log import LogSource
 from tests.fakes.log_session import PATIENCE_S, Session, append, settled, steps
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.storage.mounts import Blockages, file_of, mount_of
 from hangtop.records.process import BlockedOn, Process
-from hangtop.sources.proc.mounts import Blockages, file_of, mount_of
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.processes import PATIENCE_S, eventually, python
 

@@ -17,11 +17,11 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.facts.collective_counts import behind_in_flight
+from hangtop.probe.nccl import flight_recorder, ras
+from hangtop.probe.nccl.dump_ownership import dumps_of
+from hangtop.probe.nccl.rank_environments import RankEnvironments, RankProcess
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.process import Process
-from hangtop.sources import flight, ras
-from hangtop.sources.dump_proof import dumps_of
-from hangtop.sources.processes import open_table
-from hangtop.sources.rank_environments import RankEnvironments, RankProcess
 from tests.fakes.processes import PATIENCE_S, eventually, running
 from tests.fakes.ras import NEW, OLD, nccl, ras_port
 
@@ -79,8 +79,8 @@ class Evil:
     ids=["code", "class", "list", "cut", "garbage"],
 )
 def test_a_dump_that_is_more_than_plain_data_is_refused(data: bytes, says: str) -> None:
-    with pytest.raises(flight.NotADump, match=says):
-        flight.load(data)
+    with pytest.raises(flight_recorder.NotADump, match=says):
+        flight_recorder.load(data)
     assert not Path("/tmp/hangtop-was-here").exists()
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.nccl import ras
+from hangtop.probe.nccl.nccl_source import NcclSource
+from hangtop.probe.source import Absent, Trouble
 from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import NcclReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, Trouble, ras
-from hangtop.sources.nccl import NcclSource
 from tests.fakes.launched import SLEEP, Watch, needs_root
 from tests.fakes.processes import eventually, python
 

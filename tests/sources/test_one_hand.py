@@ -22,13 +22,13 @@ from hangtop.actions.lock import HeldError, Lock
 from hangtop.actions.performer import perform
 from hangtop.actions.stop import Myself
 from hangtop.actions.stop import plan as stop_plan
+from hangtop.probe.processes.launch_source import LaunchSource
+from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.launch import LaunchSource
-from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.state.run_state import RunState
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually

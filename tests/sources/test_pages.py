@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from hangtop.common import clock
+from hangtop.probe.log.log_source import LogSource
+from hangtop.probe.log.pages import PageSource
 from hangtop.records.ask import PageAsk, StacksAsk
 from hangtop.records.log import LogLine, PageReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.log import LogSource
-from hangtop.sources.pages import PageSource
 from tests.fakes.piped import kept
 from tests.fakes.processes import eventually
 

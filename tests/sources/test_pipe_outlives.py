@@ -149,7 +149,7 @@ def test_a_crash_of_hangtop_leaves_the_run_alone(tmp_path: Path):
 
 def test_where_no_drain_can_be_started_hangtop_itself_reads_on(tmp_path: Path):
     refused = (
-        "import errno, os, hangtop.sources.start_drain as start_drain, hangtop.cli as cli\n"
+        "import errno, os, hangtop.probe.log.start_drain as start_drain, hangtop.cli as cli\n"
         "def refuse(*_, **__): raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
         "start_drain.subprocess.Popen = refuse\n"
     )

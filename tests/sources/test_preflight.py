@@ -24,12 +24,12 @@ from hangtop.actions.preflight import fit
 from hangtop.actions.typed import command
 from hangtop.commands.stop import show
 from hangtop.common.raw_text import from_os
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
 from hangtop.screens import fitting as fitting_module
 from hangtop.screens.fitting import fitting
-from hangtop.sources.processes import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python

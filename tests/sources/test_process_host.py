@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.processes.process_source import ProcessSource
+from hangtop.probe.storage.checkpoint_source import CheckpointSource
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.checkpoints import CheckpointSource
-from hangtop.sources.processes import ProcessSource
 from hangtop.system.machine import GROWTH_OVER_S, GroupMemory, Host, Space, memory_limit
 from tests.fakes.launched import SLEEP
 from tests.fakes.processes import python, running

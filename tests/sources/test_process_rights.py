@@ -33,7 +33,7 @@ def as_nobody(spec: WatchSpec, looks: int = 1) -> ProcessReading:
         "import os, sys, time, psutil, pwd\n"
         "from hangtop.records.process import ProcessReading\n"
         "from hangtop.records.reading import Reading\n"
-        "from hangtop.sources.processes import ProcessSource\n"
+        "from hangtop.probe.processes.process_source import ProcessSource\n"
         "from hangtop.records.wire import decode_spec, encode\n"
         "spec = decode_spec(sys.stdin.buffer.read())\n"
         "list(ProcessSource(spec).read(time.time()))\n"  # loads all that it needs: this folder may be closed to others

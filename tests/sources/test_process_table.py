@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.processes.process_source import ProcessSource
+from hangtop.probe.processes.rendezvous_sockets import meeting
+from hangtop.probe.processes.watched_files import Wanted
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import KeptPipe, WatchSpec
-from hangtop.sources.proc.rendezvous import meeting
-from hangtop.sources.proc.wanted import Wanted
-from hangtop.sources.processes import ProcessSource
 from hangtop.system.network.connections import parse_connections
 from hangtop.system.processes import linux
 from hangtop.system.processes.linux import LinuxTable, parse_stat, read_stat

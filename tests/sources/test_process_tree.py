@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.processes.process_source import SELDOM, ProcessSource, open_table
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.processes import SELDOM, ProcessSource, open_table
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.table import ProcessTable
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched

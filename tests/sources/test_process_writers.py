@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
+from hangtop.probe.log.run_logs import RunLogs
+from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.processes import ProcessSource
-from hangtop.sources.runlogs import RunLogs
 from hangtop.system.files.file_writers import Machine, find_feeders
 from hangtop.system.processes.table import Details, OpenFile, Stat
 from tests.fakes.processes import eventually, python, running

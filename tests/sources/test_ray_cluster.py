@@ -20,15 +20,15 @@ from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import wishes
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.local.worker_files import worker_files
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.probe.ray.workers_source import RayWorkerSource
+from hangtop.probe.source import Source, open_source
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster, RayDaemons, RayNode, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Source, open_source
-from hangtop.sources.processes import open_table
-from hangtop.sources.ray import RaySource
-from hangtop.sources.raycluster.files import worker_files
-from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.stacks.stack_classes import classes
 from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.table import ProcessTable

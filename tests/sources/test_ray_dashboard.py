@@ -10,15 +10,15 @@ import time
 import pytest
 
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.probe.ray.cluster import Cluster
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.poll import Poll
+from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.local.daemons import daemon_of
+from hangtop.probe.ray.ray_source import RaySource, parse_address
+from hangtop.probe.source import Absent, Trouble
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent, Trouble
-from hangtop.sources.ray import RaySource, parse_address
-from hangtop.sources.raycluster.cluster import Cluster
-from hangtop.sources.raycluster.daemons import daemon_of
-from hangtop.sources.raycluster.dashboard import Dashboard
-from hangtop.sources.raycluster.poll import Poll
-from hangtop.sources.raycluster.token import Token
 from hangtop.system.processes.table import Stat
 from tests.fakes.processes import PATIENCE_S, python
 from tests.fakes.ray_dashboard import DRIVER, SESSION, SOCKET, FakeDashboard, node_id, wrapped
@@ -210,7 +210,7 @@ def test_a_wrong_token_is_told_apart_from_none(fake, monkeypatch, source):
 
 
 def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
-    from hangtop.sources.raycluster.token import find_token
+    from hangtop.probe.ray.dashboard.token import find_token
 
     monkeypatch.setenv("RAY_AUTH_TOKEN", "mine")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -219,7 +219,7 @@ def test_our_token_is_not_given_to_the_cluster_of_another_user(monkeypatch):
 
 
 def test_what_the_raylet_was_started_with_goes_before_a_file_that_a_later_cluster_wrote(monkeypatch, tmp_path):
-    from hangtop.sources.raycluster.token import find_token
+    from hangtop.probe.ray.dashboard.token import find_token
 
     def of_raylet(**environ: str) -> str:
         token = find_token(os.geteuid(), lambda: {"HOME": str(tmp_path / "home"), **environ})
@@ -344,9 +344,9 @@ while True:
 """
 CLIENT = """
 import resource, sys
-from hangtop.sources.raycluster import shapes
-from hangtop.sources.raycluster.dashboard import Dashboard, CONNECTIONS
-import hangtop.sources.raycluster.connection
+from hangtop.probe.source.raycluster import shapes
+from hangtop.probe.ray.dashboard.http import Dashboard, CONNECTIONS
+import hangtop.probe.ray.dashboard.connection
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 client = Dashboard("127.0.0.1:" + sys.argv[1], lambda: None, 90.0)
 for look in range(3):

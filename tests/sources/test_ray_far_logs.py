@@ -8,18 +8,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from hangtop.probe.log.tail import Appended
+from hangtop.probe.ray import workers_source
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.node_logs import MOST_LINES, PART_BYTES, NodeLogs
+from hangtop.probe.ray.dashboard.poll import ApiView
+from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, FarLog, FollowedFar
+from hangtop.probe.ray.dashboard.worker_access import Access, Place
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.probe.ray.workers_source import MOST_FILES_A_LOOK, RayWorkerSource
+from hangtop.probe.source import open_source
 from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import open_source, rayworkers
-from hangtop.sources.ray import RaySource
-from hangtop.sources.raycluster.dashboard import Dashboard
-from hangtop.sources.raycluster.farlog import LATE_S, SOON_S, THROUGH_HEAD_S, FarLog, FollowedFar
-from hangtop.sources.raycluster.nodelogs import MOST_LINES, PART_BYTES, NodeLogs
-from hangtop.sources.raycluster.places import Access, Place
-from hangtop.sources.raycluster.poll import ApiView
-from hangtop.sources.rayworkers import MOST_FILES_A_LOOK, RayWorkerSource
-from hangtop.sources.tail import Appended
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard, node_id
@@ -31,7 +32,7 @@ NOW = 1_768_125_000.0
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow machine is not taken for a late dashboard."""
     monkeypatch.setattr(Dashboard.__init__, "__defaults__", (PATIENCE_S,))
-    monkeypatch.setattr(rayworkers, "DEADLINE_S", PATIENCE_S)
+    monkeypatch.setattr(workers_source, "DEADLINE_S", PATIENCE_S)
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ import pytest
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import wishes
 from hangtop.diagnosis.members.remote_stacks import far_ask
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.dashboard import poll
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.probe.ray.workers_source import RayWorkerSource
+from hangtop.probe.source import Source, open_source
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Source, open_source
-from hangtop.sources.processes import open_table
-from hangtop.sources.ray import RaySource
-from hangtop.sources.raycluster import poll
-from hangtop.sources.rayworkers import RayWorkerSource
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
@@ -123,7 +123,7 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
 def test_where_the_dashboard_has_lost_a_path_the_tables_tell_what_was_there(monkeypatch):
     monkeypatch.setattr(poll, "ACTORS", "/logical/of/the/future")
     monkeypatch.setattr(poll, "ESSENTIAL", ("/logical/of/the/future",))
-    monkeypatch.setattr("hangtop.sources.raycluster.tables.ACTORS", "/logical/of/the/future")
+    monkeypatch.setattr("hangtop.probe.ray.dashboard.state_tables.ACTORS", "/logical/of/the/future")
     with real_ray() as ray:
         ray.run("fleet.py", "3", "1", until="FLEET HANGS")
         with closing(RaySource(WatchSpec())) as source:

@@ -21,13 +21,13 @@ import pytest
 from hangtop.actions import ray as ray_action
 from hangtop.actions.performer import perform
 from hangtop.actions.stop import Myself
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.ray_session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.processes import open_table
-from hangtop.sources.ray import RaySource
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for

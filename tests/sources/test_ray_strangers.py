@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.token import find_token
+from hangtop.probe.ray.ray_source import RaySource
+from hangtop.probe.source import Absent
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import Absent
-from hangtop.sources.ray import RaySource
-from hangtop.sources.raycluster.dashboard import Dashboard
-from hangtop.sources.raycluster.token import find_token
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, Family, running
 from tests.fakes.ray_dashboard import SESSION, FakeDashboard

@@ -15,11 +15,11 @@ import pytest
 from hangtop.actions.journal import Journal, path
 from hangtop.actions.performer import perform
 from hangtop.actions.steps import Halt
+from hangtop.probe.processes.open_handles import look
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records import wire
 from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.inuse import look
-from hangtop.sources.processes import open_table
 from hangtop.system.guard import Guard
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running

@@ -21,13 +21,13 @@ from hangtop.actions.launching import LaunchError, launch
 from hangtop.actions.performer import perform
 from hangtop.actions.presets import presets, with_presets
 from hangtop.actions.stop import Myself
+from hangtop.probe.processes.launch_source import LaunchSource, interfaces
+from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.launch import LaunchSource, interfaces
-from hangtop.sources.processes import ProcessSource, open_table
 from hangtop.state.run_state import RunState
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running

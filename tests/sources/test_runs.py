@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.commands.runs import listing
+from hangtop.probe.processes.runs_here import RunsSource
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources.runs import RunsSource
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from tests.fakes.processes import eventually, python, running
 

@@ -12,11 +12,11 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from hangtop.sources import drain, start_drain
-from hangtop.sources.drain import KEPT_BYTES
-from hangtop.sources.spool import FollowedPipe, Spool
-from hangtop.sources.start_drain import Drain
-from hangtop.sources.tail import Appended, Skipped
+from hangtop.probe.log import drain, start_drain
+from hangtop.probe.log.drain import KEPT_BYTES
+from hangtop.probe.log.pipe_buffer import FollowedPipe, Spool
+from hangtop.probe.log.start_drain import Drain
+from hangtop.probe.log.tail import Appended, Skipped
 from tests.fakes.processes import eventually
 
 LINE = b"%012d\n"

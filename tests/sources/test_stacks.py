@@ -19,12 +19,12 @@ import pytest
 
 from hangtop.commands import stacks as command
 from hangtop.demo import DemoRun, scenario
+from hangtop.probe.stacks import source_lines
+from hangtop.probe.stacks import stack_source as source
+from hangtop.probe.stacks.stack_source import StackSource
 from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Frame, Stack, StacksReading, add_look
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.sources import excerpts
-from hangtop.sources import stacks as source
-from hangtop.sources.stacks import StackSource
 from hangtop.stacks import pyspy_text
 from hangtop.stacks.activity import Doing, doing
 from hangtop.stacks.stack_classes import classes, number
@@ -250,7 +250,7 @@ def test_the_source_of_a_container_is_its_own(tmp_path: Path) -> None:
         assert inside.stdout is not None
         if inside.stdout.readline() != b"mounted\n":
             pytest.skip("this machine does not let root mount a file system")
-        excerpt = excerpts.read(Frame("step", str(file), 1), inside.pid)
+        excerpt = source_lines.read(Frame("step", str(file), 1), inside.pid)
     assert excerpt is not None
     assert excerpt.lines == ("of the container",)
 

@@ -21,8 +21,8 @@ from hangtop.actions import ending
 from hangtop.actions.journal import Journal, JournalError
 from hangtop.actions.performer import perform
 from hangtop.actions.signals import Aim
+from hangtop.probe.processes.process_source import open_table
 from hangtop.records.plan import Plan, Step, Target
-from hangtop.sources.processes import open_table
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.processes.table import ProcessTable, Stat
 from tests.fakes.processes import PATIENCE_S

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.sources.tail import CHUNK_BYTES, MOST_TAIL_BYTES, Appended, Event, Followed, Opened
+from hangtop.probe.log.tail import CHUNK_BYTES, MOST_TAIL_BYTES, Appended, Event, Followed, Opened
 from hangtop.system.files.read_errors import Fault, shown
 
 

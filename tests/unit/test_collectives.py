@@ -7,9 +7,9 @@ import json
 import pytest
 
 from hangtop.diagnosis.facts.collective_counts import behind, behind_in_flight
+from hangtop.probe.nccl.nccl_source import ras_address
+from hangtop.probe.nccl.ras import RasError, read
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
-from hangtop.sources.nccl import ras_address
-from hangtop.sources.ras import RasError, read
 
 REPORT = """NCCL version 2.26.2 compiled with CUDA 12.8
 CUDA runtime version 12080, driver version 12080

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.proc.leftovers import is_orphan
+from hangtop.probe.processes.orphans import is_orphan
 from hangtop.system.processes.environments import Facts
 from hangtop.system.processes.table import OpenFile, Stat
 

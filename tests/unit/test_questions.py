@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from hangtop.probe.source_runner import MOST_ALIKE, PATIENCE_S, Questions
 from hangtop.questions import late, unanswered
 from hangtop.records.ask import AskEnd, LaunchAsk, PageAsk, RayAsk, StacksAsk
 from hangtop.records.health import Heartbeat, ProbeState, SourceHealth
 from hangtop.records.reading import Reading, Value
-from hangtop.sources.runner import MOST_ALIKE, PATIENCE_S, Questions
 from hangtop.state.run_state import RunState, fold
 
 ASK = LaunchAsk(7)

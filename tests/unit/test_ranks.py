@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.probe.processes.run_members import gpu_numbers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
-from hangtop.sources.proc.run import gpu_numbers
 from hangtop.state.run_state import RunState, fold
 from hangtop.system.processes.table import OpenFile
 

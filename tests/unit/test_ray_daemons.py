@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from hangtop.sources.raycluster.processes import RayTable
+from hangtop.probe.ray.local.ray_processes import RayTable
 from hangtop.system.processes.table import Stat
 
 NOW = 1_768_125_000.0

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hangtop.sources.raycluster.options import environ_of_start, resources_of, spill_folder, start_command, without_block
+from hangtop.probe.ray.local.start_options import environ_of_start, resources_of, spill_folder, start_command, without_block
 
 SESSION = "/tmp/r/session_2026-01-01_00-00-00_0_1"
 AGENT = "/env/bin/python -u /env/ray/dashboard/agent.py --node-id=n1"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hangtop.common.addresses import host_port, is_loopback, is_one_of
+from hangtop.probe.processes.ray_ties import RayTies
+from hangtop.probe.ray.local.daemons import addresses_of, daemon_of
 from hangtop.records.process import Process
-from hangtop.sources.proc.rayties import RayTies
-from hangtop.sources.raycluster.daemons import addresses_of, daemon_of
 from hangtop.system.processes.environments import Facts
 from hangtop.system.processes.table import OpenFile
 

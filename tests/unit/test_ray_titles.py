@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.sources.raycluster.daemons import Daemon, daemon_of, without_secrets
-from hangtop.sources.raycluster.deaths import death_of
-from hangtop.sources.raycluster.titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
+from hangtop.probe.ray.local.actor_deaths import death_of
+from hangtop.probe.ray.local.daemons import Daemon, daemon_of, without_secrets
+from hangtop.probe.ray.local.worker_titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
 
 
 @pytest.mark.parametrize(

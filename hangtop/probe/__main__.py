@@ -1,0 +1,90 @@
+"""The probe process: runs the sources, each in a thread of its own, and prints what they read, one JSON line each.
+
+Anything that can block lives here and not in the screen's process, because a thread in uninterruptible sleep keeps its whole
+process from dying. The probe has its own session and no terminal. It ends the moment its stdin or stdout closes, with `os._exit`,
+so that a source stuck in the driver can at worst leave this process behind, never the screen's.
+
+stdin: the `WatchSpec`, then asks. stdout: readings, a heartbeat each second among them.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterable
+from typing import NoReturn
+
+from hangtop.common import clock
+from hangtop.probe.source import SOURCES
+from hangtop.probe.source_runner import SourceThread
+from hangtop.records import wire
+from hangtop.records.ask import ANSWERED_BY, AskEnd, kind_of
+from hangtop.records.health import Heartbeat
+from hangtop.records.reading import Reading, Value
+from hangtop.records.watch_spec import WatchSpec
+
+HEARTBEAT_S = 1.0
+
+
+class Output:
+    """The pipe to the screen. Whole lines only; when the other end is gone, so are we."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+        self._host = socket.gethostname()
+
+    def send(self, source: str, value: Value) -> None:
+        line = wire.encode(Reading(source=source, host=self._host, at=clock.now(), value=value))
+        with self._lock:
+            try:
+                while line:
+                    line = line[os.write(self._fd, line) :]
+            except OSError:
+                os._exit(0)
+
+
+def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
+    """Run the sources of `spec` until `asks` ends."""
+    names = [name for name in spec.sources if name in SOURCES]
+    threads = {name: SourceThread(name, spec, output.send) for name in names}
+    for thread in threads.values():
+        thread.start()
+    threading.Thread(target=_beat, args=(output, tuple(threads.values())), daemon=True).start()
+    for line in asks:
+        try:
+            ask = wire.decode_ask(line)
+        except wire.WireError:  # it has no number by which its end could be told
+            traceback.print_exc()
+            continue
+        name = ANSWERED_BY[type(ask)]
+        if (asked := threads.get(name)) is not None:
+            asked.ask(ask)
+        else:
+            output.send(name, AskEnd(ask.ask, kind_of(ask), f"--sources leaves out {name}, which knows that"))
+    os._exit(0)
+
+
+def _beat(output: Output, threads: tuple[SourceThread, ...]) -> NoReturn:
+    while True:
+        for thread in threads:
+            thread.give_up()
+        output.send("probe", Heartbeat(sources=tuple(thread.health() for thread in threads), pid=os.getpid()))
+        time.sleep(clock.until_next(HEARTBEAT_S, least_s=HEARTBEAT_S / 2))
+
+
+def main() -> NoReturn:
+    lines = iter(sys.stdin.buffer.readline, b"")
+    try:
+        spec = wire.decode_spec(next(lines, b""))
+    except wire.WireError as error:
+        sys.exit(f"hangtop probe: {error}. It is started by hangtop, not by people.")
+    serve(spec, Output(sys.stdout.fileno()), lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""GPUs, asked through a driver that may hang."""

@@ -1,0 +1,187 @@
+"""One GPU, asked by a thread of its own. If the driver never answers, only this thread is lost, and others can tell since when.
+
+Nothing ends such a thread but the end of the process (`os._exit`): it is a daemon, and no call is made on the way out.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from hangtop.common import clock
+from hangtop.probe.gpu import codes as words
+from hangtop.probe.gpu.codes import WHOLE_GPU
+from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, Question
+from hangtop.probe.gpu.xid import XidEvents
+from hangtop.records.gpu import Gpu, GpuStatus
+
+ROUND_S = 1.0
+ROUND_AT_S = 0.75
+"""Within each second: shortly before the source looks, so that what it tells is fresh."""
+LEAST_PAUSE_S = 0.05
+SLOW_PER_ROUND = 3
+REFUSED_AGAIN_S = 10.0
+BROKEN_AGAIN_S = 5.0
+LATE_S = 3.0
+NO_ANSWER_S = 10.0
+SLOW_CALL_S = 0.5
+NOTHING_KNOWN = Gpu(-1)
+
+
+class Card:
+    """GPU number `index`. `gpu()` never blocks; everything else happens in the card's thread."""
+
+    def __init__(self, nvml: Any, index: int) -> None:
+        self._nvml = nvml
+        self._index = index
+        self._handle: Any = None
+        self._known: Answer = {"status": "reading", "since": clock.now(), "denied": ()}
+        self._asked_at: float | None = None
+        self._slowest_s = 0.0
+        self._due: dict[str, float] = {}
+        self._counters: dict[str, tuple[float, float]] = {}
+        self._errors: dict[str, int] = {}
+        self._xids = XidEvents(nvml)
+        self._retired = threading.Event()
+        self._thread = threading.Thread(target=self._live, name=f"gpu-{index}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def retire(self, within_s: float) -> None:
+        """Ask no more; waits for the question that is under way, so that NVML can be closed below it."""
+        self._retired.set()
+        self._thread.join(within_s)
+
+    def gpu(self, now: float) -> Gpu:
+        """What is known at `now`. An answer that is overdue shows in `status`, the old values stay."""
+        known, asked_at = Gpu(self._index, **self._known.copy()), self._asked_at  # one step each: the card's thread may write
+        if known.status == "lost":
+            return known
+        if asked_at is not None and now - asked_at > NO_ANSWER_S:
+            return replace(known, status="no answer", since=asked_at, why=None)
+        if asked_at is not None and now - asked_at > LATE_S:
+            return replace(known, status="late", since=asked_at, why=_slowness(known))
+        if known.status == "ok" and known.read_at is not None and now - known.read_at > LATE_S:
+            return replace(known, status="late", since=known.read_at, why=_slowness(known))
+        return known
+
+    def waits_since(self) -> float | None:
+        """When the call that has not returned yet was made; `None`: none is under way."""
+        return self._asked_at
+
+    def _live(self) -> None:
+        while not self._retired.is_set():
+            try:
+                self._round()
+                self._look_for_xid()
+            except Exception as error:  # a fault of hangtop or of the binding must not look like a silent GPU
+                traceback.print_exc()
+                self._become("unknown error", f"hangtop could not read it: {type(error).__name__}: {error}")
+            period_s = ROUND_S if self._known["status"] in ("ok", "reading") else BROKEN_AGAIN_S
+            self._retired.wait(clock.until_next(period_s, at_s=ROUND_AT_S, least_s=LEAST_PAUSE_S))
+
+    def _round(self) -> None:
+        started_at = clock.now()
+        self._slowest_s = 0.0
+        if self._handle is None and not self._open():
+            return
+        answered = [self._ask(question) for question in self._due_of(QUICK, started_at)]
+        codes = [self._errors[question.name] for question in QUICK if question.name in self._errors]
+        if (not any(answered) and codes) or WHOLE_GPU.intersection(codes):
+            self._become(*words.status_of(max(codes, key=lambda code: (code in WHOLE_GPU, codes.count(code)))))
+        else:
+            self._become("ok", None)
+            if answered:
+                self._known.update(read_at=round(started_at, 3), call_s=round(self._slowest_s, 2))
+            self._forget(question for question in QUICK if question.name in self._errors)
+        if self._known["status"] in ("ok", "not supported", "no permission"):
+            self._ask_slow(1 if clock.now() - started_at > ROUND_S else SLOW_PER_ROUND)
+
+    def _ask_slow(self, count: int) -> None:
+        now = clock.now()
+        for question in sorted(self._due_of(SLOW, now), key=lambda question: self._due.get(question.name, 0.0))[:count]:
+            if not self._ask(question):
+                self._forget([question])
+
+    def _look_for_xid(self) -> None:
+        if self._handle is None or not self._xids.is_due():
+            return
+        if (xid := self._call(self._xids.latest, self._handle)) is not None:
+            self._known.update(xid=xid, xid_at=clock.now())
+
+    def _due_of(self, questions: Iterable[Question], now: float) -> list[Question]:
+        return [question for question in questions if self._due.get(question.name, 0.0) <= now]
+
+    def _open(self) -> bool:
+        """Find the GPU by its index, once: the handle stays its own, also when the driver counts anew."""
+        nvml = self._nvml
+        try:
+            handle = self._call(nvml.nvmlDeviceGetHandleByIndex, self._index)
+            self._known.update(uuid=self._call(nvml.nvmlDeviceGetUUID, handle))
+            self._known.update(name=self._call(nvml.nvmlDeviceGetName, handle))
+        except nvml.NVMLError as error:
+            self._become(*words.status_of(error.value))
+            return False
+        self._handle = handle
+        self._ask(MINOR)
+        return True
+
+    def _ask(self, question: Question) -> bool:
+        """Whether it was answered. An answer is published at once."""
+        self._errors.pop(question.name, None)
+        try:
+            answer: Answer = self._call(question.read, self._nvml, self._handle)
+        except self._nvml.NVMLError as error:
+            self._refused(question, error.value)
+            return False
+        except AttributeError:  # a binding of another age, without that function
+            self._refused(question, words.FUNCTION_NOT_FOUND)
+            return False
+        now = clock.now()
+        self._due[question.name] = now + question.period_s - ROUND_S / 2
+        self._known.update(self._rates(answer, now) if question.counters else answer)
+        if question.name in self._known["denied"]:
+            self._known.update(denied=tuple(name for name in self._known["denied"] if name != question.name))
+        return True
+
+    def _refused(self, question: Question, code: int) -> None:
+        self._errors[question.name] = code
+        lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
+        self._due[question.name] = clock.now() + max(question.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
+        if code == words.NO_PERMISSION and question.name not in self._known["denied"]:
+            self._known.update(denied=(*self._known["denied"], question.name))
+
+    def _forget(self, questions: Iterable[Question]) -> None:
+        """One value is not known any more, though the GPU answers: an old one would be a lie."""
+        fields = [field for question in questions for field in question.fields]
+        self._known.update({field: getattr(NOTHING_KNOWN, field) for field in fields})
+
+    def _rates(self, answer: Answer, now: float) -> Answer:
+        rates: Answer = {}
+        for field, count in answer.items():
+            before_at, before = self._counters.get(field, (now, count))
+            self._counters[field] = (now, count)
+            rates[field] = round((count - before) / (now - before_at)) if now > before_at and count >= before else None
+        return rates
+
+    def _call(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """One question to the driver; it may never return. `asked_at` tells the others so."""
+        asked_at = self._asked_at = clock.now()
+        try:
+            return call(*arguments)
+        finally:
+            self._asked_at = None
+            self._slowest_s = max(self._slowest_s, clock.now() - asked_at)
+
+    def _become(self, status: GpuStatus, why: str | None) -> None:
+        since = self._known["since"] if self._known["status"] == status else clock.now()
+        self._known.update(status=status, why=why, since=since)
+
+
+def _slowness(known: Gpu) -> str | None:
+    return f"calls take {known.call_s:.1f} s" if known.call_s and known.call_s >= SLOW_CALL_S else None

@@ -1,0 +1,194 @@
+"""All NVIDIA GPUs of this node. `nvmlInit` may hang as any call: it runs in a thread of its own, and is waited for shortly."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hangtop.common import clock
+from hangtop.probe.gpu import codes
+from hangtop.probe.gpu.gpu_thread import LATE_S, NO_ANSWER_S, Card
+from hangtop.probe.gpu.pid_visibility import PidSight
+from hangtop.probe.gpu.reopen_check import Trial
+from hangtop.probe.source import Absent, Trouble
+from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
+
+LIBRARY = "libnvidia-ml.so.1"
+OPEN_WAIT_S = 0.5
+FIRST_ROUND_WAIT_S = 0.3
+RETIRE_WAIT_S = 2.0
+REOPEN_AFTER_S = (10.0, 20.0, 40.0, 60.0)
+"""When no GPU has given a value for so long, NVML is opened again: the driver may have been reloaded. The last one repeats."""
+RETRY_AFTER_S = (15.0, 30.0, 60.0, 120.0)
+"""When one GPU among healthy ones has been broken for so long, a child tries whether it is back. The last one repeats."""
+BROKEN: frozenset[GpuStatus] = frozenset({"lost", "unknown error", "reset needed"})
+
+RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia"
+KERNEL_MODULE = Path("/sys/module/nvidia/version")
+
+
+class Opening(threading.Thread):
+    """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone.
+
+    `calls`: the driver's library is here, and was called."""
+
+    def __init__(self, old: tuple[Card, ...] = ()) -> None:
+        super().__init__(name="nvml-init", daemon=True)
+        self._old = old
+        self.asked_at = clock.now()
+        self.calls = False
+        self.nvml: Any = None
+        self.count = 0
+        self.driver: str | None = None
+        self.error: Exception | None = None
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        try:
+            ctypes.CDLL(LIBRARY)  # as the binding will: where there is none, that need not be loaded (1 MB)
+            nvml = import_module("pynvml")
+            self.calls = True
+            self._close(nvml)
+            nvml.nvmlInit()
+            self.count = nvml.nvmlDeviceGetCount()
+            self.driver = nvml.nvmlSystemGetDriverVersion()
+            self.nvml = nvml
+        except Exception as error:  # told by `NvmlNode.look`, in the thread that asks
+            self.error = error
+        self.done.set()
+
+    def _close(self, nvml: Any) -> None:
+        """What was open belongs to a driver that is gone: its handles never answer again."""
+        for card in self._old:
+            card.retire(RETIRE_WAIT_S)
+        if self._old:
+            with suppress(nvml.NVMLError):
+                nvml.nvmlShutdown()
+
+
+class NvmlNode:
+    """Reads through NVML. `look` never waits for the driver longer than `OPEN_WAIT_S`."""
+
+    def __init__(self) -> None:
+        self._opening: Opening | None = None
+        self._cards: tuple[Card, ...] = ()
+        self._sight = PidSight()
+        self._well_at = 0.0
+        self._reopened = 0
+        self._all_well_at = 0.0
+        self._tried = 0
+        self._trial: Trial | None = None
+
+    def look(self, now: float) -> GpuReading:
+        """Raises `Absent` when there is no such driver or GPU, `Trouble` when the driver refuses."""
+        if not self._cards and (waiting := self._open(now)):
+            return waiting
+        known = tuple(card.gpu(now) for card in self._cards)
+        self._reopen_if_dead(known, now)
+        self._reopen_if_one_is_back(known, now)
+        gpus, pids_hidden = self._sight.look(known, now)
+        return GpuReading(
+            gpus=gpus,
+            driver=self._opening.driver if self._opening else None,
+            stuck_since=self._stuck_since(gpus, now) if self._cards else None,
+            pids_hidden=pids_hidden,
+            notes=_notes(gpus, pids_hidden),
+        )
+
+    def _open(self, now: float) -> GpuReading | None:
+        """`None` once it is open; a reading without GPUs while the driver thinks."""
+        if self._opening is None:
+            self._opening = Opening()
+            self._opening.start()
+        opening = self._opening
+        if not opening.done.wait(OPEN_WAIT_S):
+            late = now - opening.asked_at > LATE_S
+            return GpuReading(stuck_since=opening.asked_at if late else None, stuck_in="nvmlInit" if opening.calls else None)
+        if opening.error or not opening.count:
+            self._opening = None
+            raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
+        self._well_at = self._all_well_at = now
+        self._cards = tuple(Card(opening.nvml, index) for index in range(opening.count))
+        for card in self._cards:
+            card.start()
+        self._wait_for_first_round()
+        return None
+
+    def _reopen_if_dead(self, gpus: tuple[Gpu, ...], now: float) -> None:
+        """The next looks open NVML anew, when every GPU has been broken for a while; not below one that hangs in a call."""
+        if any(gpu.status not in (*BROKEN, "reading") for gpu in gpus):
+            self._well_at, self._reopened = now, 0
+        elif now - self._well_at > _step(REOPEN_AFTER_S, self._reopened):
+            self._reopened += 1
+            self._reopen()
+
+    def _reopen_if_one_is_back(self, gpus: tuple[Gpu, ...], now: float) -> None:
+        """What is lost for who opened NVML before it was reset is well for who opens it afterwards."""
+        broken = next((gpu for gpu in gpus if gpu.status in BROKEN), None)
+        if broken is None:
+            self._all_well_at, self._tried, self._trial = now, 0, None
+        elif self._trial is None:
+            if now - self._all_well_at > _step(RETRY_AFTER_S, self._tried):
+                self._trial = Trial(broken.index, broken.uuid)
+        elif (answers := self._trial.answers()) is not None:
+            self._all_well_at, self._tried, self._trial = now, self._tried + 1, None
+            if answers and not any(gpu.status in ("late", "no answer") for gpu in gpus):
+                self._reopen()
+
+    def _reopen(self) -> None:
+        self._opening = Opening(self._cards)
+        self._opening.start()
+        self._cards = ()
+
+    def _wait_for_first_round(self) -> None:
+        until = time.monotonic() + FIRST_ROUND_WAIT_S
+        while time.monotonic() < until and any(card.gpu(clock.now()).status == "reading" for card in self._cards):
+            time.sleep(0.02)
+
+    def _stuck_since(self, gpus: tuple[Gpu, ...], now: float) -> float | None:
+        """Since when no GPU at all answers; lost ones do not count. One that answers is enough for `None`."""
+        alive = [card for card, gpu in zip(self._cards, gpus, strict=True) if gpu.status != "lost"]
+        waits = [since for card in alive if (since := card.waits_since()) is not None]
+        silent = waits and len(waits) == len(alive) and now - max(waits) > NO_ANSWER_S
+        return max(waits) if silent else None
+
+
+def _step(pauses: Sequence[float], count: int) -> float:
+    return pauses[min(count, len(pauses) - 1)]
+
+
+def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
+    slow = [gpu.call_s for gpu in gpus if gpu.status == "late" and gpu.call_s and gpu.call_s >= 1.0]
+    notes = [f"the driver is slow: a call takes {max(slow):.1f} s"] if slow else []
+    return (*notes, PidSight.HIDDEN) if pids_hidden else tuple(notes)
+
+
+def _refusal(error: Exception) -> Absent | Trouble:
+    """What a failed start means, and what mends it."""
+    code = getattr(error, "value", None)
+    if isinstance(error, ImportError):
+        return Trouble("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
+    if isinstance(error, OSError):
+        return Absent(f"no NVIDIA driver here ({LIBRARY} not found)")
+    if code == codes.DRIVER_NOT_LOADED:
+        return Trouble(
+            "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
+        )
+    if code == codes.VERSION_MISMATCH:
+        return Trouble(f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}")
+    if code == codes.NO_PERMISSION:
+        return Trouble("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
+    return Trouble(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
+
+
+def _kernel_version() -> str:
+    try:
+        return f" ({KERNEL_MODULE.read_text().strip()})"
+    except OSError:  # the number is a courtesy
+        return ""

@@ -1,0 +1,192 @@
+"""What a GPU is asked, and how often: the cheap values each second, the others in turn.
+
+About 5 calls a GPU and second, so 8 GPUs stay under 50 a second. Each question gives fields of `Gpu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hangtop.probe.gpu import codes
+from hangtop.records.gpu import GpuProcess, MigInstance
+
+Answer = dict[str, Any]
+ALL_LINKS = 0xFFFFFFFF
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`fields`: what it fills in `Gpu`; they become unknown when it fails. `counters`: ever-growing, shown as rates a second."""
+
+    name: str
+    period_s: float
+    fields: tuple[str, ...]
+    read: Callable[[Any, Any], Answer]
+    counters: bool = False
+
+
+def _utilisation(nvml: Any, handle: Any) -> Answer:
+    rates = nvml.nvmlDeviceGetUtilizationRates(handle)
+    return {"util_percent": float(rates.gpu), "memory_util_percent": float(rates.memory)}
+
+
+def _memory(nvml: Any, handle: Any) -> Answer:
+    """`used` without what the driver itself reserves, as nvidia-smi shows it; drivers before 510 count that in."""
+    try:
+        memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
+    except nvml.NVMLError as error:
+        if error.value not in codes.NEVER_HERE:
+            raise
+        memory = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return {"used_bytes": memory.used, "total_bytes": memory.total}
+
+
+def _power(nvml: Any, handle: Any) -> Answer:
+    return {"power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000}
+
+
+def _temperature(nvml: Any, handle: Any) -> Answer:
+    """The first of these is to go with CUDA 14, the second is not in older drivers."""
+    if hasattr(nvml, "nvmlDeviceGetTemperature"):
+        return {"temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))}
+    return {"temperature_c": float(nvml.nvmlDeviceGetTemperatureV(handle, nvml.NVML_TEMPERATURE_GPU))}
+
+
+def _processes(nvml: Any, handle: Any) -> Answer:
+    found = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    return {"processes": tuple(GpuProcess(p.pid, p.usedGpuMemory, instance=_instance(p)) for p in found)}
+
+
+def _instance(process: Any) -> int | None:
+    number = getattr(process, "gpuInstanceId", None)
+    return None if number in (None, ALL_LINKS) else int(number)
+
+
+def _limit(nvml: Any, handle: Any) -> Answer:
+    return {"limit_w": nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000}
+
+
+def _sm_clock(nvml: Any, handle: Any) -> Answer:
+    return {"sm_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)}
+
+
+def _memory_clock(nvml: Any, handle: Any) -> Answer:
+    return {"memory_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)}
+
+
+def _sm_clock_max(nvml: Any, handle: Any) -> Answer:
+    return {"sm_clock_max_mhz": nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM)}
+
+
+def _throttle(nvml: Any, handle: Any) -> Answer:
+    try:
+        mask = nvml.nvmlDeviceGetCurrentClocksEventReasons(handle)
+    except nvml.NVMLError as error:
+        if error.value != codes.FUNCTION_NOT_FOUND:
+            raise
+        mask = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+    return {"throttle": codes.throttles(mask)}
+
+
+def _pstate(nvml: Any, handle: Any) -> Answer:
+    state = nvml.nvmlDeviceGetPerformanceState(handle)
+    return {"pstate": None if state == nvml.NVML_PSTATE_UNKNOWN else state}
+
+
+def _pcie_rx(nvml: Any, handle: Any) -> Answer:
+    return {"pcie_rx_bytes_s": nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_RX_BYTES) * KIB}
+
+
+def _pcie_tx(nvml: Any, handle: Any) -> Answer:
+    return {"pcie_tx_bytes_s": nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_TX_BYTES) * KIB}
+
+
+def _nvlink(nvml: Any, handle: Any) -> Answer:
+    """Data bytes over all links since the driver was loaded (field values 138 and 139, in KiB)."""
+    sent, received = nvml.nvmlDeviceGetFieldValues(
+        handle,
+        [(nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS), (nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS)],
+    )
+    for value in (sent, received):
+        if value.nvmlReturn:
+            raise nvml.NVMLError(value.nvmlReturn)
+    return {"nvlink_tx_bytes_s": sent.value.ullVal * KIB, "nvlink_rx_bytes_s": received.value.ullVal * KIB}
+
+
+def _ecc_corrected(nvml: Any, handle: Any) -> Answer:
+    count = nvml.nvmlDeviceGetTotalEccErrors(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_VOLATILE_ECC)
+    return {"ecc_corrected": count}
+
+
+def _ecc_uncorrected(nvml: Any, handle: Any) -> Answer:
+    count = nvml.nvmlDeviceGetTotalEccErrors(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC)
+    return {"ecc_uncorrected": count}
+
+
+def _remap(nvml: Any, handle: Any) -> Answer:
+    """Rows of memory that were, or could not be, replaced by spare ones."""
+    _, _, pending, failed = nvml.nvmlDeviceGetRemappedRows(handle)
+    word = "a row remap failed: the GPU needs service" if failed else "a row remap waits for a GPU reset" if pending else None
+    return {"remap": word}
+
+
+def _mig(nvml: Any, handle: Any) -> Answer:
+    """`None`: not in MIG mode."""
+    current, _ = nvml.nvmlDeviceGetMigMode(handle)
+    if not current:
+        return {"mig": None}
+    slots = range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle))
+    return {"mig": tuple(found for slot in slots if (found := _mig_instance(nvml, handle, slot)))}
+
+
+def _mig_instance(nvml: Any, handle: Any, slot: int) -> MigInstance | None:
+    try:
+        part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, slot)
+    except nvml.NVMLError_NotFound:  # an empty slot
+        return None
+    memory = nvml.nvmlDeviceGetMemoryInfo(part)
+    return MigInstance(
+        index=slot,
+        name=nvml.nvmlDeviceGetName(part),
+        uuid=nvml.nvmlDeviceGetUUID(part),
+        instance=nvml.nvmlDeviceGetGpuInstanceId(part),
+        used_bytes=memory.used,
+        total_bytes=memory.total,
+    )
+
+
+def _minor(nvml: Any, handle: Any) -> Answer:
+    return {"minor": nvml.nvmlDeviceGetMinorNumber(handle)}
+
+
+MINOR = Question("minor number", 0, ("minor",), _minor)
+"""Asked once: N of `/dev/nvidiaN`."""
+
+QUICK = (
+    Question("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
+    Question("memory", 2, ("used_bytes",), _memory),
+    Question("power", 1, ("power_w",), _power),
+    Question("temperature", 2, ("temperature_c",), _temperature),
+)
+"""Asked in every round, what moves slowly in every second. Whether a GPU is well is judged by these."""
+
+SLOW = (
+    Question("processes", 2, ("processes",), _processes),
+    Question("power limit", 30, ("limit_w",), _limit),
+    Question("SM clock", 5, ("sm_clock_mhz",), _sm_clock),
+    Question("throttle reasons", 5, ("throttle",), _throttle),
+    Question("PCIe receive", 10, ("pcie_rx_bytes_s",), _pcie_rx),
+    Question("PCIe send", 10, ("pcie_tx_bytes_s",), _pcie_tx),
+    Question("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
+    Question("performance state", 30, ("pstate",), _pstate),
+    Question("memory clock", 30, ("memory_clock_mhz",), _memory_clock),
+    Question("ECC corrected", 30, ("ecc_corrected",), _ecc_corrected),
+    Question("ECC uncorrected", 30, ("ecc_uncorrected",), _ecc_uncorrected),
+    Question("row remaps", 60, ("remap",), _remap),
+    Question("MIG", 30, ("mig",), _mig),
+    Question("highest SM clock", 60, ("sm_clock_max_mhz",), _sm_clock_max),
+)
+"""At most `card.SLOW_PER_ROUND` of these a round, the one that is overdue the longest first."""

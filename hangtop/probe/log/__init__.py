@@ -1,0 +1,1 @@
+"""Log files and pipes: found, followed, searched."""

@@ -1,0 +1,145 @@
+"""All logs of the run: which files there are, with numbers that stay, and new ones as they appear."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.lines.timestamps import LogClock, one_clock
+from hangtop.probe.context import WatchedFile, watched
+from hangtop.probe.log.discover import STDIN, FoundLog, discover, rotated_from
+from hangtop.probe.log.folder_watch import Changes
+from hangtop.probe.log.latest_attempt import Newest
+from hangtop.probe.log.pipe_buffer import FollowedPipe, Spool
+from hangtop.probe.log.tail import TAIL_BYTES, Followed
+from hangtop.probe.log.tracked_log import DigestedLog, Followable
+from hangtop.records.log import LogFile
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.files.network_filesystems import FileSystem, file_system_of
+from hangtop.system.files.read_errors import Fault, shown
+
+LOOK_AGAIN_S = 5.0
+ALL_TAILS_BYTES = 1 << 20
+LEAST_TAIL_BYTES = 4 << 10
+
+
+class LogSet:
+    """The logs that `spec` asks for. A file keeps its number; a newer attempt of the run starts the numbers over."""
+
+    def __init__(self, spec: WatchSpec, index: Index, changes: Changes) -> None:
+        self._spec = spec
+        self.index = index
+        self.logs: tuple[DigestedLog, ...] = ()
+        self.gaps: tuple[LogFile, ...] = ()
+        self.generation = 0
+        self._changes = changes
+        self._newest = Newest()
+        self._watched = watched(spec)
+        self._looked_at = float("-inf")
+        self._pipes: dict[str, FollowedPipe] = {}
+        self._systems: dict[str, FileSystem] = {}
+
+    @property
+    def restarts(self) -> int:
+        """Grows when anything of what was told before holds no more."""
+        return self.generation + sum(log.restarts for log in self.logs)
+
+    @property
+    def files(self) -> tuple[WatchedFile, ...]:
+        """For who wants to read pages of them, by number."""
+        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _spool(log.followed)) for log in self.logs)
+
+    def is_time_to_look(self, now: float) -> bool:
+        return now - self._looked_at >= LOOK_AGAIN_S
+
+    def look(self, now: float, *, at_once: bool) -> bool:
+        """Looks for files that came or were left behind, if it is time to; true when there are others than before."""
+        if not at_once and not self.is_time_to_look(now):
+            return False
+        self._looked_at = now
+        procs = self._watched.procs
+        self._newest.alive = procs is not None and any(writer.alive for writer in procs.writers)
+        discovery = discover(self._spec.logs, self._newest)
+        self._changes.watch(discovery.folders)
+        found = {log.path: log for log in discovery.logs if log.fault is None}
+        before = (self.logs, self.gaps)
+        if any(log.followed.path not in found and os.path.lexists(log.followed.path) for log in self.logs):
+            self._start_over()
+        known = {log.followed.path: log for log in self.logs}
+        for path, log in known.items():
+            if path in found and found[path].rank != log.found.rank:
+                log.learn(self.index, found[path])
+        new = [each for path, each in found.items() if path not in known and rotated_from(path) not in known]
+        tail_bytes = max(LEAST_TAIL_BYTES, min(TAIL_BYTES, ALL_TAILS_BYTES // max(1, len(new))))
+        self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
+        self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
+        return before != (self.logs, self.gaps)
+
+    def settle(self) -> None:
+        """What was there when we came is read by one clock for all that tell the time alike."""
+        if not any(log.is_new for log in self.logs):
+            return
+        for log in self.logs:
+            log.scout()
+        for zoned in (True, False):
+            alike = [log for log in self.logs if log.own_shift_s is not None and log.tells_zone == zoned]
+            for log, shift_s in zip(alike, one_clock([log.own_shift_s or 0.0 for log in alike]), strict=True):
+                if log.is_new or abs((log.shift_s or 0.0) - shift_s) > LogClock.BELIEVED_S:
+                    log.settle(shift_s)
+        for log in self.logs:
+            if log.is_new:
+                log.settle(None)
+
+    def learn(self, index: Index) -> None:
+        """Other profiles: everything is read again with it."""
+        self.index = index
+        for log in self.logs:
+            log.learn(index, log.found)
+
+    def close(self) -> None:
+        for log in self.logs:
+            log.followed.close()
+
+    def _start_over(self) -> None:
+        self.generation += 1 + self.restarts
+        for log in self.logs:
+            if not isinstance(log.followed, FollowedPipe):
+                log.followed.close()
+        self.logs = ()
+
+    def _opened(self, number: int, found: FoundLog, tail_bytes: int) -> DigestedLog:
+        where = FileSystem() if found.path == STDIN else self._system(found.path)
+        return DigestedLog(number, found, self._follow(found.path, where, tail_bytes), self.index, where)
+
+    def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
+        if path in self._pipes:
+            return self._pipes[path]
+        if path == STDIN and (stdin := self._spec.stdin) is not None:
+            self._pipes[path] = FollowedPipe(path, Spool(stdin.memory))
+            return self._pipes[path]
+        if _is_fifo(path):
+            self._pipes[path] = FollowedPipe(path, Spool.of_named_pipe(path))
+            return self._pipes[path]
+        return Followed(path, network=where.network is not None, tail_bytes=tail_bytes)
+
+    def _system(self, path: str) -> FileSystem:
+        folder = os.path.dirname(os.path.abspath(path))
+        if folder not in self._systems:
+            self._systems[folder] = file_system_of(folder)
+        return self._systems[folder]
+
+
+def _is_fifo(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
+    except OSError:
+        return False  # who follows it says what is wrong with it
+
+
+def _spool(followed: Followable) -> Spool | None:
+    return followed.spool if isinstance(followed, FollowedPipe) else None
+
+
+def _gap(path: str, fault: Fault) -> LogFile:
+    return LogFile(path=shown(path), status=fault.status, problem=fault.problem, lines=0)

@@ -1,0 +1,203 @@
+"""A pipe followed like a file: what its drain keeps of it (`hangtop.probe.log.drain`), the last bytes that came."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hangtop.common.text import size
+from hangtop.probe.log.drain import BOARD_BYTES, KEPT_BYTES
+from hangtop.probe.log.start_drain import Drain, read_board
+from hangtop.probe.log.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened, Skipped
+from hangtop.probe.source import Trouble
+from hangtop.records.log import FileStatus
+from hangtop.system.files.read_errors import Fault, in_words
+
+CATCH_UP_BYTES = 8 << 20
+"""So far before the end it is read on after a gap: the oldest bytes would be overwritten again before they are read."""
+
+
+class Board(NamedTuple):
+    """What a drain tells, word by word (`hangtop.probe.log.drain.BOARD`)."""
+
+    end: int
+    unkept: int
+    closed: int
+    arrived_us: int
+    reader: int
+
+
+class Spool:
+    """The last bytes of a pipe. They are numbered from the first that was kept; any of them may be overwritten at any time."""
+
+    def __init__(self, memory: int, drain: Drain | None = None) -> None:
+        """`memory`: the open file that the drain fills. `drain`: to be left alone at the end, where we started it."""
+        self._memory = memory
+        self._drain = drain
+        self._board = Board(0, 0, 0, 0, 0)
+
+    @classmethod
+    def of_named_pipe(cls, path: str) -> Spool:
+        """The drain is started. Raises `Trouble`."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            with os.fdopen(fd, "rb", buffering=0):
+                drain = Drain(fd, named=True)
+        except OSError as error:
+            raise Trouble(in_words(path, error).problem) from error
+        return cls(drain.memory, drain)
+
+    @property
+    def drain(self) -> int | None:
+        """The reader of a named pipe; that of stdin is told by `hangtop.probe.log.stdin_pipe`."""
+        return (self.board.reader or None) if self._drain is not None else None
+
+    @property
+    def board(self) -> Board:
+        """As it stands now; the last one known when the memory was given back."""
+        words = read_board(self._memory)
+        self._board = self._board if words is None else Board(*words)
+        return self._board
+
+    @property
+    def end(self) -> int:
+        return self.board.end
+
+    @property
+    def start(self) -> int:
+        """The oldest byte that is still kept. The chunk is not counted that is being overwritten."""
+        return max(0, self.end - KEPT_BYTES + CHUNK_BYTES)
+
+    def pread(self, count: int, offset: int) -> bytes:
+        """Up to `count` bytes from `offset` on; nothing where they are kept no longer or not there yet."""
+        count = min(count, self.end - offset)
+        if count <= 0 or offset < self.start:
+            return b""
+        at = offset % KEPT_BYTES
+        data = os.pread(self._memory, min(count, KEPT_BYTES - at), BOARD_BYTES + at)
+        if len(data) < count:
+            data += os.pread(self._memory, count - len(data), BOARD_BYTES)
+        return data if offset >= self.start else b""  # the drain does not wait: it may have come round meanwhile
+
+    def close(self) -> None:
+        if self._drain is not None:
+            self._drain.close()
+
+
+class FollowedPipe:
+    """A spool, followed like a file (`hangtop.probe.log.tail.Followed`)."""
+
+    def __init__(self, path: str, spool: Spool) -> None:
+        self.path = path
+        self.spool = spool
+        self.status: FileStatus = "ok"
+        self.problem: str | None = None
+        self.offset = 0
+        self.skipped_bytes = 0
+        self._opened = False
+        self._unkept = 0
+        self._reader = Reader()
+
+    @property
+    def size_bytes(self) -> int:
+        return self.spool.end
+
+    @property
+    def start(self) -> int:
+        """The oldest byte that can still be read."""
+        return self.spool.start
+
+    @property
+    def modified_at(self) -> float | None:
+        return self.spool.board.arrived_us / 1e6 or None
+
+    @property
+    def not_kept(self) -> str | None:
+        """What of the pipe was not read, and why."""
+        board = self.spool.board
+        if board.unkept:
+            return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
+        return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
+
+    @property
+    def drain(self) -> int | None:
+        """Who reads a named pipe on when hangtop has gone."""
+        return self.spool.drain
+
+    def poll(self, now: float) -> Iterator[Event]:
+        if not self._opened:
+            self._opened = True
+            yield Opened("first", 0)
+        board = self.spool.board
+        if board.unkept > self._unkept:
+            self._unkept = board.unkept
+            yield Skipped(self.offset)
+        for _ in range(CHUNKS_A_POLL):
+            data = self.spool.pread(CHUNK_BYTES, self.offset)
+            if data:
+                at = self.offset
+                self.offset += len(data)
+                yield Appended(at, data, live=True)
+            elif self.offset < self.spool.start:
+                yield self._skip()
+            else:
+                break
+        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.spool.end and self.problem is None:
+            fault = self._closed() if board.closed else self._unread()
+            self.status, self.problem = fault.status, fault.problem
+            yield fault
+
+    def pread(self, count: int, offset: int) -> bytes:
+        return self.spool.pread(count, offset)
+
+    def close(self) -> None:
+        self.spool.close()
+
+    def _skip(self) -> Skipped:
+        """Give up what was overwritten; go on at the start of a line."""
+        goes_on = max(self.spool.start, self.spool.end - CATCH_UP_BYTES)
+        goes_on += self.spool.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
+        self.skipped_bytes += goes_on - self.offset
+        self.offset = goes_on
+        return Skipped(goes_on)
+
+    def _closed(self) -> Fault:
+        return Fault("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+
+    def _unread(self) -> Fault:
+        return Fault("failed", f"{self.path}: hangtop's readers of the pipe were killed: what the run writes comes no more")
+
+
+class Reader:
+    """Whether anybody reads the pipe still. A reader that is killed is replaced within milliseconds."""
+
+    REPLACED_S = 3.0
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._fd: int | None = None
+        self._ended = select.poll()
+        self._was_gone = False
+        self._gone_at: float | None = None
+
+    def is_gone(self, board: Board, now: float) -> bool:
+        """The reader that the board names has ended, and nobody took its place."""
+        if board.reader != self._pid:
+            self._meet(board.reader)
+        gone = self._was_gone or bool(self._ended.poll(0))
+        self._gone_at = (now if self._gone_at is None else self._gone_at) if gone else None
+        return self._gone_at is not None and now - self._gone_at > self.REPLACED_S
+
+    def _meet(self, pid: int) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._pid, self._fd, self._ended, self._was_gone = pid, None, select.poll(), False
+        try:
+            self._fd = os.pidfd_open(pid)
+            self._ended.register(self._fd, select.POLLIN)
+        except ProcessLookupError:
+            self._was_gone = True
+        except (OSError, AttributeError):  # an old kernel or no Linux: then it is believed to live
+            return

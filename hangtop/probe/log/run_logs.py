@@ -1,0 +1,203 @@
+"""All logs of the run, followed, digested and joined into one reading."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from msgspec.structs import replace
+
+from hangtop.logs.joined_logs import join
+from hangtop.probe.context import watched
+from hangtop.probe.log.folder_watch import Changes
+from hangtop.probe.log.log_set import LogSet
+from hangtop.probe.log.profile_files import ProfileFiles
+from hangtop.probe.log.tracked_log import DigestedLog
+from hangtop.probe.log.worker_logs import BesideLogs
+from hangtop.records.log import LogLine, LogReading, RankLog
+from hangtop.records.stopped import StoppedRun
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.malloc_trim import give_back
+from hangtop.system.stores.stop_store import StopStore
+
+POLL_S, CALM_POLL_S = 0.1, 0.5
+CALM = 20
+"""A log that is quiet is polled less often, ever after a twentieth of its silence: most of what it costs is to wake up for it."""
+POLL_A_FILE_S = 0.0004
+READING_GAP_S = 0.12
+WORK_S = 0.25
+BREATH_S = 0.005
+SLICE_S = 0.05
+COST_TO_GAP = 100.0
+MOST_GAP_S = 2.0
+"""However dear a reading was (many files, or a machine that is busy elsewhere): a person waits no longer for the next."""
+MOST_TAIL_LINES = 200
+FIRST_TAIL_LINES = 1_000
+LEAST_SHARE = 4
+OPEN_FILES = 10_240
+STOPS_EVERY_S = 0.5
+
+
+class RunLogs:
+    """Follows every log of `spec`. The first reading comes from the ends of the files, so that the screen paints soon; what is
+    before is read in slices between the polls. At most some eight readings a second, none when nothing is new."""
+
+    def __init__(self, spec: WatchSpec) -> None:
+        allow_many_open_files()
+        self._changes = Changes()
+        self._profiles = ProfileFiles(spec)
+        self._set = LogSet(spec, self._profiles.index, self._changes)
+        self._beside = BesideLogs(self._profiles.index)
+        give_back()  # what it took to load the profiles
+        self._profile_changes = Changes()
+        self._watched = watched(spec)
+        self._sent = Sent()
+        self._stops = StopStore()
+        self._stopped: StoppedRun | None = None
+        self._stops_at = 0.0
+        self._news = False
+        self._working = False
+        self._next_at = 0.0
+        self._spoke_at = 0.0
+
+    @property
+    def interval_s(self) -> float:
+        """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
+        if self._working:
+            return BREATH_S
+        calm_s = min((time.monotonic() - self._spoke_at) / CALM, CALM_POLL_S)
+        return max(POLL_S, calm_s, len(self._all) * POLL_A_FILE_S)
+
+    @property
+    def _all(self) -> tuple[DigestedLog, ...]:
+        return (*self._set.logs, *self._beside.logs)
+
+    def read(self, now: float) -> Iterator[LogReading]:
+        began = time.monotonic()
+        self._look(now)
+        self._poll(now)
+        yield from self._told(now)
+        self._working = self._work()
+        while self._working and time.monotonic() - began < WORK_S:
+            at = now + time.monotonic() - began
+            self._poll(at)
+            yield from self._told(at)
+            self._working = self._work()
+
+    def close(self) -> None:
+        self._changes.close()
+        self._profile_changes.close()
+        self._set.close()
+        self._beside.close()
+
+    def _look(self, now: float) -> None:
+        if self._profile_changes.seen() or self._set.is_time_to_look(now):
+            self._profile_changes.watch(self._profiles.folders)
+            problem = self._profiles.problem
+            if self._profiles.reload():
+                self._set.learn(self._profiles.index)
+                self._beside.learn(self._profiles.index)
+            self._news |= problem != self._profiles.problem
+            if self._profiles.index.rest():
+                give_back()
+        self._news |= self._set.look(now, at_once=self._changes.seen())
+        self._news |= self._beside.look(self._watched.workers)
+        self._watched.index = self._profiles.index
+
+    def _poll(self, now: float) -> None:
+        for log in self._all:
+            self._news |= log.poll(now)
+        if self._news:
+            self._set.settle()
+            self._beside.settle()
+            self._watched.files, self._watched.beside = self._set.files, self._beside.files
+        if now >= self._stops_at:
+            self._stops_at = now + STOPS_EVERY_S
+            stopped = self._stops.latest([log.followed.path for log in self._set.logs])
+            self._news |= stopped != self._stopped
+            self._stopped = stopped
+
+    def _work(self) -> bool:
+        """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
+        ends_at = time.monotonic() + SLICE_S
+        for step in (DigestedLog.catch_up, DigestedLog.count_on):
+            for log in self._all:
+                while step(log):
+                    self._news = True
+                    if time.monotonic() >= ends_at:
+                        return True
+        return False
+
+    def _told(self, now: float) -> Iterator[LogReading]:
+        """A reading, if there is news and the last one is a while ago. With many files it costs more and comes less often."""
+        if not self._news or now < self._next_at:
+            return
+        self._news = False
+        self._spoke_at = time.monotonic()
+        began = time.thread_time()
+        reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
+        self._watched.log, self._watched.ranks = reading, self._sent.ranks
+        cost_s = time.thread_time() - began
+        self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)
+        yield reading
+
+
+class Sent:
+    """What the screen knows already: a reading carries only ranks and lines that are new to it."""
+
+    def __init__(self) -> None:
+        self._restarts = -1
+        self.ranks: dict[int, RankLog] = {}
+        self._last: dict[int, LogLine] = {}
+        self._read_to: dict[int, int] = {}
+
+    def reading(self, logs: LogSet, beside: BesideLogs, profiles: ProfileFiles) -> LogReading:
+        """All that is known, less what was sent before."""
+        restarts = logs.restarts + beside.restarts
+        fresh = restarts != self._restarts
+        if fresh:
+            self._restarts, self.ranks, self._last, self._read_to = restarts, {}, {}, {}
+        outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
+        reading = join(
+            [log.facts for log in logs.logs],
+            [*(log.record() for log in logs.logs), *logs.gaps],
+            profiles.index.catalog,
+            profile=profiles.chosen,
+            last_output_at=max(outputs, default=None),
+            caught_up=all(log.caught_up for log in (*logs.logs, *beside.logs)),
+            known=self.ranks,
+            tail=self._new_lines(logs.logs, FIRST_TAIL_LINES if fresh else MOST_TAIL_LINES),
+            fresh=fresh,
+            beside=[log.facts for log in beside.logs],
+        )
+        self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
+        return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
+
+    def _new_lines(self, logs: Sequence[DigestedLog], most: int) -> tuple[LogLine, ...]:
+        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many
+        files speak at once, each has its share."""
+        spoke = [log for log in logs if log.followed.offset != self._read_to.get(log.number)]
+        self._read_to.update((log.number, log.followed.offset) for log in spoke)
+        share = max(LEAST_SHARE, most // max(1, len(spoke)))
+        new: list[tuple[float, LogLine]] = []
+        for log in spoke:
+            last = self._last.get(log.number)
+            at = 0.0
+            for line in log.tail(share, -1 if last is None else last.offset):
+                at = line.at or at
+                if line != last:
+                    new.append((at, line))
+                    self._last[log.number] = line
+        if len(logs) > 1:
+            new.sort(key=itemgetter(0))
+        return tuple(line for _, line in new[-most:])
+
+
+def allow_many_open_files() -> None:
+    """One descriptor a file, and runs may have thousands of rank logs; the usual limit is 1,024."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if most == resource.RLIM_INFINITY else min(most, OPEN_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

@@ -1,0 +1,158 @@
+"""Stdin as a log (`--log -`). A drain reads the pipe from the first moment on, so that the run lives whatever becomes of hangtop.
+
+`keep` comes first of all, before the options are even read: a wrong one must not end the run that writes into the pipe. It reads
+only where an argument is `-`: otherwise stdin is not ours, and an end of hangtop is what the shell makes of it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hangtop.records.watch_spec import KeptPipe
+
+if TYPE_CHECKING:
+    from hangtop.probe.log.start_drain import Drain
+
+STDIN = "-"
+OF_ITS_OWN = frozenset(("explain",))
+"""Commands that read stdin themselves, to its end."""
+CLOSED_WITHIN_S = 0.02
+"""A writer that has ended is known to have by then."""
+
+_drain: Drain | None = None
+_pipe = ""
+_is_stranded = False
+"""Whether somebody writes into the pipe, and no drain could be started."""
+
+
+class StdinError(Exception):
+    """There is no stdin to read. The message is one line."""
+
+
+def keep(words: Sequence[str]) -> None:
+    """Give stdin to a drain, if these arguments name it as a log and somebody may wait for its reader."""
+    words = words[: words.index("--")] if "--" in words else words
+    named = STDIN in words or f"--log={STDIN}" in words
+    if named and not OF_ITS_OWN.intersection(words[:1]) and _is_stream():
+        _keep()
+
+
+def as_log() -> tuple[str, KeptPipe | None]:
+    """What `--log -` means: `-` and what a drain keeps of it, or the path of the file that stdin is.
+
+    Raises `StdinError`. Afterwards stdin is empty: only the drain has the pipe.
+    """
+    global _is_stranded
+    try:
+        if stat.S_ISREG(os.fstat(0).st_mode) and (path := _path()) is not None:
+            return path, None
+        if os.isatty(0):
+            raise StdinError("--log - reads stdin, which is the terminal here: … | hangtop --log -")
+        drain = _keep()
+    except OSError as error:
+        raise StdinError("--log - reads stdin, but stdin is closed: … | hangtop --log -") from error
+    if not drain.reads():
+        _is_stranded = True
+        raise StdinError("--log -: the process that is to read the pipe does not start; HANGTOP_DEBUG=FILE tells more")
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    if drain.problem is not None:
+        raise StdinError(f"--log -: nothing of the pipe can be kept: {drain.problem}: ulimit -f, ulimit -v; is there memory?")
+    return STDIN, KeptPipe(drain.memory, _pipe)
+
+
+def take_keys() -> bool:
+    """Whether keys can be read: stdin is a terminal, or was put in place of a pipe, null or closed one, if there is one."""
+    if _drain is None and os.isatty(0):
+        return True
+    try:
+        keys = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    if keys != 0:
+        os.dup2(keys, 0)
+        os.close(keys)
+    if sys.__stdin__ is None:  # it was closed; the screen asks for it by this name
+        sys.stdin = sys.__stdin__ = os.fdopen(0)  # type: ignore[misc]
+    return True
+
+
+def farewell() -> str | None:
+    """What to say on the way out: who reads the pipe from now on. `None` where nobody writes into it any more."""
+    if _drain is None or not _drain.reads():
+        return None
+    from hangtop.probe.log.drain import CLOSED, READER
+    from hangtop.probe.log.start_drain import read_board
+
+    until = time.monotonic() + CLOSED_WITHIN_S
+    while (board := read_board(_drain.memory)) is not None and not board[CLOSED] and time.monotonic() < until:
+        time.sleep(0.002)
+    if board is not None and board[CLOSED]:
+        return None
+    reader = f"pid {board[READER]}" if board is not None else "a process of hangtop"
+    said = f"hangtop: {reader} keeps reading the pipe, so that your run lives; it ends with the run."
+    if os.isatty(2):
+        said += " The prompt: Ctrl-Z, then bg (Ctrl-C would reach the run)."
+    return said
+
+
+def farewell_to(drains: Mapping[str, int]) -> str:
+    """The same of named pipes, by path, a line each."""
+    from hangtop.common.text import printable
+
+    said = "keeps reading {} for as long as anybody writes into it, so that no writer waits or ends"
+    return "".join(f"hangtop: pid {pid} {said.format(printable(path))}\n" for path, pid in drains.items())
+
+
+def read_on() -> None:
+    """Where nobody else reads the pipe, this process does, to the end of the writer: with our end the run would end too."""
+    if _is_stranded:
+        from hangtop.probe.log.drain import discard
+
+        discard()
+
+
+def _is_stream() -> bool:
+    """A pipe or a socket. A file has nobody who waits, and a closed stdin nothing to read."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _keep() -> Drain:
+    """Raises `OSError` where there is no stdin, `StdinError` where no drain can be started for it."""
+    global _drain, _pipe, _is_stranded
+    from hangtop.probe.log.start_drain import Drain
+
+    if _drain is None:
+        try:
+            _pipe = os.readlink("/proc/self/fd/0")
+        except OSError:  # no Linux: then nobody can be found behind it
+            _pipe = ""
+        os.fstat(0)
+        try:
+            _drain = Drain(0)
+        except OSError as error:
+            _is_stranded = True
+            why = error.strerror or error
+            raise StdinError(
+                f"--log -: no process can be started that reads the pipe: {why}: ulimit -u, ulimit -n. This one reads on, "
+                "shows nothing, and ends with your run"
+            ) from error
+    return _drain
+
+
+def _path() -> str | None:
+    """The path of the file that stdin is; `None` when it has none any more."""
+    try:
+        path = os.readlink("/proc/self/fd/0")
+        return path if os.path.samestat(os.stat(path), os.fstat(0)) else None
+    except OSError:
+        return None

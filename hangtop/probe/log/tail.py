@@ -1,0 +1,264 @@
+"""One file followed by its name, as `tail -F` does: its end first, then what is added, whatever happens to the file.
+
+Never mmap: a file that is truncated while mapped kills the process (python/cpython#148650). Never inotify for the bytes: it does
+not see what other NFS clients write. One look costs a few microseconds: `stat` of the path and of the open file, and where that
+has changed `pread` of what is new, of the bytes before it and of the first ones. When these are not what stood there before, the
+file was rewritten, even if it is longer than before (copytruncate that regrew), which a look at the size alone misses.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from hangtop.common.clean_text import encoding_of
+from hangtop.probe.log.discover import rotated_from
+from hangtop.records.log import FileStatus
+from hangtop.system.files.read_errors import Fault, NotALog, in_words, shown
+
+CHUNK_BYTES = 1 << 20
+LEAST_BYTES = 4 << 10
+"""Room that a read has where nothing new is due: a network file system learns of it by reading. Room for a whole chunk, ten times
+a second for a page that is mostly empty, is most of what a quiet log costs."""
+TAIL_BYTES = 256 << 10
+MOST_TAIL_BYTES = 8 << 20
+CHUNKS_A_POLL = 8
+FINGERPRINT_BYTES = 64
+REOPEN_S = 5.0
+JUST_NOW_S = 5.0
+TICK_S = 1.0
+"""Times of files stand still for some milliseconds (a tick of the kernel): after so long they have no second change in them."""
+
+Why = Literal["first", "appeared", "truncated", "rewritten", "rotated", "replaced", "switched"]
+
+
+class Opened(Struct, frozen=True):
+    """The file was opened, or starts over: what was known of its content holds no more. Reading goes on at byte `start`, a line
+    start near its end; older bytes can be had with `pread`. `rotated`: the run goes on in it; the old file was renamed and
+    read to its end before, or was copied."""
+
+    why: Why
+    start: int
+
+
+class Appended(Struct, frozen=True):
+    """Bytes of the file from `offset` on. `live`: they were written while we watched, so now is their time."""
+
+    offset: int
+    data: bytes
+    live: bool
+
+
+class Skipped(Struct, frozen=True):
+    """What stood before `start` is lost; it goes on there, at the start of a line."""
+
+    start: int
+
+
+Event = Opened | Appended | Skipped | Fault
+
+
+class Followed:
+    """One file. All calls from one thread. `offset` is the byte after the last one read."""
+
+    start = 0
+    """The oldest byte that can still be read."""
+    not_kept: str | None = None
+    """What was lost of it, and why: of a file nothing."""
+    drain: int | None = None
+    """Who reads it on when hangtop has gone: a file needs nobody."""
+
+    def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
+        """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""
+        self.path = path
+        self._tail_bytes = tail_bytes
+        self.status: FileStatus = "waiting"
+        self.problem: str | None = None
+        self.size_bytes = 0
+        self.modified_at: float | None = None
+        self.offset = 0
+        self._network = network
+        self._fd: int | None = None
+        self._opened_at = 0.0
+        self._identity = (0, 0)
+        self._real = ""
+        self._live_from = 0
+        self._before = b""
+        self._head = b""
+        self._settled: tuple[int, int, int] | None = None
+        self._next_why: Why = "first"
+
+    def poll(self, now: float) -> Iterator[Event]:
+        """What happened since the last poll, in order. At most `CHUNKS_A_POLL` chunks: a rest comes with the next one."""
+        try:
+            if self._fd is None:
+                yield self._open(self._next_why, now)
+            successor, fault = self._look_at_path(now)
+            yield from self._grown(now)
+            if successor is not None and self._drained():
+                why = self._why_replaced()
+                self.close()
+                yield self._open(why, now)
+                yield from self._grown(now)
+            yield from self._noted(fault)
+        except OSError as error:
+            self.close()
+            self._next_why = "appeared" if error.errno == errno.ENOENT else "first"
+            yield from self._noted(in_words(self.path, error))
+
+    def pread(self, count: int, offset: int) -> bytes:
+        """Older bytes of the open file; fewer or none when it has shrunk or is not open. Raises `OSError`."""
+        return b"" if self._fd is None else os.pread(self._fd, count, offset)
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+        self._fd = None
+
+    def _open(self, why: Why, now: float) -> Opened:
+        fd = open_log(self.path)
+        self._fd, self._opened_at = fd, now
+        found = os.fstat(fd)
+        self._identity = (found.st_dev, found.st_ino)
+        self._real = os.path.realpath(self.path)
+        return self._begin(why, now)
+
+    def _begin(self, why: Why, now: float) -> Opened:
+        """Start over in the open file, near its end. What was written just now into a file that we knew is live."""
+        assert self._fd is not None
+        found = os.fstat(self._fd)
+        self.size_bytes, self.modified_at = found.st_size, found.st_mtime
+        just_written = why not in ("first", "switched") and abs(now - found.st_mtime) < JUST_NOW_S
+        live = just_written and found.st_size <= MOST_TAIL_BYTES
+        self.offset = 0 if live else tail_start(self._fd, found.st_size, self._tail_bytes)
+        self._live_from = 0 if live else found.st_size
+        self._before = os.pread(self._fd, min(FINGERPRINT_BYTES, self.offset), max(0, self.offset - FINGERPRINT_BYTES))
+        self._head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
+        self._settled = None
+        return Opened(why, self.offset)
+
+    def _grown(self, now: float) -> Iterator[Event]:
+        assert self._fd is not None
+        for _ in range(CHUNKS_A_POLL):
+            found = os.fstat(self._fd)
+            if _marks(found) == self._settled:
+                return
+            known = len(self._before)
+            due = min(CHUNK_BYTES, max(LEAST_BYTES, found.st_size - self.offset))
+            new = os.pread(self._fd, due, self.offset)
+            before = os.pread(self._fd, known, self.offset - known)  # after the bytes, so that it shows what became of them
+            head = os.pread(self._fd, FINGERPRINT_BYTES, 0)
+            if before != self._before or head[: len(self._head)] != self._head:
+                why: Why = "truncated" if len(before) < known else "rewritten"
+                yield self._begin("rotated" if self._was_copied() else why, now)
+                continue
+            if self.offset < self._live_from:
+                new = new[: self._live_from - self.offset]
+            if not new:
+                break
+            at = self.offset
+            self.offset += len(new)
+            self._before = (self._before + new[-FINGERPRINT_BYTES:])[-FINGERPRINT_BYTES:]
+            self._head = head
+            yield Appended(at, new, live=at >= self._live_from)
+        found = os.fstat(self._fd)
+        self.size_bytes, self.modified_at = max(found.st_size, self.offset), found.st_mtime
+        read_to_its_end = found.st_size == self.offset > 0 and now - found.st_mtime > TICK_S
+        self._settled = _marks(found) if read_to_its_end and not self._network else None
+
+    def _was_copied(self) -> bool:
+        """Whether what was read last stands in a rotated copy beside the file: logrotate's copytruncate, and no new run."""
+        folder, name = os.path.split(self.path)
+        known = len(self._before)
+        try:
+            with os.scandir(folder or ".") as beside:
+                copies = [each.path for each in beside if rotated_from(each.name) == name]
+            return bool(known) and any(_holds(path, self._before, self.offset - known) for path in copies)
+        except OSError:  # what cannot be read proves nothing
+            return False
+
+    def _look_at_path(self, now: float) -> tuple[os.stat_result | None, Fault | None]:
+        """Who stands at the path now: another file that has something to say, or nobody. An empty successor is left alone for
+        now: until the writer has reopened its log it still writes into the old one."""
+        try:
+            found = os.stat(self.path)
+            if (found.st_dev, found.st_ino) != self._identity:
+                return (found if found.st_size else None), None
+            if self._network and now - self._opened_at >= REOPEN_S:
+                self._reopen(now)
+        except FileNotFoundError:
+            return None, Fault("gone", f"{shown(self.path)}: deleted or moved; waiting for it to come back (read on if open)")
+        except OSError as error:
+            return None, in_words(self.path, error)
+        return None, None
+
+    def _reopen(self, now: float) -> None:
+        """A network file system promises fresh sizes and bytes only to those who open anew (close-to-open consistency)."""
+        fresh = open_log(self.path)
+        found = os.fstat(fresh)
+        if (found.st_dev, found.st_ino) != self._identity:
+            os.close(fresh)  # replaced this very moment: the next poll sees it
+            return
+        self.close()
+        self._fd, self._opened_at = fresh, now
+
+    def _drained(self) -> bool:
+        return self._fd is not None and self.offset >= os.fstat(self._fd).st_size
+
+    def _why_replaced(self) -> Why:
+        assert self._fd is not None
+        if os.path.realpath(self.path) != self._real:
+            return "switched"
+        return "rotated" if os.fstat(self._fd).st_nlink else "replaced"
+
+    def _noted(self, fault: Fault | None) -> Iterator[Event]:
+        """A fault is told when it begins or changes."""
+        before = self.problem
+        self.status = fault.status if fault else "ok"
+        self.problem = fault.problem if fault else None
+        if fault and fault.problem != before:
+            yield fault
+
+
+def _marks(found: os.stat_result) -> tuple[int, int, int]:
+    """On a file system of this machine no byte of a file changes without one of these."""
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def open_log(path: str) -> int:
+    """An open file descriptor for reading. Raises `OSError`; `NotALog` for what can never be one. Never waits for a writer."""
+    mode = os.stat(path).st_mode  # before the open: to open a device or a pipe already does something
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise NotALog("a device or socket, not a log file: give the file that the run writes, or pipe it: … | hangtop --log -")
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _holds(path: str, data: bytes, offset: int) -> bool:
+    fd = open_log(path)
+    try:
+        return os.pread(fd, len(data), offset) == data
+    finally:
+        os.close(fd)
+
+
+def tail_start(fd: int, size: int, tail_bytes: int = TAIL_BYTES) -> int:
+    """Where to begin so that the last lines come first: after a line break so far before the end, further back where lines
+    are longer. A file without line breaks (one endless progress bar) begins after a `\\r`, else in the middle of its line.
+    UTF-16, which only a file's first bytes tell, is read from there."""
+    span = size if encoding_of(os.pread(fd, 2, 0)) != "utf-8" else tail_bytes
+    while span < size:
+        data = os.pread(fd, span, size - span)
+        broken = data.find(b"\n", 0, -1)
+        if broken < 0 and span >= MOST_TAIL_BYTES:
+            broken = data.find(b"\r", 0, -1)
+        if broken >= 0 or span >= MOST_TAIL_BYTES:
+            return size - span + broken + 1
+        span *= 2
+    return 0

@@ -1,0 +1,278 @@
+"""One log of the run: its end is digested at once, what it says from then on as it comes, and its past in the background."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from hangtop.logs.digest import Digest
+from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.file_facts import FileFacts
+from hangtop.logs.lines.block_lines import Writer
+from hangtop.logs.lines.timestamps import year_in
+from hangtop.probe.log.discover import FoundLog
+from hangtop.probe.log.pipe_buffer import FollowedPipe
+from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
+from hangtop.probe.ray.dashboard.remote_log import FollowedFar
+from hangtop.records.log import LogFile, LogLine
+from hangtop.system.files.network_filesystems import FileSystem
+from hangtop.system.files.read_errors import binary, shown
+
+Followable = Followed | FollowedPipe | FollowedFar
+
+Came = tuple[float | None, float | None]
+"""When bytes arrived (`None`: they were there before us), and when they were not there yet."""
+
+MOST_ARRIVALS = 10_000
+SCOUTED_BYTES = 16 << 10
+HEAD_BYTES = 64 << 10
+ODD_BYTES = 4 << 10
+
+
+class LineCount:
+    """How many lines end at `\\n` from the first byte to byte `to`: what `wc -l` says."""
+
+    def __init__(self) -> None:
+        self.to = 0
+        self.lines = 0
+
+    def add(self, offset: int, data: bytes) -> None:
+        """Counts these bytes, if they go on where the count stands."""
+        if offset == self.to:
+            self.lines += len(data) - len(data.replace(b"\n", b""))  # `bytes.count` takes three times as long
+            self.to += len(data)
+
+    def skip(self, offset: int) -> None:
+        """What stood before this byte is lost, and not counted."""
+        self.to = max(self.to, offset)
+
+
+class DigestedLog:
+    """Two digests: one that began near the end, for the screen at once; and one from the first byte on, which takes its place
+    when it has caught up. `restarts` grows when what was told of the file holds no more."""
+
+    def __init__(self, number: int, found: FoundLog, followed: Followable, index: Index, where: FileSystem) -> None:
+        self.number = number
+        self.found = found
+        self.followed = followed
+        self.where = where
+        self.restarts = 0
+        self.last_output_at: float | None = None
+        self._index = index
+        self.own_shift_s: float | None = None
+        self.tells_zone = False
+        self.shift_s: float | None = None
+        self._year: int | None = None
+        self._written_by: float | None = None
+        self._digest = self._new_digest(0)
+        self._begin = 0
+        self._tail: list[bytes] = []
+        self._past: Digest | None = None
+        self._past_to = 0
+        self._past_came: Came = (None, None)
+        self._arrivals: deque[tuple[int, Came]] = deque(maxlen=MOST_ARRIVALS)
+        self._looked_at: float | None = None
+        self._count = LineCount()
+        self._facts: FileFacts | None = None
+        self._odd: str | None = None
+
+    @property
+    def facts(self) -> FileFacts:
+        if self._facts is None:
+            self._facts = self._digest.facts()
+        return self._facts
+
+    @property
+    def caught_up(self) -> bool:
+        return self._past is None
+
+    @property
+    def scanned_bytes(self) -> int:
+        return self.followed.offset if self._past is None else self._past_to
+
+    @property
+    def lines(self) -> int | None:
+        """`None` until all are counted."""
+        return self._count.lines if self._count.to >= self.followed.offset else None
+
+    def poll(self, now: float) -> bool:
+        """Takes in what is new; true when there was anything."""
+        news = False
+        for event in self.followed.poll(now):
+            news = True
+            match event:
+                case Opened(why=why, start=start):
+                    self._start_over(why, start)
+                case Appended():
+                    self._take(event, now)
+                case Skipped(start=start):
+                    self._skip(start, now)
+        if self.followed.offset >= self.followed.size_bytes:
+            self._looked_at = now - self.where.slack_s
+        return news
+
+    @property
+    def is_new(self) -> bool:
+        """Its end was taken in, and waits to be read by a clock (`settle`)."""
+        return bool(self._tail)
+
+    def scout(self) -> None:
+        """Looks by how much the newest line of what is new is older than the file, if it tells the time."""
+        if self._tail and self.own_shift_s is None and self.followed.modified_at is not None:
+            scouted = self._fed([self._last_lines(self._tail[-1])])
+            if scouted.last_log_time is not None:
+                self.own_shift_s = self.followed.modified_at - scouted.last_log_time
+                self.tells_zone = scouted.tells_zone
+
+    def settle(self, shift_s: float | None) -> None:
+        """Reads what was there when we came, by this clock; what was read by another one is read again, in the background."""
+        self.shift_s = shift_s
+        if not self._tail:
+            self._begin_past()
+            return
+        tail, self._tail = self._tail, []
+        self._digest = self._fed(tail)
+        if self._past is not None:
+            self._begin_past()
+
+    def catch_up(self) -> bool:
+        """Reads on one chunk of the past; false when there is none left, or it cannot be read just now."""
+        if self._past is None:
+            return False
+        if self._past_to < self.followed.start < self.followed.offset:
+            self._past.reopened(self.followed.start)
+            self._past_to = self.followed.start
+        end, came = self._next_arrival()
+        data = self._read(self._past_to, end)
+        if data:
+            self._count.add(self._past_to, data)
+            self._past.feed(data, *came)
+            self._past_to += len(data)
+        if self._past_to >= self.followed.offset:
+            self._digest, self._past, self._facts = self._past, None, None
+        return bool(data)
+
+    def count_on(self) -> bool:
+        """Counts the lines of one chunk of the past; false when there is none left, or it cannot be read just now."""
+        self._count.skip(self.followed.start)
+        data = self._read(self._count.to, self.followed.offset)
+        self._count.add(self._count.to, data)
+        return bool(data)
+
+    def learn(self, index: Index, found: FoundLog) -> None:
+        """Other profiles, or another rank by the file's name: all of it is read again, in the background."""
+        self._index, self.found = index, found
+        self._begin_past()
+
+    def rank_of(self, writer: Writer) -> int | None:
+        """Whose line it is, as far as the log has told by now."""
+        return self._digest.rank_of(writer)
+
+    def tail(self, most: int, since: int = -1) -> tuple[LogLine, ...]:
+        """The newest lines, oldest first; only those that end after byte `since`."""
+        return self._digest.tail(most, since)
+
+    def record(self) -> LogFile:
+        followed = self.followed
+        return LogFile(
+            path=shown(followed.path),
+            status="binary" if self._says_nothing() and followed.status == "ok" else followed.status,
+            size_bytes=followed.size_bytes,
+            scanned_bytes=self.scanned_bytes,
+            lines=self.lines,
+            modified_at=followed.modified_at,
+            rank=self.found.rank,
+            problem=followed.problem or self._odd,
+            network=self.where.network,
+            slack_s=self.where.slack_s,
+            not_kept=followed.not_kept,
+            drain=followed.drain,
+        )
+
+    def _says_nothing(self) -> bool:
+        """It looks like a binary file, and nothing that is known was found in it: some logs only begin with junk."""
+        return self._odd is not None and not (self.facts.marks or self.facts.findings or self.facts.paces)
+
+    def _new_digest(self, offset: int) -> Digest:
+        return Digest(
+            self._index,
+            self.number,
+            clock_shift_s=self.shift_s,
+            rank=self.found.rank,
+            offset=offset,
+            year=self._year,
+            written_by=self._written_by,
+        )
+
+    def _start_over(self, why: Why, start: int) -> None:
+        """A log that was rotated is the same run, which goes on; in all other cases what was known is void."""
+        self.restarts += why != "first"
+        head = self._read(0, min(HEAD_BYTES, self.followed.size_bytes))
+        self._odd = binary(self.followed.path, head[:ODD_BYTES])
+        self._year = year_in(head) or self._year_of_file()
+        self._written_by = self.followed.modified_at
+        self._looked_at = self._written_by if start or why in ("first", "switched") else None
+        if why == "rotated" and start == 0:
+            self._digest.reopened()
+        else:
+            self.own_shift_s = self.shift_s = None
+            self._digest = self._new_digest(start)
+        self._begin, self._tail, self._past, self._facts = start, [], None, None
+        self._arrivals.clear()
+        self._count = LineCount()
+        self.last_output_at = self.followed.modified_at
+        if start:
+            self._begin_past()
+
+    def _year_of_file(self) -> int | None:
+        """Dates without a year are of the year in which the file was last written."""
+        modified_at = self.followed.modified_at
+        return None if modified_at is None else time.localtime(modified_at).tm_year
+
+    def _begin_past(self) -> None:
+        self._past = None
+        self._past = self._new_digest(0)
+        self._past_to, self._past_came = 0, (None, None)
+
+    def _take(self, event: Appended, now: float) -> None:
+        self._count.add(event.offset, event.data)
+        self._facts = None
+        if not event.live:
+            self._tail.append(event.data)
+            return
+        if self._tail:
+            self.scout()
+            self.settle(self.own_shift_s)
+        self._digest.feed(event.data, now, self._looked_at)
+        self._arrivals.append((event.offset, (now, self._looked_at)))
+        self.last_output_at = now
+
+    def _skip(self, start: int, now: float) -> None:
+        """The run spoke, and what it said is lost: what is known stays."""
+        self._facts = None
+        self._digest.reopened(start)
+        self._count.skip(start)
+        self.last_output_at = now
+
+    def _fed(self, tail: list[bytes]) -> Digest:
+        digest = self._new_digest(self._begin)
+        for data in tail:
+            digest.feed(data)
+        digest.facts()
+        return digest
+
+    def _last_lines(self, data: bytes) -> bytes:
+        """Whole lines of the last few kB: enough to find a clock time."""
+        return data[data.find(b"\n", -SCOUTED_BYTES) + 1 :] if len(data) > SCOUTED_BYTES else data
+
+    def _read(self, begin: int, end: int) -> bytes:
+        try:
+            return self.followed.pread(min(CHUNK_BYTES, end - begin), begin) if begin < end else b""
+        except OSError:
+            return b""  # the next poll meets the same error and puts it in words
+
+    def _next_arrival(self) -> tuple[int, Came]:
+        """Up to where the past was written at one time, and when: bytes that came while we watched keep their time."""
+        while self._arrivals and self._arrivals[0][0] <= self._past_to:
+            self._past_came = self._arrivals.popleft()[1]
+        return (self._arrivals[0][0] if self._arrivals else self.followed.offset), self._past_came

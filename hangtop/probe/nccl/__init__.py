@@ -1,0 +1,1 @@
+"""What NCCL itself tells: its RAS port and flight-recorder dumps."""

@@ -1,0 +1,146 @@
+"""Which flight recorder dumps are the run's. All jobs of a machine may write to one place, and older ones leave theirs behind.
+
+A dump is a rank's own when it lies where the environment of that rank says, belongs to its user, was written after it started, no
+living rank of another job writes there too, and the threads that it names are in the memory of that rank.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from hangtop.common.text import some
+from hangtop.probe.nccl import flight_recorder
+from hangtop.probe.nccl.rank_environments import RankProcess
+from hangtop.records.nccl import FlightDump
+
+FIFO_END = ".pipe"
+
+
+class Dumps(Struct, frozen=True):
+    """The dumps of the run, and in one line what lies there beside them and is not the run's."""
+
+    own: tuple[FlightDump, ...] = ()
+    note: str | None = None
+
+
+def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], world: int | None) -> Dumps:
+    """The dumps of these ranks, and beside proven ones those of their peers on other machines, where they share a folder."""
+    taken = {path: other for other in strangers for path in _paths(other)}
+    own: dict[str, FlightDump] = {}
+    foreign: list[str] = []
+    shared: dict[str, bool] = {}
+    for rank in ranks:
+        for beginning, path in zip(_beginnings(rank), _paths(rank), strict=True):
+            found = _read(path, rank)
+            if found is None:
+                continue
+            is_own = not _is_older_or_others(found, rank) and not _is_rival(taken.get(path), found) and _is_of(found, rank)
+            shared[beginning] = is_own and shared.get(beginning, True)
+            if is_own:
+                own[path] = found.dump
+            else:
+                foreign.append(found.dump.path)
+    proven = [beginning for beginning, is_own in shared.items() if is_own]
+    for dump in _elsewhere(proven, ranks, world):
+        own.setdefault(dump.path, dump)
+    note = f"{some(len(foreign), 'dump')} of another job or an older run left out: {foreign[0]}" if foreign else None
+    return Dumps(tuple(sorted(own.values(), key=lambda dump: (dump.rank, dump.path))), note)
+
+
+def fifo_of(rank: RankProcess) -> str | None:
+    """The FIFO by which this rank is asked for its dump; `None` unless that process itself reads it."""
+    beginning = next((rank.environ[name] for name in flight_recorder.PIPES if rank.environ.get(name)), None)
+    if beginning is None:
+        return None
+    path = _seen(rank.pid, f"{beginning}{rank.rank}{FIFO_END}")
+    try:
+        about = os.stat(path, follow_symlinks=False)
+        return path if stat.S_ISFIFO(about.st_mode) and _holds(rank.pid, about) else None
+    except OSError:  # no FIFO there, or gone, or not ours to see
+        return None
+
+
+def _holds(pid: int, wanted: os.stat_result) -> bool:
+    folder = f"/proc/{pid}/fd"
+    for fd in os.listdir(folder):
+        try:
+            if os.path.samestat(os.stat(f"{folder}/{fd}"), wanted):
+                return True
+        except OSError:  # closed meanwhile
+            continue
+    return False
+
+
+def _read(path: str, rank: RankProcess) -> flight_recorder.Recorded | None:
+    try:
+        return flight_recorder.read(Path(path), rank.rank)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        problem = error.strerror or str(error)
+        return flight_recorder.Recorded(
+            FlightDump(rank.rank, path, rank.started_at, problem=problem), -1 if rank.uid is None else rank.uid
+        )
+
+
+def _is_older_or_others(found: flight_recorder.Recorded, rank: RankProcess) -> bool:
+    return found.dump.at < rank.started_at or found.uid != rank.uid
+
+
+def _is_rival(other: RankProcess | None, found: flight_recorder.Recorded) -> bool:
+    """Whether a living rank of another job may have written it. The threads tell where they are told."""
+    return other is not None and other.started_at <= found.dump.at and not found.threads
+
+
+def _is_of(found: flight_recorder.Recorded, rank: RankProcess) -> bool:
+    """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time tell."""
+    if not found.threads:
+        return True
+    try:
+        lines = Path(f"/proc/{rank.pid}/maps").read_text(errors="replace").splitlines()
+    except OSError:  # gone meanwhile, or not ours to see
+        return False
+    spans = [tuple(int(end, 16) for end in line.split(" ", 1)[0].split("-")) for line in lines if "-" in line]
+    return any(first <= thread < last for thread in found.threads for first, last in spans)
+
+
+def _elsewhere(proven: Iterable[str], ranks: Sequence[RankProcess], world: int | None) -> Iterable[FlightDump]:
+    """Dumps of the ranks on other machines, in a folder that all share: only beside dumps that are proven to be of this run."""
+    here = {rank.rank for rank in ranks}
+    since = min((rank.started_at for rank in ranks), default=0.0)
+    uids = {rank.uid for rank in ranks}
+    named = {rank.environ[name] for rank in ranks for name in flight_recorder.NAMES if rank.environ.get(name)}
+    for beginning in (each for each in proven if each in named):
+        for number in range(world or 0):
+            if number in here:
+                continue
+            try:
+                found = flight_recorder.read(Path(f"{beginning}{number}"), number)
+            except OSError:  # not written yet, or not ours to see
+                continue
+            if found is not None and found.dump.at >= since and found.uid in uids:
+                yield found.dump
+
+
+def _beginnings(rank: RankProcess) -> tuple[str, ...]:
+    return flight_recorder.beginnings(rank.environ)
+
+
+def _paths(rank: RankProcess) -> tuple[str, ...]:
+    return tuple(_seen(rank.pid, f"{beginning}{rank.rank}") for beginning in _beginnings(rank))
+
+
+def _seen(pid: int, path: str) -> str:
+    """The path by which we reach what this process calls `path`: it may live in a container, or in another folder."""
+    if not path.startswith("/"):
+        return os.path.join(f"/proc/{pid}/cwd", path)
+    try:
+        same = os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
+    except OSError:  # gone, or another user's
+        return path
+    return path if same else f"/proc/{pid}/root{path}"

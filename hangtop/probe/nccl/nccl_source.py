@@ -1,0 +1,160 @@
+"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both optional, both without touching the run.
+
+A port and a file prefix are shared by all jobs of a machine. Only what is proven to be the run's is asked and told: a port that a
+process of the run holds, and dumps of its own ranks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from hangtop.probe.context import watched
+from hangtop.probe.nccl import flight_recorder, ras
+from hangtop.probe.nccl.dump_ownership import Dumps, dumps_of, fifo_of
+from hangtop.probe.nccl.rank_environments import RankEnvironments
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.source import Absent, Trouble
+from hangtop.records.ask import Ask, FlightAsk
+from hangtop.records.nccl import Communicator, NcclReading
+from hangtop.records.process import Process
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.network.port_owner import Listener, PortOwners
+from hangtop.system.processes.table import Identity
+from hangtop.system.processes.users import Users
+
+MOST_PORTS = 4
+AGAIN_S = 10.0
+SECOND_LOOK_S = 1.0
+WAIT_FOR_MEMBERS_S = 0.2
+DUMP_WAIT_S = 4.0
+DUMP_LOOK_S = 0.5
+CLOCK_ERROR_S = 0.1
+NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no flight recorder dump"
+NO_MEMBERS = "no process of the run is known here: NCCL's port and the dumps on this machine may be another job's"
+NO_PROCS = "which processes are the run's is told by the source procs, which --sources leaves out"
+
+
+class PortAnswer(Struct, frozen=True):
+    """What one port gave. `note`: why it tells nothing; `failed`: it is the run's, and could not be read."""
+
+    communicators: tuple[Communicator, ...] = ()
+    version: str | None = None
+    note: str | None = None
+    failed: bool = False
+
+
+class NcclSource:
+    """Asks the run's RAS port and looks for its dumps, every 10 s: a RAS query makes all processes of the job answer.
+
+    The second look comes soon, for only two tell a rank that is stuck from one that is about to launch.
+    """
+
+    name = "nccl"
+    deadline_s = MOST_PORTS * ras.LIMIT_S + 2.0
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self._spec = spec
+        self._watched = watched(spec)
+        self._table = open_table()
+        self._environments = RankEnvironments(self._table)
+        self._owners = PortOwners(self._table)
+        self._users = Users()
+        self._looks = 0
+
+    @property
+    def interval_s(self) -> float:
+        if self._watched.members is None:
+            return WAIT_FOR_MEMBERS_S
+        return SECOND_LOOK_S if self._looks == 1 else AGAIN_S
+
+    def read(self, now: float) -> Iterable[Value]:
+        members = self._watched.members
+        if members is None and "procs" in self._spec.sources:
+            return
+        if not members:
+            raise Absent(NO_PROCS if members is None else NO_MEMBERS)
+        self._look(now)
+        dumps = self._dumps(members)
+        addresses = ras_addresses(self._environments.of(members))
+        told = [said for address in addresses if (said := self._ask(address, members)) is not None]
+        notes = "; ".join(note for note in (*(said.note for said in told), dumps.note) if note) or None
+        if not dumps.own and all(said.note for said in told):
+            if any(said.failed for said in told):
+                raise Trouble(notes or "")
+            raise Absent(notes or NOTHING.format(address=" ".join(f"{host}:{port}" for host, port in addresses)))
+        communicators = tuple(each for said in told for each in said.communicators)
+        self._looks += bool(communicators)
+        yield NcclReading(now, communicators, dumps.own, next((said.version for said in told if said.version), None), notes)
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come. Nobody but
+        a rank of the run is asked."""
+        members = self._watched.members or ()
+        if not isinstance(ask, FlightAsk) or not members:
+            return
+        self._look(now)
+        ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
+        fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
+        if not [fifo for fifo in fifos if flight_recorder.request(fifo)]:
+            return
+        began = time.monotonic()
+        while time.monotonic() - began < DUMP_WAIT_S:
+            time.sleep(DUMP_LOOK_S)
+            found = self._dumps(members).own
+            if dumps := tuple(dump for dump in found if dump.at >= now - CLOCK_ERROR_S and not dump.problem):
+                yield NcclReading(now + time.monotonic() - began, dumps=dumps)
+                return
+
+    def _look(self, now: float) -> None:
+        self._table.refresh(())
+        self._environments.look(now)
+
+    def _dumps(self, members: Sequence[Process]) -> Dumps:
+        ranks = self._environments.ranks(members)
+        world = max((member.world or 0 for member in members), default=0)
+        return dumps_of(ranks, self._environments.strangers(members), world)
+
+    def _ask(self, address: tuple[str, int], members: Sequence[Process]) -> PortAnswer | None:
+        """What the run's port says: `None` where nobody listens, a note where it is another's or cannot be read."""
+        listener = self._owners.of(address, [Identity(member.pid, member.start_ticks) for member in members])
+        where = f"{address[0]}:{address[1]}"
+        if listener.owner == "nobody":
+            return None
+        if listener.owner == "another":
+            return PortAnswer(note=f"RAS answers at {where}, but for another job ({self._named(listener)})")
+        try:
+            communicators, version = ras.read(ras.query(address))
+        except ConnectionError:
+            return None
+        except (OSError, ras.RasError) as error:
+            return PortAnswer(note=f"NCCL's RAS port at {where}: {error}", failed=listener.owner == "the run")
+        if listener.owner == "hidden" and not tells_of(communicators, members):
+            return PortAnswer(note=f"RAS answers at {where}, but names no process of this run")
+        return PortAnswer(communicators, version)
+
+    def _named(self, listener: Listener) -> str:
+        user = self._users.name(listener.uid) or "unknown"
+        return f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
+
+
+def tells_of(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
+    """Whether a job that NCCL tells of is the run: every rank of the run on this machine is in it."""
+    told = {rank.pid for communicator in communicators for rank in communicator.ranks}
+    ranks = {member.pid for member in members if member.role in ("rank", "ray worker")}
+    return bool(ranks) and ranks <= told
+
+
+def ras_addresses(environs: Iterable[Mapping[str, str]]) -> tuple[tuple[str, int], ...]:
+    """Where the RAS of the run listens, by the environments of its processes; else NCCL's own place."""
+    told = dict.fromkeys(address for environ in environs if (address := ras_address(environ)))
+    return tuple(told)[:MOST_PORTS] or (ras.ADDRESS,)
+
+
+def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:
+    """Where this process's NCCL listens, if its environment says: `host:port`, `[v6]:port`."""
+    host, _, port = env.get("NCCL_RAS_ADDR", "").rpartition(":")
+    return (host.strip("[]"), int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None

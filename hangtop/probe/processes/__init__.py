@@ -1,0 +1,1 @@
+"""Which processes are the run, and what each of them does."""

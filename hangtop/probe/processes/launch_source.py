@@ -1,0 +1,137 @@
+"""How a run was started, for who wants to start it again: by the book of starts, or read from the living process and kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from hangtop.common.raw_text import from_os, text_of, to_os
+from hangtop.probe.processes.process_source import open_table
+from hangtop.records.ask import Ask, LaunchAsk
+from hangtop.records.launch import Launch, LaunchReading
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.processes.limits import conditions_of
+from hangtop.system.processes.linux import read_optional
+from hangtop.system.processes.table import ProcessTable
+from hangtop.system.stores import launch_store
+
+NET = "/sys/class/net"
+
+
+class LaunchSource:
+    """Answers `LaunchAsk`; says nothing by itself."""
+
+    name = "launch"
+    interval_s = 5.0
+    deadline_s = 5.0
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+        self._logs = spec.logs
+        self._table = table or open_table()
+
+    def read(self, now: float) -> Iterable[Value]:
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """The environment itself is not in the answer: it can hold secrets, and readings are recorded."""
+        if not isinstance(ask, LaunchAsk):
+            return
+        try:
+            found = self._of_log() if ask.pid is None else self._of_process(ask.pid, ask.start_ticks)
+        except OSError as error:
+            yield LaunchReading(ask.ask, problem=f"how it was started cannot be read: {error.strerror}: {error.filename}")
+            return
+        except LookupError as error:
+            yield LaunchReading(ask.ask, problem=str(error))
+            return
+        yield LaunchReading(ask.ask, found, interfaces=interfaces())
+
+    def _of_log(self) -> Launch:
+        """Of a run that has ended."""
+        found = [known for log in self._logs if (known := launch_store.latest(os.path.realpath(log))) is not None]
+        if not found:
+            raise LookupError("no process of this run is known here, and hangtop did not start it: its command line is not known")
+        return found[-1]
+
+    def _of_process(self, pid: int, start_ticks: int) -> Launch:
+        """What hangtop started is known; of others everything is read while they live, and kept."""
+        if (known := launch_store.of_process(pid, start_ticks)) is not None:
+            return known
+        argv, environ = _words(pid), self._table.environ(pid)
+        cwd = from_os(_folder_of_start(argv, self._table.cwd(pid), to_os(environ.get("PWD", ""))))
+        output = _plain_file(f"/proc/{pid}/fd/1")
+        program, conditions = _program(pid), conditions_of(pid)
+        self._table.refresh((pid,))
+        stat = self._table.stats.get(pid)
+        if stat is None or stat.start_ticks != start_ticks:
+            raise LookupError(f"pid {pid} has ended")
+        if not argv or argv[0].startswith("ray::") or " " in argv[0]:
+            raise LookupError(f"pid {pid} has written another title over its command line: start it again yourself")
+        started_at = self._table.started_at(start_ticks)
+        kept = Launch(
+            argv,
+            cwd,
+            launch_store.keep_environ(environ),
+            pid,
+            start_ticks,
+            started_at,
+            output,
+            logs=tuple(from_os(os.path.realpath(log)) for log in self._logs),
+            visible_devices=environ.get("CUDA_VISIBLE_DEVICES"),
+            conditions=conditions,
+            shell=environ.get("SHELL", ""),
+            program=program,
+        )
+        launch_store.keep(kept)
+        return kept
+
+
+def interfaces() -> tuple[str, ...]:
+    """As `LaunchReading` has them; empty where the system does not tell."""
+    try:
+        known = [name for name in os.listdir(NET) if name != "lo" and _up(name)]
+    except OSError:
+        return ()
+    first = _of_default_route()
+    return tuple(sorted(known, key=lambda name: (name != first, name)))
+
+
+def _up(name: str) -> bool:
+    """Bit 0 of its flags is IFF_UP (netdevice(7))."""
+    return bool(int(read_optional(f"{NET}/{name}/flags") or b"0", 16) & 1)
+
+
+def _of_default_route() -> str:
+    """The interface of the line for 0.0.0.0 in /proc/net/route; empty for none."""
+    lines = (line.split() for line in (read_optional("/proc/net/route") or b"").splitlines()[1:])
+    return next((line[0].decode() for line in lines if len(line) > 1 and line[1] == b"00000000"), "")
+
+
+def _words(pid: int) -> tuple[str, ...]:
+    """Its arguments, empty ones at the end too: each ends with a zero byte."""
+    raw = read_optional(f"/proc/{pid}/cmdline") or b""
+    return tuple(text_of(word) for word in raw.removesuffix(b"\0").split(b"\0")) if raw else ()
+
+
+def _folder_of_start(argv: Sequence[str], cwd: str, pwd: str) -> str:
+    """Where it was started. A program may have gone elsewhere since, as Hydra's `job.chdir` does: then a file that its command
+    line names is not below the folder where it stands, but below the one where its shell stood (PWD)."""
+    words = [to_os(word) for word in argv[1:] if word and not word.startswith(("-", "/"))]
+    left = [word for word in words if not os.path.exists(os.path.join(cwd, word))]
+    there = pwd.startswith("/") and any(os.path.isfile(os.path.join(pwd, word)) for word in left)
+    return pwd if there else cwd
+
+
+def _program(pid: int) -> str:
+    try:
+        return from_os(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:  # not ours to know
+        return ""
+
+
+def _plain_file(link: str) -> str | None:
+    """The file that this descriptor leads to, if that is a plain file with a name."""
+    target = os.readlink(link)
+    plain = target.startswith("/") and not target.startswith("/dev/") and not target.endswith(" (deleted)")
+    return from_os(target) if plain else None

@@ -1,0 +1,287 @@
+"""What dead runs left behind: shared memory, Ray session folders, locks of the dataset cache. On a question only.
+
+Only what belongs to our own user, in the places that `leftover_places` names. Never a cache that costs hours to fill: model and
+compile caches are not looked at.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat as modes
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.common import text
+from hangtop.common.clean_words import clean
+from hangtop.common.text import some
+from hangtop.probe.processes.leftover_places import (
+    LOCK,
+    RAY_ADDRESS,
+    RAY_LINK,
+    RAY_SESSION,
+    SEGMENT,
+    SEMAPHORE,
+    SHARED_MEMORY,
+    Candidate,
+    Places,
+    candidates,
+    sessions_beside,
+    usual_places,
+)
+from hangtop.probe.processes.open_handles import Holds, InUse, hidden_neighbours, look
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.local.address_file import why_current
+from hangtop.probe.ray.local.ray_processes import RayTable
+from hangtop.records.ask import Ask, LeftoversAsk
+from hangtop.records.leftovers import LeftoversReading
+from hangtop.records.plan import Removal, Spared
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.files.inode import Inode
+from hangtop.system.files.network_filesystems import file_system_of
+from hangtop.system.files.write_leases import is_heard, is_open
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
+
+TRACKED = ("psm_", "sem.")
+MOST_FILES, MOST_KEPT = 300_000, 64
+UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
+
+
+class Tree(Struct, frozen=True):
+    """A file, or a folder with all below it. `files`: plain files by inode; `sockets`: their paths; `names`: of everything."""
+
+    removal: Removal
+    names: Mapping[Inode, str]
+    files: Mapping[Inode, str]
+    sockets: tuple[str, ...] = ()
+
+
+class Judge:
+    """Whether a candidate is a leftover, by what is known at one moment. `now` and times are unix; `older_s`: least age.
+
+    `going`: paths that go before it. `sure`: also ask the kernel whether anybody has it open, and at the address of a cluster
+    whether anybody answers: not for a plan whose processes still live, which asks that when they have ended.
+    """
+
+    def __init__(
+        self, in_use: InUse, now: float, older_s: float, uid: int, *, going: Iterable[str] = (), sure: bool = True
+    ) -> None:
+        self._in_use, self._now, self._older_s, self._uid = in_use, now, older_s, uid
+        self._going, self._sure = frozenset(going), sure
+
+    def judge(self, candidate: Candidate) -> Removal | Spared | None:
+        """A removal, or why it stays; `None` when it is gone or somebody else's."""
+        if not candidate.path.isprintable():
+            return Spared(clean(candidate.path), "its name cannot be shown")
+        try:
+            found = os.lstat(candidate.path)
+            if found.st_uid != self._uid:
+                return None
+            tree = _measured(candidate, found)
+            why = tree if isinstance(tree, str) else self._why_not(candidate, tree, found)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Spared(clean(candidate.path), error.strerror or "cannot be read")
+        return Spared(clean(candidate.path), why) if why is not None else tree.removal if isinstance(tree, Tree) else None
+
+    def taken(self, path: str, before: str, kind: str) -> str | None:
+        """Why what was moved here from `before` must go back: somebody has taken it into use. Raises `OSError`."""
+        tree = _measured(Candidate(path, kind), os.lstat(path))
+        if isinstance(tree, str):
+            return tree
+        if (why := self._who_has(Candidate(path, kind), tree)) is not None:
+            return why
+        taker = self._in_use.holder(before, {})
+        return None if taker is None else f"in use by pid {taker}" if taker else "a socket in it is open"
+
+    def _why_not(self, candidate: Candidate, tree: Tree, found: os.stat_result) -> str | None:
+        if (why := self._who_has(candidate, tree)) is not None:
+            return why
+        if (age := self._now - tree.removal.newest_at) < self._older_s:
+            return f"used {text.duration(age)} ago"
+        if candidate.kind in (SHARED_MEMORY, SEMAPHORE):
+            return self._why_not_segment(os.path.basename(candidate.path), tree.removal, found)
+        return _lock_owner(candidate.path) if candidate.kind == LOCK else None
+
+    def _who_has(self, candidate: Candidate, tree: Tree) -> str | None:
+        """Why it must stay: a process holds it, names it, or needs it."""
+        if self._in_use.unseen:
+            return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
+        holder = self._in_use.holder(candidate.path, tree.names)
+        if holder is not None:
+            return f"in use by pid {holder}" if holder else "a socket in it is open"
+        if candidate.kind == RAY_SESSION and (user := self._in_use.named_by(os.path.basename(candidate.path))) is not None:
+            return f"in use by pid {user}"
+        if network := file_system_of(candidate.path).network:
+            return f"it lies on {network}: who uses it on another machine cannot be seen"
+        if self._sure and any(inode not in self._in_use.watched and is_open(path) for inode, path in tree.files.items()):
+            return UNSEEN_HOLDER
+        if self._sure and any(map(is_heard, tree.sockets)):
+            return "a process that cannot be seen from here listens at a socket in it"
+        return self._why_needed(candidate) if candidate.kind in (RAY_ADDRESS, RAY_LINK) else None
+
+    def _why_needed(self, candidate: Candidate) -> str | None:
+        """Whether a cluster that lives needs it: one that cannot be seen may have its address anywhere."""
+        if candidate.kind == RAY_LINK and os.path.exists(candidate.path):
+            led = os.path.realpath(candidate.path)
+            return None if led in self._going else f"it leads to {clean(led)}, which is there"
+        if self._sure and (hidden := self._hidden_session(candidate.path)) is not None:
+            return f"a cluster lives in {clean(hidden)}, whose processes cannot be seen from here"
+        commands = self._in_use.commands
+        return why_current(candidate.path, commands, ended=self._sure) if candidate.kind == RAY_ADDRESS else None
+
+    def _hidden_session(self, path: str) -> str | None:
+        """A session in the same folder that somebody serves, though nobody is seen to."""
+        for folder in sessions_beside(path):
+            if folder not in self._going and self._in_use.holder(folder, {}) is None:
+                sockets = os.path.join(folder, "sockets")
+                if os.path.isdir(sockets) and any(is_heard(os.path.join(sockets, name)) for name in os.listdir(sockets)):
+                    return folder
+        return None
+
+    def _why_not_segment(self, name: str, removal: Removal, found: os.stat_result) -> str | None:
+        if hidden := hidden_neighbours():
+            return hidden
+        match = SEGMENT.match(name)
+        if match is not None and match["maker"] and int(match["maker"]) in self._in_use.alive:
+            return f"its maker, pid {match['maker']}, lives"
+        if name.startswith(TRACKED) and any(started < removal.newest_at for started in self._in_use.trackers.values()):
+            return "a live Python program was there when it was made, and may still know its name"
+        if found.st_mode & 0o077 and self._in_use.others_unseen:
+            return "others may use it, and their processes cannot be looked into"
+        return None
+
+
+class LeftoverSource:
+    """Answers `LeftoversAsk`; says nothing by itself."""
+
+    name = "leftovers"
+    interval_s = 5.0
+    deadline_s = 60.0
+
+    def __init__(self, spec: WatchSpec, places: Places | None = None, table: ProcessTable | None = None) -> None:
+        del spec  # leftovers belong to no run
+        self._places = places
+        self._table = table or open_table()
+        self._guard: Guard[int, Holds] = Guard()
+
+    def read(self, now: float) -> Iterable[Value]:
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        if not isinstance(ask, LeftoversAsk):
+            return
+        if sys.platform != "linux":
+            yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
+            return
+        places = self._places or usual_places(ray=self._ray_folders(now))
+        in_use = look(self._table, places.all, os.geteuid(), self._guard)
+        judge = Judge(in_use, now, ask.older_s, os.geteuid())
+        later = Judge(in_use.without(ask.ending, ""), now, ask.older_s, os.geteuid(), sure=False) if ask.ending else None
+        judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
+        yield LeftoversReading(
+            ask.ask,
+            found=tuple(one for one in judged if isinstance(one, Removal)),
+            kept=tuple(one for one in judged if isinstance(one, Spared))[:MOST_KEPT],
+            writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
+        )
+
+    def _ray_folders(self, now: float) -> set[str]:
+        """Temporary folders of the sessions of which a process of ours is left, wherever these are."""
+        here = RayTable(self._table).look(now)
+        said = [(one.folder, one.uid) for one in here.daemons] + [(one.folder, one.uid) for one in here.workers]
+        return {os.path.dirname(folder.rstrip("/")) for folder, uid in said if folder and uid == os.geteuid()}
+
+    def _writes(self, pid: int, since: float) -> str | None:
+        """A plain file that this process has open for writing and that was written since."""
+        try:
+            held = self._table.open_files(pid)
+        except OSError:  # gone: then it writes nothing
+            return None
+        for file in held:
+            if file.writable and not file.deleted and file.target.startswith("/") and not file.target.startswith("/dev/"):
+                try:
+                    found = os.stat(file.target)
+                except OSError:
+                    continue
+                if modes.S_ISREG(found.st_mode) and found.st_mtime > since:
+                    return clean(file.target)
+        return None
+
+
+def _judged(candidate: Candidate, now: Judge, later: Judge | None) -> Removal | Spared | None:
+    """What is held only by those that end before is judged again when they have."""
+    judged = now.judge(candidate)
+    if later is None or not isinstance(judged, Spared):
+        return judged
+    then = later.judge(candidate)
+    return replace(then, changing=True) if isinstance(then, Removal) else judged
+
+
+def _measured(candidate: Candidate, found: os.stat_result) -> Tree | str:
+    """What would be removed; or why it must not be, whoever uses it. Raises `OSError`."""
+    name = os.path.basename(candidate.path)
+    names, files, sockets = {(found.st_dev, found.st_ino): name}, dict[Inode, str](), list[str]()
+    allocated, newest = found.st_blocks * 512, max(found.st_mtime, found.st_ctime)
+    folder, plain = modes.S_ISDIR(found.st_mode), modes.S_ISREG(found.st_mode)
+    if not folder and candidate.kind != RAY_LINK and (not plain or found.st_nlink != 1):
+        return "it is no plain file, or has a second name"
+    if plain:
+        files[(found.st_dev, found.st_ino)] = candidate.path
+    for entry in _below(candidate.path) if folder else ():
+        inside = entry.stat(follow_symlinks=False)
+        if inside.st_dev != found.st_dev:
+            return "another file system is mounted in it"
+        if inside.st_uid != found.st_uid:
+            return "it holds files of another user"
+        inode = (inside.st_dev, inside.st_ino)
+        names[inode] = entry.name
+        if modes.S_ISREG(inside.st_mode):
+            files[inode] = entry.path
+        elif modes.S_ISSOCK(inside.st_mode):
+            sockets.append(entry.path)
+        allocated, newest = allocated + inside.st_blocks * 512, max(newest, inside.st_mtime)
+        if len(names) > MOST_FILES:
+            return f"it holds more than {some(MOST_FILES, 'file')}: look at it yourself"
+    removal = Removal(
+        path=candidate.path,
+        kind=candidate.kind,
+        device=found.st_dev,
+        inode=found.st_ino,
+        uid=found.st_uid,
+        modified_ns=found.st_mtime_ns,
+        newest_at=newest,
+        allocated_bytes=allocated,
+        files=len(names) - 1 if folder else 1,
+        folder=folder,
+    )
+    return Tree(removal, names, files, tuple(sockets))
+
+
+def _below(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All entries below a folder, links not followed."""
+    waiting = [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+
+
+def _lock_owner(path: str) -> str | None:
+    """Whether somebody holds this lock: `flock` is free when its owner is dead."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "it is locked"
+    finally:
+        os.close(fd)
+    return None

@@ -1,0 +1,186 @@
+"""Follows who writes the watched logs: from when a writer is first seen until after its end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from msgspec.structs import replace
+
+from hangtop.common.clean_words import clean, command_line
+from hangtop.common.text import some
+from hangtop.probe.context import watched
+from hangtop.probe.log.discover import STDIN
+from hangtop.probe.processes.watched_files import Wanted
+from hangtop.records.process import Writer
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.files.file_writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
+from hangtop.system.files.open_files import YOUNG_S
+from hangtop.system.guard import Guard
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.table import Identity, ProcessTable, Stat
+
+RESOLVE_EVERY = 3
+"""Looks between two resolutions of the log paths."""
+LOOKS_BEFORE_THE_LOG = 3
+"""In a directory or a pattern, so many looks wait for the log source to tell which files are watched."""
+MAX_GONE = 64
+"""So many writers that are gone are remembered, the latest."""
+
+
+class Writing:
+    """The writers of the logs of a spec. `look` for them now and then, `check` them after each refresh of the table."""
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
+        self._spec = spec
+        self._table = table
+        self._exits = exits
+        self._wanted = Wanted(spec.logs, "" if spec.stdin is None else spec.stdin.name)
+        self._paths: Guard[str, None] = Guard()
+        self._commands: Guard[Identity, tuple[str, ...]] = Guard()
+        self._writers: dict[Identity, Writer] = {}
+        self._watched = watched(spec)
+        self._resolved_for: tuple[str, ...] | None = None
+        self._looks = 0
+        self.followed_another = 0
+        """Counts the writers that turned out to be another run's, or of a run that is watched no more."""
+        self.shell: int | None = None
+        """A person's, whose own output goes to the logs."""
+        self.jobs: tuple[int, ...] = ()
+        """The jobs of that shell that write them, where there are several."""
+        self._server: Stat | None = None
+        """Who writes them for one of several terminals."""
+
+    @property
+    def owners(self) -> frozenset[int]:
+        """The users that own the logs."""
+        return self._wanted.owners
+
+    @property
+    def writers(self) -> tuple[Writer, ...]:
+        return tuple(self._writers.values())
+
+    @property
+    def logs(self) -> Mapping[str, float]:
+        """The logs that are files, by real path, and when they were written last."""
+        return self._wanted.written_at
+
+    def alive(self) -> set[int]:
+        return {writer.pid for writer in self._writers.values() if writer.alive}
+
+    def look(self, machine: Machine, now: float) -> None:
+        """Who writes at this moment. `now` is unix time."""
+        files = self._files()
+        if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
+            self._paths.ask({"logs": partial(self._wanted.resolve, files)})
+            self._resolved_for = files
+        self._looks += 1
+        self._forget_unwatched()
+        feeders = self._feeders(machine)
+        self.shell = next((feeder.shell for feeder in feeders if feeder.shell is not None), None)
+        jobs = jobs_of(machine, feeders)
+        self.jobs = jobs if len(jobs) > 1 else ()
+        server = server_of(machine, self._logs_in(machine))
+        self._server = None if server is None else machine.stats[server]
+        for feeder in feeders:
+            self._meet(machine.stats[feeder.pid], feeder, now)
+        self._forget_relays({feeder.pid for feeder in feeders})
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether other files are watched than those whose writers were looked for."""
+        return self._files() != self._resolved_for
+
+    def _files(self) -> tuple[str, ...] | None:
+        """The files that the log source reads. Before it has looked there are none; `None`: there is no such source."""
+        if self._watched.index is None:
+            return () if "log" in self._spec.sources and self._looks < LOOKS_BEFORE_THE_LOG else None
+        return tuple(file.path for file in self._watched.files if file.path != STDIN)
+
+    def check(self, now: float) -> None:
+        """Whether the known writers still live."""
+        for identity, writer in self._writers.items():
+            self._writers[identity] = self._as_it_is(identity, writer, now)
+        self._forget_old()
+
+    def note(self, hidden: int) -> str | None:
+        """What is missing, while no writer is known to live. `hidden`: processes that may not be looked into."""
+        if self.alive():
+            return None
+        if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self.writers}]:
+            return f"--pid {absent[0]}: no such process on this machine"
+        if self._server is not None:
+            named = f"pid {self._server.pid} ({clean(self._server.name)})"
+            return f"{named} writes the log for one of its windows, and nothing tells which: --pid PID names the run"
+        if not hidden:
+            return None
+        way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
+        return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
+
+    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
+        if self._spec.pids:
+            return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
+        return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
+
+    def _logs_in(self, machine: Machine) -> list[str]:
+        """The logs that somebody holds open for writing, by the names that the kernel gives them."""
+        return sorted(target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target))
+
+    def _is_renamed(self, machine: Machine, target: str) -> bool:
+        """A process in a container names the log by a path of its own: there the inode tells."""
+        if not self._wanted.may_be_called(target):
+            return False
+        held = ((pid, file.fd) for pid in machine.holders[target] for file in machine.files[pid] if file.target == target)
+        return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
+
+    def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:
+        """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
+        self._exits.watch(stat)
+        started_at = self._table.started_at(stat.start_ticks)
+        known = self._writers.get(stat.identity)
+        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S or known.command.startswith("["):
+            known = Writer(stat.pid, started_at, clean(stat.name), self._command(stat), stat.start_ticks)
+        self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean, feeder.paths))), via=feeder.via)
+
+    def _command(self, stat: Stat) -> str:
+        words = self._commands.ask({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
+        return command_line(words) if isinstance(words, tuple) and words else f"[{clean(stat.name)}]"
+
+    def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
+        """The writer as the present table shows it: a pid with another start time is another process."""
+        stat = self._table.stats.get(identity.pid)
+        same = stat is not None and stat.identity == identity
+        if stat is not None and same and stat.state not in "ZX":
+            return writer
+        if stat is not None and same:
+            self._exits.watch(stat)
+        gone_at = now if writer.gone_at is None else writer.gone_at
+        code = writer.exit_code if writer.exit_code is not None else self._exits.code(identity)
+        return replace(writer, alive=False, gone_at=gone_at, exit_code=code)
+
+    def _forget_unwatched(self) -> None:
+        """A writer of files that are watched no more was of another run, or of one that another has followed."""
+        for identity, writer in list(self._writers.items()):
+            known = (self._wanted.matches(path) or self._wanted.may_be_called(path) for path in writer.paths)
+            if writer.alive and writer.paths and not any(known):
+                del self._writers[identity]
+                self.followed_another += 1
+
+    def _forget_relays(self, feeding: Collection[int]) -> None:
+        """A relay stood for itself only until someone fed it."""
+        for identity, writer in list(self._writers.items()):
+            stat = self._table.stats.get(identity.pid)
+            if (
+                stat is not None
+                and stat.identity == identity
+                and stat.name in RELAYS
+                and writer.alive
+                and stat.pid not in feeding
+            ):
+                del self._writers[identity]
+
+    def _forget_old(self) -> None:
+        gone = [identity for identity, writer in self._writers.items() if not writer.alive]
+        for identity in gone[: max(0, len(gone) - MAX_GONE)]:
+            del self._writers[identity]

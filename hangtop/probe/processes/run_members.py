@@ -1,0 +1,307 @@
+"""The run's own processes: found from those that write its log, then followed for as long as they live."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+
+from msgspec.structs import replace
+
+from hangtop.common.clean_words import clean
+from hangtop.probe.processes.own_logs import log_ranks
+from hangtop.probe.processes.rank_assignment import Placing
+from hangtop.probe.processes.ray_session_files import driver_jobs, ray_workers
+from hangtop.records.process import Process, ProcessRole
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.files.file_writers import ancestors
+from hangtop.system.guard import Guard
+from hangtop.system.network.connections import listening_ports
+from hangtop.system.processes.environments import FactBook, Facts
+from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.rates import History, Sample, window_s
+from hangtop.system.processes.roles import SHELLS, is_hangtop
+from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
+from hangtop.system.processes.subtree_sums import with_subtrees
+from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
+from hangtop.system.processes.users import Users
+from hangtop.system.ptrace_permission import refusal, standing
+
+SELDOM = 5
+"""Looks between two at a process that is no rank and not in trouble."""
+FEW = 64
+"""So many processes, and no more, are all asked each time where none is known to be a rank."""
+FORGET_EVERY = 60
+ALIKE: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
+ALIKE_COMMAND = 160
+"""Of these there are many, with the long command line of their rank: so much of it tells what they are."""
+MAX_ENDED = 256
+ENDED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher"))
+"""Whose end is told."""
+WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine core", "ray worker"))
+
+
+class RunTree:
+    """The processes of one run. `look` once per refresh of the table."""
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: Shells) -> None:
+        self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
+        self._rights: dict[int | None, str] = {}
+        self._table = table
+        self._exits = exits
+        self._shells = shells
+        self._users = Users()
+        self.book = FactBook(table)
+        self._details: Guard[Identity, Details] = Guard()
+        self._histories: dict[Identity, History] = {}
+        self._window_s = window_s(spec.stall_s)
+        self._placing = Placing()
+        self._last: dict[Identity, Process] = {}
+        self._ended: dict[Identity, Process] = {}
+        self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = None
+        self._of_ray: frozenset[Identity] = frozenset()
+        self._lined_up: list[int] = []
+        self._log_ranks: Mapping[int, int] = {}
+        self._looks = 0
+
+    @property
+    def members(self) -> set[int]:
+        """The pids of the run as of the last look."""
+        return {identity.pid for identity in self._last}
+
+    @property
+    def of_ray(self) -> frozenset[int]:
+        """Those of them that are here for their Ray session alone, which was proven to be the run's."""
+        return frozenset(identity.pid for identity in self._of_ray)
+
+    @property
+    def _members_are_others(self) -> bool:
+        """In a run that numbers no rank: whether a wait is one in vain, only who is looked at each time tells."""
+        return len(self._last) <= FEW and not any(process.role in ("rank", "ray worker") for process in self._last.values())
+
+    @property
+    def ended(self) -> tuple[Process, ...]:
+        """Ranks that were seen and are gone, but for those that were started again; of launchers those that left ranks alone."""
+        alive = {(one.role, one.rank) for one in self._last.values() if one.role in ENDED_ROLES and one.state not in "ZX"}
+        return tuple(
+            process
+            for process in self._ended.values()
+            if (process.role, process.rank) not in alive and (process.role == "rank" or (alive and process.exit_code != 0))
+        )
+
+    def forget(self) -> None:
+        """Some of what was seen is another run's, or another run is watched now: members are found anew from the writers."""
+        self._last, self._ended, self._found_by = {}, {}, None
+
+    def due(self) -> set[int]:
+        """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
+        return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
+
+    def look(
+        self,
+        writers: Collection[int],
+        files: Mapping[int, tuple[OpenFile, ...]],
+        now: float,
+        workers: frozenset[Identity] = frozenset(),
+    ) -> tuple[Process, ...]:
+        """The run as a tree read from top to bottom. `writers`: pids it grows from; `workers`: of Ray, known to be its own.
+        `now`: unix time."""
+        stats = self._table.stats
+        members = self._line_up(writers, files, now, workers)
+        due = [pid for pid in members if self._wants_look(stats[pid])]
+        facts = self.book.look(members, now)
+        self._placing.look(due, stats, facts)
+        self._sample(due, now)
+        found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
+        found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
+        processes = with_subtrees([_numbered(found[pid], self._log_ranks.get(pid)) for pid in members])
+        self._settle(processes, now)
+        self._looks += 1
+        return processes
+
+    def others(self, pids: Iterable[int], files: Mapping[int, tuple[OpenFile, ...]], now: float) -> tuple[Process, ...]:
+        """Processes outside the run, parents first, described alike but without rates."""
+        stats = self._table.stats
+        there = [pid for pid in pids if pid in stats]
+        facts = self.book.look(there, now)
+        self._placing.look([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
+        return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
+
+    def _line_up(
+        self, writers: Collection[int], files: Mapping[int, tuple[OpenFile, ...]], now: float, workers: frozenset[Identity]
+    ) -> list[int]:
+        """The pids of the run, parents first. Found anew only when somebody came, went, or holds other files."""
+        stats, found_by = self._table.stats, (self._table.stats, files, set(writers), workers)
+        known = self._found_by
+        if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_by[2:]:
+            shells = self._shells.look(now)
+            children = without(children_of(stats), shells)
+            found = self._find(writers, files, children, shells, now)
+            roots = [one.pid for one in workers if one.pid in stats and stats[one.pid].identity == one]
+            with_ray = found | {pid for root in roots for pid in descendants(children, root)} - _own(stats)
+            self._of_ray = frozenset(stats[pid].identity for pid in with_ray - found)
+            self._lined_up = preorder(children, with_ray, stats)
+            self._log_ranks = log_ranks(self._lined_up, files, stats)
+            self._found_by = found_by
+        return self._lined_up
+
+    def _find(
+        self,
+        writers: Collection[int],
+        files: Mapping[int, tuple[OpenFile, ...]],
+        children: Children,
+        shells: Collection[int],
+        now: float,
+    ) -> set[int]:
+        stats = self._table.stats
+        above = {pid for writer in writers for pid in ancestors(stats, writer)}
+        facts = self.book.look(above, now)
+        own = _own(stats)
+
+        def is_launcher(pid: int) -> bool:
+            return pid in facts and pid not in own and facts[pid].role == "launcher"
+
+        roots = with_launchers(stats, [pid for pid in writers if pid in stats], is_launcher, shells)
+        roots += left_behind(stats, roots)
+        seen = self._last.keys() - self._of_ray
+        roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]
+        found = {pid for root in roots for pid in descendants(children, root)}
+        daemons = step_daemons(stats, found)
+        facts = self.book.look({*found, *daemons}, now) if daemons else {}
+        steps = {daemon: descendants(children, daemon) for daemon in self._own_steps(facts, daemons, found, children, now)}
+        found |= {pid for below in steps.values() for pid in below}
+        found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
+        facts = self.book.look(found, now)
+        return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
+
+    def _own_steps(
+        self, facts: Mapping[int, Facts], daemons: list[int], found: Collection[int], children: Children, now: float
+    ) -> list[int]:
+        """The daemons of the Slurm steps that the run started."""
+        steps = steps_of(facts, daemons, found)
+        tasks = {daemon: self.book.look(descendants(children, daemon), now) for daemon in steps}
+        ports = {
+            daemon: {port for each in below.values() if (port := each.environ.get(SRUN_PORT))} for daemon, below in tasks.items()
+        }
+        sruns = [pid for pid in found if self._table.stats[pid].name == "srun"]
+        return launched_by(steps, ports, lambda: listening_ports(self._table, sruns))
+
+    def _sample(self, pids: list[int], now: float) -> None:
+        stats = [self._table.stats[pid] for pid in pids]
+        living = [stat for stat in stats if stat.state not in "ZX"]
+        answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in living})
+        for stat in stats:
+            details = answers.get(stat.identity)
+            history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s, self._window_s))
+            history.add(Sample(now, stat, details if isinstance(details, Details) else None))
+
+    def _wants_look(self, stat: Stat) -> bool:
+        known = self._last.get(stat.identity)
+        return known is None or self._is_due(known, stat.state)
+
+    def _is_due(self, known: Process, state: str) -> bool:
+        if known.role in WATCHED_ROLES or known.recent is None or state in "DTtZ":
+            return True
+        if known.role == "other" and self._members_are_others:
+            return True
+        return known.pid % SELDOM == self._looks % SELDOM
+
+    def _process(self, stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> Process:
+        """One process as it is known now; its subtree is added later."""
+        if stat.state in "ZX":
+            self._exits.watch(stat)
+        placed = self._placing.of(stat.identity)
+        history = self._histories.get(stat.identity) or History(self._table.ticks_per_s)
+        details = history.details or Details()
+        uid = details.uid if details.uid is not None else self._table.owner(stat.pid)
+        waits = stat.state not in "RZX"
+        return Process(
+            pid=stat.pid,
+            started_at=self._table.started_at(stat.start_ticks),
+            start_ticks=stat.start_ticks,
+            ppid=stat.ppid,
+            name=clean(stat.name),
+            command=facts.line if placed.role not in ALIKE else facts.line[:ALIKE_COMMAND],
+            state=stat.state,
+            role="launcher" if placed.role == "other" and driver_jobs(files) else placed.role,
+            rank=placed.rank,
+            local_rank=placed.local_rank,
+            world=placed.world,
+            uid=uid,
+            user=self._users.name(uid),
+            state_since=history.state_since,
+            wchan=details.wchan if waits else None,
+            tracer_pid=details.tracer_pid,
+            exit_code=self._exits.code(stat.identity) if stat.state in "ZX" else None,
+            threads=stat.threads,
+            rss_bytes=stat.rss_bytes,
+            cpu_percent=history.cpu_percent_since(self._table.started_at(stat.start_ticks)),
+            reaped_percent=history.reaped_percent,
+            read_b_s=history.rate(lambda details: details.read_bytes),
+            write_b_s=history.rate(lambda details: details.write_bytes),
+            recent=history.recent(),
+            devices=gpu_numbers(files),
+            visible_devices=facts.environ.get("CUDA_VISIBLE_DEVICES"),
+            log_rank=self._last[stat.identity].log_rank if stat.identity in self._last else None,
+            missing_right=self._right(stat.pid, uid) if details.denied or facts.denied else None,
+        )
+
+    def _right(self, pid: int, uid: int | None) -> str:
+        """What would let us see this user's processes."""
+        if os.geteuid() != 0:
+            return f"sudo {shlex.join(self._command)}"
+        if uid not in self._rights:
+            self._rights[uid] = refusal(standing(pid), self._command)[1]
+        return self._rights[uid]
+
+    def _settle(self, processes: tuple[Process, ...], now: float) -> None:
+        """Who is gone since the last look is told apart from who is there."""
+        stats = self._table.stats
+        present = {stats[process.pid].identity: process for process in processes}
+        for process in processes:
+            if process.role in WATCHED_ROLES or process.state == "Z":
+                self._exits.watch(stats[process.pid])
+        for identity, process in self._last.items():
+            if identity not in present and process.role in ENDED_ROLES and process.name not in SHELLS:
+                self._ended[identity] = replace(process, state="X", state_since=now, wchan=None, recent=None)
+        for identity, process in self._ended.items():
+            if process.exit_code is None:
+                self._ended[identity] = replace(process, exit_code=self._exits.code(identity))
+        self._ended = dict(list(_of_this_attempt(self._ended, processes).items())[-MAX_ENDED:])
+        self._last = present
+        if self._looks % FORGET_EVERY == 0:
+            self.book.forget_gone()
+        self._histories = {identity: self._histories[identity] for identity in present}
+        self._placing.forget_but(present)
+
+
+def _of_this_attempt(ended: Mapping[Identity, Process], processes: Iterable[Process]) -> dict[Identity, Process]:
+    """Without ranks that were started again: how the process of an earlier attempt ended says nothing of this one."""
+    begun: dict[int | None, float] = {}
+    for process in processes:
+        if process.role == "rank" and process.state not in "ZX":
+            begun[process.rank] = max(process.started_at, begun.get(process.rank, 0.0))
+    return {
+        identity: process
+        for identity, process in ended.items()
+        if process.role != "rank" or process.started_at >= begun.get(process.rank, 0.0)
+    }
+
+
+def _numbered(process: Process, log_rank: int | None) -> Process:
+    """Kept once it was told: a file that is opened for each line is seen only now and then."""
+    return process if log_rank is None or process.log_rank == log_rank else replace(process, log_rank=log_rank)
+
+
+def gpu_numbers(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
+    """The numbers of the `/dev/nvidiaN` among these files, one for each time that it is open."""
+    numbers = [file.target.removeprefix("/dev/nvidia") for file in files if file.target.startswith("/dev/nvidia")]
+    return tuple(sorted(int(text) for text in numbers if text.isdecimal()))
+
+
+def _own(stats: Mapping[int, Stat]) -> set[int]:
+    """hangtop itself and what started it: never part of a run."""
+    return {os.getpid(), *ancestors(stats, os.getpid())}

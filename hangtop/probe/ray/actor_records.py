@@ -1,0 +1,276 @@
+"""One record for each actor, from what Ray says of it and what its process says. Pure but for the `Memory` it is given.
+
+Ray's word `ALIVE` does not mean that an actor works, nor that its process lives; `PENDING_CREATION` does not tell constructing
+from waiting. The process, and its title, tell both. Join by (node, pid in the raylet's namespace, start time): pids are reused,
+and a container has its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.dashboard import api_schema
+from hangtop.probe.ray.dashboard.poll import ApiView
+from hangtop.probe.ray.first_seen import Memory
+from hangtop.probe.ray.local.actor_deaths import death_of
+from hangtop.probe.ray.local.ray_processes import Worker
+from hangtop.probe.ray.local.worker_titles import Title, parse_title, short_class, verl_ranks
+from hangtop.records.ray import ActorState, RayActor
+
+SAME_START_S = 1.0
+LASTING_S = 1.9
+"""State D, and a process that is not there, count when two looks saw it."""
+COUNTS_S = 20.0
+"""Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS); a title is of now, or at most 5 s old."""
+
+
+class Local(Struct, frozen=True):
+    """The workers of one cluster on this machine. `nodes`: pid of a raylet that lives here → the id of its node. `pids`: all
+    that are in the process table, so that a worker which could not be read in time is not taken for gone."""
+
+    workers: Sequence[Worker]
+    nodes: Mapping[int, str]
+    pids: frozenset[int] = frozenset()
+
+
+class _Witnesses(Struct, frozen=True):
+    """All that can be looked up of one cluster."""
+
+    view: ApiView
+    nodes: Mapping[int, str]
+    pids: frozenset[int]
+    by_pid: Mapping[int, Sequence[Worker]]
+    by_actor: Mapping[str, tuple[str, api_schema.Worker]]
+    by_node_pid: Mapping[tuple[str, int], api_schema.Worker]
+    verl: Mapping[str, int]
+    begun: Mapping[tuple[str, str], Worker]
+
+    def begun_of(self, actor: api_schema.Actor) -> Worker | None:
+        """The worker here that constructs it, by class and name, before Ray itself tells which."""
+        waits = actor.state in ("PENDING_CREATION", "RESTARTING")
+        return self.begun.get((short_class(actor.class_name), actor.name)) if waits else None
+
+    def stats_of(self, actor: api_schema.Actor) -> api_schema.Worker | None:
+        """What the node's agent tells of its process."""
+        held = self.by_actor.get(actor.actor_id)
+        return held[1] if held else self.by_node_pid.get((actor.address.node, actor.pid or 0))
+
+    def node_of(self, actor: api_schema.Actor) -> str | None:
+        held = self.by_actor.get(actor.actor_id)
+        node = actor.address.node
+        return held[0] if held else None if node in api_schema.NIL else node
+
+    def worker_of(self, node: str | None, pid: int, stats: api_schema.Worker | None) -> Worker | None:
+        """Its process on this machine, sure to be the same one."""
+        for worker in self.by_pid.get(pid, ()):
+            same_node = worker.raylet is None or node is None or self.nodes.get(worker.raylet) == node
+            born = stats.create_time if stats and stats.pid == pid else None
+            if same_node and (born is None or abs(born - worker.started_at) < SAME_START_S):
+                return worker
+        return None
+
+
+def actors_of(local: Local, view: ApiView, memory: Memory, now: float) -> tuple[RayActor, ...]:
+    """All actors: those Ray knows, and while it cannot be trusted also workers it did not name."""
+    witnesses = _witnesses(local, view)
+    actors = [_known(actor, witnesses, memory, now) for actor in view.actors]
+    if view.api.answer != "ok" or view.api.gcs_ok is False or not view.actors:
+        joined = {actor.pid for actor in actors if actor.pid is not None}
+        actors += [_unknown(w, local.nodes, memory, now) for w in local.workers if w.title is not None and w.pid not in joined]
+    return tuple(actors)
+
+
+def _witnesses(local: Local, view: ApiView) -> _Witnesses:
+    by_pid: dict[int, list[Worker]] = {}
+    for worker in local.workers:
+        by_pid.setdefault(worker.ray_pid, []).append(worker)
+    by_actor: dict[str, tuple[str, api_schema.Worker]] = {}
+    by_node_pid: dict[tuple[str, int], api_schema.Worker] = {}
+    for node, seen in view.nodes.items():
+        for stats in (seen.detail.workers or ()) if seen.detail else ():
+            by_node_pid[node, stats.pid] = stats
+            for core in stats.core_worker_stats:
+                if core.worker_type != "DRIVER" and core.actor_id not in api_schema.NIL:
+                    by_actor[core.actor_id] = (node, stats)
+    verl = verl_ranks(actor.name for actor in view.actors)
+    return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
+
+
+def _begun(local: Local, view: ApiView) -> dict[tuple[str, str], Worker]:
+    """Workers that construct an actor, by its class and name, where only one worker and one actor are called so."""
+    titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
+    workers = Counter((title.cls, title.name) for _, title in titled)
+    waiting = (actor for actor in view.actors if actor.state in ("PENDING_CREATION", "RESTARTING"))
+    actors = Counter((short_class(actor.class_name), actor.name) for actor in waiting) if titled else Counter()
+    keyed = (((title.cls, title.name), worker) for worker, title in titled)
+    return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
+
+
+def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: Memory, now: float) -> RayActor:
+    stats = witnesses.stats_of(actor)
+    if actor.state == "DEAD" and stats and stats.pid != actor.pid:
+        stats = None
+    pid = actor.pid or 0
+    if actor.state in ("PENDING_CREATION", "RESTARTING") and stats:  # Ray tells the old life's pid, or none
+        pid = stats.pid
+    node = witnesses.node_of(actor)
+    worker = witnesses.worker_of(node, pid, stats) if pid else None
+    if stats is None and (begun := witnesses.begun_of(actor)) is not None:
+        worker, pid, node = begun, begun.ray_pid, witnesses.nodes.get(begun.raylet or 0)
+    title = worker.title if worker else parse_title(stats.title) if stats and stats.pid == pid else None
+    core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else api_schema.CoreStats()
+    away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
+    gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S
+    busy = _busy(actor.actor_id, title, core, memory, now)
+    state = _state(actor.state, title, _of_process(worker, memory, now), gone=gone, busy=busy)
+    restarts = api_schema.number(actor.num_restarts)
+    method = _method(state, title)
+    since = memory.since(actor.actor_id, (state, method, restarts), now, _began(actor, state, core, witnesses.view))
+    environ = worker.environ if worker and worker.environ else _runtime_env(witnesses.view.runtime_envs.get(actor.actor_id))
+    seen = witnesses.view.nodes.get(node or "")
+    return RayActor(
+        cls=clean_text(short_class(actor.class_name)),
+        state=state,
+        id=actor.actor_id,
+        name=clean_text(actor.name),
+        job=actor.job_id or None,
+        method=method,
+        since=since.at,
+        since_seen=since.seen,
+        pid=worker.pid if worker else None,
+        ray_pid=pid or None,
+        started_at=worker.started_at if worker else api_schema.number(actor.start_time) / 1000 or None,
+        node=node,
+        host=seen.summary.hostname or None if seen else None,
+        rank=_int(environ.get("RANK"), witnesses.verl.get(actor.name)),
+        world=_int(environ.get("WORLD_SIZE"), None),
+        gpus=gpu_slots(core.used_resources or {}),
+        resources=actor.required_resources or {},
+        restarts=restarts,
+        pending_tasks=None if core.num_pending_tasks is None else api_schema.number(core.num_pending_tasks),
+        process_state=worker.state if worker else None,
+        cpu_percent=None if stats is None or stats.cpu_percent is None else round(stats.cpu_percent),
+        rss_bytes=int(stats.memory_info.rss) >> 20 << 20 if stats and stats.memory_info else None,
+        gpu_memory_bytes=api_schema.number(stats.gpu_memory_usage) << 20 if stats and stats.gpu_memory_usage else None,
+        death=death_of(actor.exit_detail or "") if state == "dead" else None,
+        log=worker.log if worker else None,
+        pid_alive=state == "dead" and worker is not None and worker.state != "Z",
+    )
+
+
+def _state(word: str, title: Title | None, hindered: ActorState | None, *, gone: bool, busy: bool) -> ActorState:
+    """Ray's word, and where that says too little its process. `hindered`: what keeps the process from plain life."""
+    match word:
+        case "DEAD":
+            return "dead"
+        case "DEPENDENCIES_UNREADY":
+            return "argument"
+        case "RESTARTING":
+            return "restarting"
+        case "PENDING_CREATION":
+            return "constructing" if title is not None else "resources"
+    if gone:
+        return "gone"
+    if hindered is not None:
+        return hindered
+    if busy or (title is not None and title.method is not None):
+        return "running"
+    return "idle" if title is not None else "unknown"
+
+
+def _busy(actor: str, title: Title | None, core: api_schema.CoreStats, memory: Memory, now: float) -> bool:
+    """Calls run of which the title does not tell, as in a threaded actor, and that for longer than the count may be old."""
+    counted = (title is None or title.method is None) and api_schema.number(core.num_running_tasks) > 0
+    return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
+
+
+def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState | None:
+    """What the state of its process says, when that is not the plain life of a process."""
+    if worker is None:
+        return None
+    since = memory.since(worker.identity, worker.state, now)
+    if worker.state in "ZX":
+        return "zombie"
+    if worker.state in "Tt":
+        return "stopped"
+    return "blocked" if worker.state == "D" and now - since.at >= LASTING_S else None
+
+
+def _method(state: ActorState, title: Title | None) -> str | None:
+    return (
+        title.method
+        if title is not None and state in ("running", "constructing", "restarting", "stopped", "blocked", "zombie")
+        else None
+    )
+
+
+def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStats, view: ApiView) -> float | None:
+    """When this state began, where Ray tells."""
+    if state == "dead" and (ended := api_schema.number(actor.end_time)):
+        return ended / 1000
+    return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
+
+
+def _unknown(worker: Worker, nodes: Mapping[int, str], memory: Memory, now: float) -> RayActor:
+    """A worker that only its process tells of: an actor or a task. Between calls its title does not say which."""
+    title = worker.title or Title("")
+    state = _of_process(worker, memory, now)
+    state = state or ("constructing" if title.constructing else "running" if title.method else "unknown")
+    since = memory.since(("process", worker.identity), (state, title.method), now)
+    return RayActor(
+        cls=clean_text(title.cls),
+        state=state,
+        name=clean_text(title.name),
+        job=worker.file.job if worker.file else None,
+        method=title.method,
+        since=since.at,
+        since_seen=since.seen,
+        pid=worker.pid,
+        ray_pid=worker.ray_pid,
+        started_at=worker.started_at,
+        node=nodes.get(worker.raylet or 0),
+        rank=_int(worker.environ.get("RANK"), None),
+        world=_int(worker.environ.get("WORLD_SIZE"), None),
+        process_state=worker.state,
+        log=worker.log,
+    )
+
+
+def gpu_slots(used: Mapping[str, object]) -> tuple[int, ...]:
+    """GPU numbers that Ray granted: `{"GPU": {"resourceSlots": [{"slot": "3", …}]}}`, also inside a placement group
+    (`GPUGroup…`)."""
+    found: set[int] = set()
+    for name, grant in used.items():
+        slots = grant.get("resourceSlots", ()) if name.startswith("GPU") and isinstance(grant, Mapping) else ()
+        found |= {int(slot["slot"]) for slot in slots if str(slot.get("slot", "")).isdigit()}
+    return tuple(sorted(found))
+
+
+def _runtime_env(text: str | None) -> Mapping[str, str]:
+    """`env_vars` of a serialised runtime environment."""
+    if not text:
+        return {}
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    variables = found.get("env_vars") if isinstance(found, dict) else None
+    return {str(k): str(v) for k, v in variables.items()} if isinstance(variables, dict) else {}
+
+
+def _int(text: str | None, otherwise: int | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else otherwise
+
+
+def cut_to(actors: Iterable[RayActor], most: int) -> tuple[RayActor, ...]:
+    """At most so many, those that stand out first."""
+    kept = tuple(actors)
+    if len(kept) <= most:
+        return kept
+    plain = {"idle": 1, "running": 1, "dead": 2, "resources": 3}
+    return tuple(sorted(kept, key=lambda actor: plain.get(actor.state, 0))[:most])

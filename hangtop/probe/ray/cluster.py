@@ -1,0 +1,190 @@
+"""One cluster as one record: processes here, answers of its dashboard, and what is remembered of both."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.actor_records import Local, actors_of, cut_to
+from hangtop.probe.ray.dashboard import api_schema
+from hangtop.probe.ray.dashboard.poll import ApiView, NodeView, Poll
+from hangtop.probe.ray.dashboard.ray_python import RayPython
+from hangtop.probe.ray.dashboard.state_tables import GcsTables
+from hangtop.probe.ray.first_seen import Memory
+from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
+from hangtop.probe.ray.local.ray_processes import Worker
+from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
+
+MOST_ACTORS = 2_048
+MOST_GROUPS = 64
+LONGEST_COMMAND = 300
+ORPHAN_AFTER_S = 3.0
+"""A worker ends within a second of its raylet, when all is well."""
+_LOGICAL = re.compile(r"(?P<used>[\d.]+)(?P<u>[KMGTP]?i?B)?/(?P<total>[\d.]+)(?P<t>[KMGTP]?i?B)? (?P<name>\S(?:[^\n]*\S)?)")
+_UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+
+
+class Cluster:
+    """One session (or a far cluster, with no process here), looked at again and again."""
+
+    def __init__(self, session: str, poll: Poll | None = None) -> None:
+        self.session = session
+        self.poll = poll
+        self.view = ApiView(RayApi())
+        """All that was told of it last."""
+        self.python: RayPython | None = None
+        """How Ray's own Python is asked where the dashboard is not there or not understood."""
+        self._tables = GcsTables()
+        self._memory = Memory()
+        self._ended_at: float | None = None
+
+    def look(
+        self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
+    ) -> RayCluster:
+        """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
+        alive = [daemon for daemon in daemons if daemon.gone_at is None]
+        if alive or workers or not daemons:
+            self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
+        view = self.view
+        raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
+        nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
+        actors = actors_of(Local(workers, nodes, pids), view, self._memory, now)
+        orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
+        self._memory.turn()
+        self._ended_at = None if alive or workers or not daemons else self._ended_at or now
+        first = next(iter(daemons), None)
+        uid = first.uid if first else None
+        return RayCluster(
+            session=self.session or view.session,
+            folder=next((d.folder for d in daemons if d.folder), None),
+            gcs_address=next((d.gcs_address for d in daemons if d.gcs_address), None),
+            uid=uid,
+            user=_user(uid),
+            api=view.api,
+            parts=tuple(d.part() for d in daemons),
+            actors=cut_to(actors, MOST_ACTORS),
+            actors_total=len(actors),
+            drivers=_drivers(view, set(nodes.values())),
+            nodes=tuple(_node(node, seen, view.logical.get(node, ""), set(nodes.values())) for node, seen in view.nodes.items()),
+            groups=_groups(view.groups),
+            demand=view.demand,
+            orphans=orphans,
+            ended_at=self._ended_at,
+            addresses=addresses_of(daemons, socket.gethostname()) or tuple(filter(None, [view.api.address])),
+            hidden=uid not in (None, os.geteuid()) and os.geteuid() != 0,
+        )
+
+    def close(self) -> None:
+        self._tables.close()
+        if self.poll:
+            self.poll.dashboard.close()
+
+    def _is_orphan(self, worker: Worker, now: float) -> bool:
+        alone = worker.raylet is None and worker.state != "Z"
+        return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
+
+
+def _node_of(raylet: Daemon, view: ApiView) -> str | None:
+    """The node whose raylet has this address and socket."""
+    told = ((node, (seen.summary.ip, seen.summary.raylet.raylet_socket_name)) for node, seen in view.nodes.items())
+    return next((node for node, socket in told if socket == raylet.socket and all(socket)), None)
+
+
+def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
+    """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
+    found = (
+        (node, stats, core)
+        for node, seen in view.nodes.items()
+        if seen.detail is not None
+        for stats in seen.detail.workers or ()
+        for core in stats.core_worker_stats
+        if core.worker_type == "DRIVER"
+    )
+    told = tuple(
+        RayDriver(
+            stats.job_id,
+            stats.pid,
+            node,
+            without_secrets(clean_text(stats.command))[:LONGEST_COMMAND],
+            api_schema.number(core.num_pending_tasks),
+            local=node in here,
+            started_at=stats.create_time,
+        )
+        for node, stats, core in found
+    )
+    return told or tuple(driver for job in view.jobs if (driver := _of_job(job, view, here)) is not None)
+
+
+def _of_job(job: api_schema.Job, view: ApiView, here: set[str]) -> RayDriver | None:
+    """A job knows its driver by address and pid. Several nodes may have the address of this machine."""
+    if job.driver_info is None:
+        return None
+    nodes = [node for node, seen in view.nodes.items() if seen.summary.ip == job.driver_info.node_ip_address]
+    node = min(nodes, key=lambda one: one not in here, default="")
+    command = without_secrets(clean_text(job.entrypoint))[:LONGEST_COMMAND]
+    return RayDriver(job.job_id or "", api_schema.number(job.driver_info.pid), node, command, local=node in here)
+
+
+def _node(node: str, seen: NodeView, logical: str, here: set[str]) -> RayNode:
+    facts = seen.detail or seen.summary
+    raylet = seen.summary.raylet
+    used, total = logical_resources(logical)
+    return RayNode(
+        id=node,
+        host=clean_text(seen.summary.hostname) or clean_text(seen.summary.ip) or node[:8],
+        ip=seen.summary.ip,
+        alive=raylet.state == "ALIVE",
+        head=raylet.is_head_node,
+        local=node in here,
+        moved_at=seen.moved_at if seen.summary.now is not None else None,
+        death="" if raylet.state == "ALIVE" else clean_text(raylet.state_message or ""),
+        cpu_percent=facts.cpu,
+        cores=api_schema.number(facts.cpus[0]) if facts.cpus else None,
+        load_1m=facts.load_avg[0][0] if facts.load_avg and facts.load_avg[0] else None,
+        memory_bytes=int(facts.mem[0]) if len(facts.mem) > 3 else None,
+        memory_used_bytes=int(facts.mem[3]) >> 20 << 20 if len(facts.mem) > 3 else None,
+        workers=len(facts.workers or ()),
+        used=used,
+        total=total,
+    )
+
+
+def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
+    """(used, total) of a node's `nodeLogicalResources`: `0.0/4.0 CPU`, a line each; memory in bytes."""
+    used, total = {}, {}
+    for match in _LOGICAL.finditer(text):
+        used[match["name"]] = float(match["used"]) * _UNITS.get(match["u"], 1.0)
+        total[match["name"]] = float(match["total"]) * _UNITS.get(match["t"], 1.0)
+    return used, total
+
+
+def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
+    """Those that are not placed."""
+    waiting = [group for group in groups if group.state in ("PENDING", "RESCHEDULING")]
+    return tuple(
+        PlacementGroup(
+            group.placement_group_id,
+            clean_text(group.name or ""),
+            infeasible=group.stats is not None and group.stats.scheduling_state == "INFEASIBLE",
+            bundles=_folded([bundle.unit_resources for bundle in group.bundles or ()]),
+            since=api_schema.number(group.stats.creation_request_received_ns) / 1e9 or None if group.stats else None,
+        )
+        for group in waiting[:MOST_GROUPS]
+    )
+
+
+def _folded(bundles: Sequence[Mapping[str, float]]) -> tuple[tuple[dict[str, float], int], ...]:
+    counted = Counter(tuple(sorted(bundle.items())) for bundle in bundles)
+    return tuple((dict(resources), count) for resources, count in counted.items())
+
+
+def _user(uid: int | None) -> str | None:
+    try:
+        return None if uid is None else pwd.getpwuid(uid).pw_name
+    except KeyError:  # a user id without a name, as in containers
+        return str(uid)

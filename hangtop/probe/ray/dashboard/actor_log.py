@@ -1,0 +1,89 @@
+"""The last lines of one actor's output: from its files on this machine, else from its node."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from hangtop.common.clean_text import clean_text
+from hangtop.probe.log.tail import open_log
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs, Part
+from hangtop.probe.ray.dashboard.remote_workers import STREAMS
+from hangtop.probe.ray.dashboard.worker_access import Access, place_by_id
+from hangtop.records.ask import ActorLogAsk
+from hangtop.records.ray_workers import WorkerOutput
+from hangtop.system.files.read_errors import in_words
+
+MOST_LINES = 40
+LONGEST_LINE = 1_000
+FOR_RAY = (":job_id:", ":actor_name:", ":task_name:")
+"""Begin the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
+TQDM = "__ray_tqdm_magic_token__"
+NOWHERE = "nobody tells on which node it runs"
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A state of a bar (ray/experimental/tqdm_ray.py)."""
+
+    x: float
+    total: float | None = None
+    desc: str = ""
+    unit: str = "it"
+
+
+def actor_log(ask: ActorLogAsk, access: Access | None, logs: NodeLogs | None, now: float) -> tuple[tuple[WorkerOutput, ...], str]:
+    """Its outputs, the one that was written last at the end; and why there are none."""
+    if ask.log is not None:
+        stem = ask.log.rpartition(".")[0]
+        found = [_of_file(f"{stem}.{stream}", now) for stream in STREAMS]
+    elif access is None or logs is None:
+        return (), "its cluster is not known here: hangtop --ray HOST:8265"
+    elif (place := place_by_id(ask.actor, access.view())) is None:
+        return (), NOWHERE
+    else:
+        paths = [(f"{place.host}:{place.path(stream)}", place.file(stream)) for stream in STREAMS]
+        found = [_of_part(path, logs.read(place, name)) for path, name in paths]
+    told = [one for one in found if one.lines or one.problem]
+    return tuple(sorted(told, key=lambda one: -(one.age_s or 0.0))), "" if told else "it has printed nothing yet"
+
+
+def _of_file(path: str, now: float) -> WorkerOutput:
+    try:
+        fd = open_log(path)
+    except OSError as error:
+        return WorkerOutput(path, problem=in_words(path, error).problem)
+    try:
+        about = os.fstat(fd)
+        data = os.pread(fd, PART_BYTES, max(0, about.st_size - PART_BYTES))
+    except OSError as error:
+        return WorkerOutput(path, problem=in_words(path, error).problem)
+    finally:
+        os.close(fd)
+    return WorkerOutput(path, last_lines(data, whole=about.st_size <= PART_BYTES), max(0.0, now - about.st_mtime))
+
+
+def _of_part(path: str, part: Part) -> WorkerOutput:
+    return WorkerOutput(path, last_lines(part.data, whole=not part.first), part.age_s, part.via, part.problem)
+
+
+def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
+    """The last lines as a terminal would show them: of a bar that was drawn again and again only how it stands now. `whole`: the
+    first line is not cut."""
+    rows = data.decode("utf-8", "replace").rstrip("\n").split("\n")
+    if not whole and len(rows) > 1:
+        rows = rows[1:]
+    shown = (_said(clean_text(row.rstrip("\r").rpartition("\r")[2])[:LONGEST_LINE].rstrip()) for row in rows)
+    return tuple(line for line in shown if line and not line.startswith(FOR_RAY))[-MOST_LINES:]
+
+
+def _said(line: str) -> str:
+    """The line; of `tqdm_ray`, which draws its bars as JSON for the driver, what it tells."""
+    if TQDM not in line:
+        return line
+    try:
+        bar = msgspec.json.decode(line, type=Bar)
+    except msgspec.DecodeError:
+        return line
+    total = "" if bar.total is None else f"/{bar.total:g}"
+    return f"{bar.desc}: {bar.x:g}{total} {bar.unit}".removeprefix(": ")

@@ -1,0 +1,115 @@
+"""Parts of log files on other nodes, over HTTP: from the node's own agent, else through the dashboard.
+
+The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only what is new
+travels, and the head has no work with it. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines alone: a
+progress bar, which is one endless line, comes from its beginning, and is of no use when it is long.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from hangtop.common.clean_text import clean_text
+from hangtop.common.text import some
+from hangtop.probe.ray.dashboard.http import Answer, Dashboard
+from hangtop.probe.ray.dashboard.worker_access import Access, Place
+
+PART_BYTES = 16 << 10
+MOST_LINES = 50
+LONGEST_LINES_BYTES = 256 << 10
+"""What the dashboard may send for `MOST_LINES` lines before it is cut off."""
+AGENT_AGAIN_S = 60.0
+"""An agent that could not be reached is tried again after this."""
+NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
+_RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
+
+
+class Part(Struct, frozen=True):
+    """Bytes of a file from `first` on; `first` is `None` where only lines can be had. `size`: of the whole file.
+
+    `age_s`: since it was written last, by the clock of its node. `via`: what was asked.
+    """
+
+    data: bytes = b""
+    first: int | None = None
+    size: int | None = None
+    age_s: float | None = None
+    via: str = ""
+    problem: str = ""
+
+
+class NodeLogs:
+    """Reads log files on the nodes of one cluster. Several threads may ask, each about another node."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._dashboard = Dashboard(access.dashboard, access.find_token, owner=access.owner) if access.dashboard else None
+        self._agents: dict[str, Dashboard] = {}
+        self._shut: dict[str, float] = {}
+
+    @property
+    def requests(self) -> int:
+        return sum(one.requests for one in self._asked)
+
+    @property
+    def received_bytes(self) -> int:
+        return sum(one.received_bytes for one in self._asked)
+
+    def read(self, place: Place, name: str, after: int | None = None) -> Part:
+        """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
+        address = place.agent
+        if address is not None and time.monotonic() >= self._shut.get(address, 0.0):
+            agent = self._agents.setdefault(address, Dashboard(address, self._access.find_token, owner=self._access.owner))
+            wanted = f"bytes=-{PART_BYTES}" if after is None else f"bytes={after}-{after + PART_BYTES - 1}"
+            answer = agent.get(f"/logs/{quote(name)}", headers={"Range": wanted}, most_bytes=PART_BYTES)
+            if answer.status in (200, 206, 416):
+                return _part(answer, after, f"http://{address}/logs/{name}")
+            if answer.status == 404:
+                return Part(problem="not written yet, or removed")
+            self._shut[address] = time.monotonic() + AGENT_AGAIN_S
+        return self._lines(place, name)
+
+    def close(self) -> None:
+        for one in self._asked:
+            one.close()
+
+    @property
+    def _asked(self) -> tuple[Dashboard, ...]:
+        return (*((self._dashboard,) if self._dashboard else ()), *self._agents.values())
+
+    def _lines(self, place: Place, name: str) -> Part:
+        if self._dashboard is None:
+            return Part(problem=NOBODY)
+        path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=2"
+        answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
+        if answer.cut:
+            return Part(problem=f"its last {some(MOST_LINES, 'line')} are more than {LONGEST_LINES_BYTES >> 10} kB")
+        if not answer.ok:
+            said = clean_text(" ".join(answer.body[:200].decode(errors="replace").split())) if answer.status else answer.error
+            return Part(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")
+        return Part(answer.body, via=f"http://{self._dashboard.address}{path}")
+
+
+def _part(answer: Answer, after: int | None, via: str) -> Part:
+    told = _RANGE.match(answer.headers.get("content-range", ""))
+    size = int(told["size"]) if told else len(answer.body)
+    age_s = _age_s(answer)
+    if answer.status == 416:
+        return Part(b"", size if after is None else after, size, age_s, via)
+    first = int(told["first"]) if told and told["first"] else 0
+    return Part(answer.body, first, size, age_s, via)
+
+
+def _age_s(answer: Answer) -> float | None:
+    """Both times are of the node's own clock."""
+    from email.utils import parsedate_to_datetime  # 5 MB with what it imports, and most machines have no Ray
+
+    try:
+        now, written = (parsedate_to_datetime(answer.headers[name]) for name in ("date", "last-modified"))
+    except (KeyError, ValueError, TypeError):
+        return None
+    return max(0.0, (now - written).total_seconds())

@@ -1,0 +1,142 @@
+"""The output of a worker on another node, followed like a file: its end first, then what is added, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hangtop.probe.log.tail import Appended, Event, Opened
+from hangtop.probe.ray.dashboard.node_logs import NodeLogs, Part
+from hangtop.probe.ray.dashboard.worker_access import Place
+from hangtop.records.log import FileStatus
+
+KEPT_BYTES = 32 << 10
+SOON_S, LATE_S = 4.0, 60.0
+"""A file that grew is asked for again this soon; each time that it did not, twice as late, up to the other."""
+THROUGH_HEAD_S = 16.0
+"""Not sooner than this through the dashboard: the head has work with each, and sends all lines again."""
+OVERLAP_BYTES = 256
+
+
+class FarLog:
+    """The last bytes of one output file, kept. They are numbered from the first that was read, not as in the file itself.
+
+    One thread fetches, another follows: what is kept is replaced as a whole.
+    """
+
+    def __init__(self, place: Place, stream: str, logs: NodeLogs) -> None:
+        self.place = place
+        self.stream = stream
+        self.name = place.file(stream)
+        self.path = f"{place.host}:{place.path(stream)}"
+        self.modified_at: float | None = None
+        self.problem: str | None = None
+        self.due_at = 0.0
+        self.first_bytes: int | None = None
+        """How many of the bytes were there when it was read first."""
+        self._logs = logs
+        self._kept: tuple[int, bytes] = (0, b"")
+        self._next: int | None = None
+        self._pause_s = SOON_S
+
+    @property
+    def start(self) -> int:
+        return self._kept[0]
+
+    @property
+    def end(self) -> int:
+        start, data = self._kept
+        return start + len(data)
+
+    def pread(self, count: int, offset: int) -> bytes:
+        """Up to `count` bytes from `offset` on; nothing where they are kept no longer or not there yet."""
+        start, data = self._kept
+        return data[offset - start : offset - start + count] if offset >= start else b""
+
+    def fetch(self, now: float) -> None:
+        """Read what is new. When more came than one part holds, the newest part is next, and what is between is left out."""
+        part = self._logs.read(self.place, self.name, self._next)
+        self.problem = part.problem or None
+        grown = self._take(part, now)
+        soon_s = THROUGH_HEAD_S if part.first is None and not part.problem else SOON_S
+        self._pause_s = soon_s if grown else min(LATE_S, 2 * self._pause_s)
+        behind = part.size is not None and self._next is not None and self._next < part.size
+        self.due_at = now if behind else now + self._pause_s
+        if behind or (part.size is not None and self._next is not None and self._next > part.size):
+            self._next = None
+        if not part.problem and self.first_bytes is None:
+            self.first_bytes = self.end
+
+    def _take(self, part: Part, now: float) -> bool:
+        data = self._beyond(part.data) if part.first is None else self._next_bytes(part.first, part.data)
+        if part.age_s is not None:
+            self.modified_at = now - part.age_s
+        elif data:
+            self.modified_at = now
+        if data:
+            start, kept = self._kept
+            both = kept + data
+            cut = max(0, len(both) - KEPT_BYTES)
+            self._kept = (start + cut, both[cut:])
+        return bool(data)
+
+    def _next_bytes(self, first: int, data: bytes) -> bytes:
+        """The bytes as they are kept. A part that does not go on where the last one ended is a line of its own, and begins inside
+        one, which is left out."""
+        gap, self._next = first != self._next, first + len(data)
+        if gap and first:
+            data = data[max(data.find(b"\n"), data.find(b"\r") if b"\n" not in data else -1) + 1 :]
+        return b"\n" + data if gap and data and self.end else data
+
+    def _beyond(self, lines: bytes) -> bytes:
+        """Of the last lines those that were not there before."""
+        known = self._kept[1][-OVERLAP_BYTES:]
+        at = lines.rfind(known) if known else -1
+        return lines[at + len(known) :] if at >= 0 else lines
+
+
+class FollowedFar:
+    """A far log, followed like a file (`hangtop.probe.log.tail.Followed`)."""
+
+    start = 0
+    not_kept: str | None = None
+    drain: int | None = None
+
+    def __init__(self, far: FarLog) -> None:
+        self.path = far.path
+        self.far = far
+        self.offset = 0
+        self._opened = False
+
+    @property
+    def status(self) -> FileStatus:
+        return "ok" if self.far.first_bytes is not None else "failed" if self.far.problem else "waiting"
+
+    @property
+    def problem(self) -> str | None:
+        return self.far.problem
+
+    @property
+    def size_bytes(self) -> int:
+        return self.far.end
+
+    @property
+    def modified_at(self) -> float | None:
+        return self.far.modified_at
+
+    def poll(self, now: float) -> Iterator[Event]:
+        first = self.far.first_bytes
+        if first is None:
+            return
+        if not self._opened:
+            self._opened = True
+            yield Opened("first", 0)
+        at = max(self.offset, self.far.start)
+        if data := self.far.pread(KEPT_BYTES, at):
+            self.offset = at + len(data)
+            yield Appended(at, data, live=at >= first)
+
+    def pread(self, count: int, offset: int) -> bytes:
+        return self.far.pread(count, offset)
+
+    def close(self) -> None:
+        """There is nothing to let go of: connections are its cluster's."""

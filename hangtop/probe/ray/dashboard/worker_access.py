@@ -1,0 +1,69 @@
+"""Where a worker of Ray is that is not on this machine, and how its node is reached. Pure but for the callables it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from hangtop.probe.ray.dashboard import api_schema
+from hangtop.probe.ray.dashboard.poll import ApiView
+from hangtop.probe.ray.dashboard.ray_python import RayPython
+from hangtop.probe.ray.dashboard.token import Token
+
+
+class Access(Struct, frozen=True):
+    """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
+    last. `owner`: user id whose processes must listen where it is asked on this machine."""
+
+    session: str
+    dashboard: str | None
+    find_token: Callable[[], Token | None]
+    view: Callable[[], ApiView]
+    python: RayPython | None = None
+    owner: int | None = None
+
+
+class Place(Struct, frozen=True):
+    """A worker on its node. `agent`: `host:port` of the node's agent, `None` where it has no HTTP port."""
+
+    node: str
+    host: str
+    pid: int
+    worker: str
+    job: str
+    folder: str
+    agent: str | None = None
+
+    def file(self, stream: str) -> str:
+        """The name of its output file (python/ray/_private/utils.py, `get_worker_log_file_name`)."""
+        return f"worker-{self.worker}-{self.job}-{self.pid}.{stream}"
+
+    def path(self, stream: str) -> str:
+        return f"{self.folder}/logs/{self.file(stream)}"
+
+
+def place_of(actor: api_schema.Actor, view: ApiView) -> Place | None:
+    """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
+    address, pid = actor.address, actor.pid or 0
+    seen = view.nodes.get(address.node)
+    if seen is None or not pid or address.worker_id in api_schema.NIL:
+        return None
+    raylet, ip = seen.summary.raylet, seen.summary.ip or address.ip_address
+    port = api_schema.number(raylet.dashboard_agent_listen_port)
+    host = f"[{ip}]" if ":" in ip else ip
+    return Place(
+        address.node,
+        seen.summary.hostname or ip,
+        pid,
+        address.worker_id,
+        actor.job_id,
+        raylet.session_dir.rstrip("/"),
+        f"{host}:{port}" if port > 0 and ip else None,
+    )
+
+
+def place_by_id(actor_id: str, view: ApiView) -> Place | None:
+    """The same, for the actor of this id."""
+    actor = next((one for one in view.actors if one.actor_id == actor_id), None)
+    return None if actor is None else place_of(actor, view)

@@ -1,0 +1,1 @@
+"""What this machine alone tells of a cluster: daemons, workers, sessions and their files."""

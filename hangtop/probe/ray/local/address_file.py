@@ -1,0 +1,78 @@
+"""The file that tells `ray.init()` which cluster to join, in Ray's temporary folder: `ray start` writes it, and only a plain
+`ray stop` removes it, and only from the default folder.
+
+Left behind by a cluster that is gone, it makes the next `ray.init(num_cpus=…)` fail: "When connecting to an existing cluster, …".
+The link `session_latest` beside it, left behind, is never set again (ray/_private/utils.py, `try_to_symlink`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat as modes
+from collections.abc import Mapping
+
+from hangtop.probe.ray.local.daemons import daemon_of
+
+NAME, LATEST = "ray_current_cluster", "session_latest"
+LONGEST = 256
+CONNECT_S = 1.0
+DEAD = frozenset({errno.ECONNREFUSED})
+"""The machine is there, and nobody listens. Any other failure tells nothing of the cluster."""
+
+
+def read_address(path: str) -> str | None:
+    """`host:port` in it; `None` where it holds none. Raises `OSError`."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        text = os.read(fd, LONGEST) if modes.S_ISREG(os.fstat(fd).st_mode) else b""
+    finally:
+        os.close(fd)
+    address = text.decode("ascii", "replace").strip()
+    host, _, port = address.rpartition(":")
+    return address if host and port.isdecimal() and 0 < int(port) < 65_536 and address.isprintable() else None
+
+
+def why_current(path: str, commands: Mapping[int, str], *, ended: bool = True) -> str | None:
+    """Why it may still be needed; `None` when the cluster that it names is gone.
+
+    `commands`: of all processes, words joined by NUL. `ended`: also ask at its address whether anybody is there. Raises `OSError`
+    when it cannot be read.
+    """
+    address = read_address(path)
+    if address is None:
+        return "it does not hold an address"
+    if (pid := _of_cluster(address, commands)) is not None:
+        return f"pid {pid} is of the cluster at {address}"
+    return _answer(address) if ended else None
+
+
+def _of_cluster(address: str, commands: Mapping[int, str]) -> int | None:
+    """A living daemon of this cluster. A host may bear a name here and a number there: the port decides then."""
+    for pid, line in commands.items():
+        daemon = daemon_of(line.split("\0"))
+        if daemon is not None and daemon.gcs_address is not None and _same(daemon.gcs_address, address):
+            return pid
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    (host, _, port), (host_too, _, port_too) = one.rpartition(":"), other.rpartition(":")
+    numbers = _is_number(host) and _is_number(host_too)
+    return port == port_too and (host == host_too or not numbers)
+
+
+def _is_number(host: str) -> bool:
+    return host.replace(".", "").isdecimal() or ":" in host
+
+
+def _answer(address: str) -> str | None:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+    except OSError as error:
+        return (
+            None if error.errno in DEAD else f"whether the cluster at {address} lives cannot be told: {error.strerror or error}"
+        )
+    return f"somebody answers at {address}"

@@ -1,0 +1,164 @@
+"""The daemons of a Ray cluster, told by their command lines. Pure. What they were started with is kept for a restart, without
+secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.common.addresses import is_loopback
+from hangtop.common.clean_text import clean_text
+from hangtop.probe.ray.local.start_options import options_of
+from hangtop.records.ray import DaemonKind, RayDaemon, RayPart
+from hangtop.system.processes.table import Identity
+
+SCRIPTS: tuple[tuple[str, DaemonKind], ...] = (
+    ("/ray/dashboard/dashboard.py", "dashboard"),
+    ("/ray/autoscaler/_private/monitor.py", "autoscaler"),
+    ("/ray/autoscaler/v2/monitor.py", "autoscaler"),
+    ("/ray/_private/log_monitor.py", "log_monitor"),
+    ("/ray/dashboard/agent.py", "agent"),
+    ("/ray/_private/runtime_env/agent/main.py", "runtime_env_agent"),
+)
+KEPT = re.compile(r"(?:RAY|NCCL|GLOO|CUDA|TORCH|PYTORCH|VLLM|OMP|HIP|ROCR|ASCEND|HCCL)_?")
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|ACCESS_KEY|API_KEY|AUTH", re.IGNORECASE)
+_SECRET_OPTION = re.compile(
+    r"(?<!\S)(-{0,2}[\w.+-]*(?:password|passwd|token|secret|credentials?|api[_-]?key)(?:=|\s+))(?!-)\S+", re.IGNORECASE
+)
+_URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
+
+
+class Origin:
+    """How a daemon was started, word for word, secrets and all. Stays in the probe, and keeps its text to itself when printed."""
+
+    __slots__ = ("environ", "words")
+
+    def __init__(self, words: tuple[str, ...], environ: Mapping[str, str] | None = None) -> None:
+        self.words, self.environ = words, environ or {}
+
+    def __repr__(self) -> str:
+        return "Origin(hidden)"
+
+
+class Daemon(Struct, frozen=True):
+    """A daemon. `folder`: its session's. `gcs_address` and `dashboard`: `host:port`. `node`: id of the node it serves.
+
+    `socket`: of a raylet, its address and the path of its socket: they name its node where it was not given an id (Ray 2.9).
+    `on_our_network`: 127.0.0.1 is the same machine for it as for us.
+    """
+
+    kind: DaemonKind
+    identity: Identity = Identity(0, 0)
+    started_at: float = 0.0
+    state: str = "S"
+    name: str = ""
+    folder: str | None = None
+    node: str | None = None
+    gcs_address: str | None = None
+    dashboard: str | None = None
+    socket: tuple[str, str] = ("", "")
+    uid: int | None = None
+    cwd: str | None = None
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    gone_at: float | None = None
+    origin: Origin | None = None
+    on_our_network: bool = False
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+    @property
+    def session(self) -> str:
+        """`session_<date>_<time>_<microseconds>_<pid>`."""
+        return (self.folder or "").rstrip("/").rpartition("/")[2]
+
+    def with_environ(self, environ: Mapping[str, str]) -> Daemon:
+        """With those variables that a restart needs."""
+        kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
+        origin = Origin(self.origin.words, dict(environ)) if self.origin else None
+        return replace(self, env=kept, origin=origin)
+
+    def part(self) -> RayPart:
+        return RayPart(
+            self.kind, self.pid, self.started_at, self.identity.start_ticks, self.state, self.node, self.name, self.gone_at
+        )
+
+    def record(self) -> RayDaemon:
+        return RayDaemon(self.kind, self.session, self.pid, self.started_at, self.argv, dict(self.env), self.uid, self.cwd)
+
+
+def addresses_of(daemons: Iterable[Daemon], hostname: str) -> tuple[str, ...]:
+    """Every `host:port` by which a session is joined or asked, GCS first: as its daemons name them, and by the other names of
+    this machine where the daemon that listens is here. 127.0.0.1 is left out where it means another machine."""
+    found: dict[str, None] = {}
+    near = [daemon for daemon in daemons if daemon.gcs_address or daemon.dashboard]
+    head = next((daemon.gcs_address for daemon in near if daemon.kind == "gcs_server"), None)
+    for daemon in sorted(near, key=lambda one: one.kind != "gcs_server"):
+        client = options_of(daemon.argv).get("port") if daemon.kind == "client_server" else None
+        own = {"gcs_server": daemon.gcs_address, "dashboard": daemon.dashboard}.get(daemon.kind)
+        listens = f"{(head or '').rpartition(':')[0]}:{client}" if client and head else own
+        for address in (daemon.gcs_address, daemon.dashboard, listens):
+            if address and (daemon.on_our_network or not is_loopback(address)):
+                found[address] = None
+        if listens and head and daemon.on_our_network:
+            port = listens.rpartition(":")[2]
+            hosts = (head.rpartition(":")[0], "127.0.0.1", hostname)
+            found.update((f"{host}:{port}", None) for host in hosts if host)
+    return tuple(found)
+
+
+def daemon_of(words: Sequence[str]) -> Daemon | None:
+    """The daemon of this command line; `None` when it is none."""
+    kind = _kind(words)
+    if kind is None:
+        return None
+    options = options_of(words)
+    logs = options.get("logs-dir") or options.get("log-dir", "")
+    folder = options.get("session-dir") or logs.removesuffix("/logs") or None
+    return Daemon(
+        kind,
+        folder=folder,
+        node=options.get("node-id"),
+        gcs_address=_gcs(kind, options),
+        dashboard=_dashboard(kind, options),
+        socket=(options.get("node-ip-address", ""), options.get("raylet-socket-name", "")),
+        argv=tuple(without_secrets(clean_text(word)) for word in words),
+        origin=Origin(tuple(words)),
+    )
+
+
+def without_secrets(word: str) -> str:
+    """A word of a command line with passwords and tokens taken out."""
+    return _URL_LOGIN.sub(r"\1:***@", _SECRET_OPTION.sub(r"\1***", word))
+
+
+def _kind(words: Sequence[str]) -> DaemonKind | None:
+    program = words[0].rpartition("/")[2]
+    if program in ("raylet", "gcs_server"):
+        return "raylet" if program == "raylet" else "gcs_server"
+    for word in words[1:4]:
+        for script, kind in SCRIPTS:
+            if word.endswith(script):
+                return kind
+    return "client_server" if "ray.util.client.server" in words[1:4] else None
+
+
+def _gcs(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
+    if kind == "gcs_server":
+        return f"{options.get('node-ip-address', '127.0.0.1')}:{options.get('gcs-server-port', '6379')}"
+    return options.get("gcs-address") or (options.get("address") if kind == "client_server" else None)
+
+
+def _dashboard(kind: DaemonKind, options: Mapping[str, str]) -> str | None:
+    """A dashboard knows its own address; a raylet tells it to its workers. Without its frontend (`--include-dashboard=false`) the
+    process only reports usage."""
+    if kind == "dashboard" and "disable-frontend" not in options:
+        host = options.get("host", "127.0.0.1")
+        return f"{'127.0.0.1' if host in ('0.0.0.0', '::', '') else host}:{options.get('port', '8265')}"
+    match = re.search(r"--webui=(\S+:\d+)", options.get("python-worker-command", ""))
+    return match[1] if kind == "raylet" and match else None

@@ -1,0 +1,245 @@
+"""What the process table alone tells of Ray: daemons, workers, and which session each belongs to. Holds when every API is gone.
+
+A session is named by the command lines and open files of its processes, never by the link `session_latest`, which the next
+`ray.init` of anybody moves on.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hangtop.probe.ray.local.daemons import Daemon, daemon_of
+from hangtop.probe.ray.local.session_owners import Owners, user_of
+from hangtop.probe.ray.local.worker_titles import Title, WorkerFile, parse_title, parse_worker_file
+from hangtop.records.ray import DaemonKind
+from hangtop.system.guard import Guard
+from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
+
+UNKNOWN = -1
+"""Nobody's user id."""
+YOUNG_S = 5.0
+"""A process may still be about to become another program: its command line is read again while it is younger."""
+PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
+_WORKER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/(?P<file>worker-[^/]+)")
+_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
+
+
+class Worker(Struct, frozen=True):
+    """A worker process on this machine. `ray_pid`: its pid as its raylet sees it, another one when that runs in a container.
+
+    `title` is `None` for a worker in reserve. `raylet`: pid of its parent while that is a raylet; an orphan has none.
+    """
+
+    identity: Identity
+    started_at: float
+    state: str
+    ray_pid: int
+    title: Title | None = None
+    raylet: int | None = None
+    uid: int | None = None
+    folder: str | None = None
+    file: WorkerFile | None = None
+    log: str | None = None
+    environ: Mapping[str, str] = {}
+
+    @property
+    def pid(self) -> int:
+        return self.identity.pid
+
+    @property
+    def session(self) -> str:
+        """Name of its session; empty when its files may not be seen."""
+        return (self.folder or "").rpartition("/")[2]
+
+
+class RayProcesses(Struct, frozen=True):
+    """One look. Daemons that are gone are still here, with the time when that was seen. `pids`: all of the process table."""
+
+    daemons: tuple[Daemon, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    pids: frozenset[int] = frozenset()
+
+
+class RayTable:
+    """Looks for Ray in the process table. For one calling thread."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._commands: Guard[Identity, tuple[str, ...]] = Guard()
+        self._environs: Guard[Identity, Mapping[str, str]] = Guard()
+        self._files: Guard[Identity, tuple[str, ...]] = Guard()
+        self._plain: set[Identity] = set()
+        self._daemons: dict[Identity, Daemon] = {}
+        self._workers: dict[Identity, Worker] = {}
+        self._owners = Owners()
+
+    def look(self, now: float) -> RayProcesses:
+        """All of Ray on this machine, as of unix time `now`."""
+        raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
+        children = {pid for pid, stat in self._table.stats.items() if stat.ppid in raylets}
+        self._table.refresh({i.pid for i in (*self._daemons, *self._workers)} | children)
+        stats = {stat.identity: stat for stat in self._table.stats.values()}
+        self._plain &= stats.keys()
+        commands = self._read_commands(stats, now)
+        self._meet_daemons(stats, commands, now)
+        self._meet_workers(stats, commands)
+        return self._theirs()
+
+    def _theirs(self) -> RayProcesses:
+        """All of it, without what names the session of another user."""
+        owners = self._owners.of(self._daemons.values())
+        return RayProcesses(
+            tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
+            tuple(w for w in self._workers.values() if w.folder is None or w.uid == owners.get(w.folder, w.uid)),
+            frozenset(self._table.stats),
+        )
+
+    def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
+        """Command lines of those that may be of Ray: titles each time, those of daemons once."""
+        asked: dict[Identity, Callable[[], tuple[str, ...]]] = {}
+        for identity, stat in stats.items():
+            known = identity in self._plain or identity in self._daemons
+            if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
+                asked[identity] = lambda pid=stat.pid: self._table.command(pid)  # type: ignore[misc]
+        commands = {
+            identity: words for identity, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words
+        }
+        for identity, words in commands.items():
+            young = now - self._table.started_at(identity.start_ticks) < YOUNG_S
+            parent_is_raylet = any(d.pid == stats[identity].ppid for d in self._daemons.values() if d.kind == "raylet")
+            if not words[0].startswith("ray") and daemon_of(words) is None and not young and not parent_is_raylet:
+                self._plain.add(identity)
+        return commands
+
+    def _meet_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
+        found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
+        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in found})  # type: ignore[misc]
+        for identity, daemon in found.items():
+            environ = environs.get(identity, OSError())
+            self._daemons[identity] = replace(
+                daemon,
+                identity=identity,
+                started_at=self._table.started_at(identity.start_ticks),
+                uid=user_of(self._table, identity.pid),
+                cwd=cwd_of(self._table, identity.pid),
+                on_our_network=is_on_our_network(identity.pid),
+            ).with_environ({} if isinstance(environ, OSError) else environ)
+        for identity, words in commands.items():
+            if identity not in self._daemons and (kind := _part_of(words[0])):
+                self._daemons[identity] = self._part(identity, kind, words[0])
+        for identity, daemon in self._daemons.items():
+            stat = stats.get(identity)
+            self._daemons[identity] = replace(
+                daemon,
+                state=stat.state if stat else daemon.state,
+                gone_at=None if stat else daemon.gone_at or now,
+            )
+        self._name_sessions(stats)
+
+    def _part(self, identity: Identity, kind: DaemonKind, title: str) -> Daemon:
+        name = title.split("(")[0].strip().removeprefix("ray-dashboard-").partition("-")[0] if kind == "dashboard_part" else ""
+        uid = user_of(self._table, identity.pid)
+        return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name, uid=uid)
+
+    def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
+        """Daemons whose command line does not name a session or a node have those of the daemon above them; else the session of
+        the same GCS."""
+        by_pid = {d.pid: d for d in self._daemons.values()}
+        by_gcs = {(d.gcs_address, d.uid): d for d in self._daemons.values() if d.gcs_address and d.folder}
+        for identity, daemon in self._daemons.items():
+            if daemon.folder is not None and daemon.node is not None:
+                continue
+            above = next((by_pid[pid] for pid in self._above(identity.pid) if pid in by_pid and by_pid[pid].folder), None)
+            if daemon.folder is None:
+                above = above or by_gcs.get((daemon.gcs_address or "", daemon.uid))
+            if above and (daemon.folder is None or daemon.session == above.session):
+                self._daemons[identity] = replace(daemon, folder=above.folder, node=daemon.node or above.node)
+        self._name_by_logs()
+
+    def _name_by_logs(self) -> None:
+        """One that was met when those above it were gone is known by the log that it holds open."""
+        unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
+        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid, outputs=False)) for i in unnamed})  # type: ignore[misc]
+        for identity, targets in files.items():
+            found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
+            if found is not None:
+                self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
+
+    def _above(self, pid: int) -> Iterator[int]:
+        for _ in range(8):
+            stat = self._table.stats.get(pid)
+            if stat is None or stat.ppid <= 1:
+                return
+            pid = stat.ppid
+            yield pid
+
+    def _meet_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
+        raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
+        known = self._workers
+        self._workers = {}
+        titled = {identity.pid for identity, words in commands.items() if words[0].startswith("ray::")}
+        for identity, stat in stats.items():
+            words = commands.get(identity)
+            if identity in self._daemons or (identity not in known and identity.pid not in titled):
+                continue
+            if identity not in known and stat.ppid in titled:  # a data loader: forked by a worker, it keeps that one's title
+                continue
+            worker = known.get(identity) or Worker(
+                identity,
+                self._table.started_at(identity.start_ticks),
+                stat.state,
+                _ray_pid(stat.pid),
+                uid=self._table.owner(stat.pid),
+            )
+            title = parse_title(words[0]) if words else worker.title
+            self._workers[identity] = replace(
+                worker, state=stat.state, title=title, raylet=next((pid for pid in self._above(stat.pid) if pid in raylets), None)
+            )
+        self._learn()
+
+    def _learn(self) -> None:
+        """Output file and environment, once for each worker that has something to do: they do not change from then on."""
+        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.file is None and w.state != "Z"}
+        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid)) for i in fresh})  # type: ignore[misc]
+        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in fresh})  # type: ignore[misc]
+        for identity, worker in fresh.items():
+            targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
+            match = None if isinstance(targets, OSError) else next(filter(None, map(_WORKER_LOG.fullmatch, targets)), None)
+            self._workers[identity] = replace(
+                worker,
+                folder=match["folder"] if match else None,
+                file=parse_worker_file(match["file"]) if match else None,
+                log=match[0] if match else None,
+                environ={} if isinstance(environ, OSError) else _of_rank(environ),
+            )
+
+    def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
+        """What it holds open; with `outputs` only where its output goes."""
+        return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
+
+
+def _part_of(title: str) -> DaemonKind | None:
+    return "dashboard_part" if title.startswith("ray-dashboard-") else PARTS.get(title)
+
+
+def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
+    return {name: environ[name] for name in names if name in environ}
+
+
+def _ray_pid(pid: int) -> int:
+    """Its pid in the innermost PID namespace it is in (proc(5), NSpid), which is the one its raylet uses."""
+    if sys.platform != "linux":
+        return pid
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    except OSError:  # gone meanwhile
+        return pid
+    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), pid)

@@ -1,0 +1,232 @@
+"""The source "ray": the clusters of this machine, and what their dashboards tell of all nodes. Ray itself is never imported.
+
+First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`; where
+that is not there or not understood, the GCS's tables by a child (`raycluster.tables`). Nothing of this appears in the person's
+cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from hangtop.diagnosis.members.ray_ownership import clusters_of_run
+from hangtop.probe.context import watched
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.ray.cluster import Cluster
+from hangtop.probe.ray.dashboard.http import Dashboard
+from hangtop.probe.ray.dashboard.poll import Poll
+from hangtop.probe.ray.dashboard.ray_python import RayPython
+from hangtop.probe.ray.dashboard.remote_workers import FarWorkers
+from hangtop.probe.ray.dashboard.token import Token, find_token
+from hangtop.probe.ray.dashboard.worker_access import Access
+from hangtop.probe.ray.local.daemons import Daemon
+from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
+from hangtop.probe.ray.local.start_options import python_of
+from hangtop.probe.ray.local.worker_files import rank_files
+from hangtop.probe.ray.session import SessionLook
+from hangtop.probe.source import Absent, Trouble
+from hangtop.records.ask import Ask, RayAsk
+from hangtop.records.ray import RayCluster, RayDaemons, RayReading
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.state.run_state import RunState
+from hangtop.system.processes.table import ProcessTable
+
+NONE_HERE = "no Ray session on this machine"
+GCS_PORT, DASHBOARD_PORT = 6379, 8265
+MOST_CLUSTERS = 8
+REPEAT_S = 5.0
+"""So often ages and loads are told when nothing else changes."""
+ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
+
+
+class RaySource:
+    """Looks every 2 s: the dashboard keeps its answers that long anyway."""
+
+    name = "ray"
+    interval_s = 2.0
+    deadline_s = 5.0
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+        self._spec = spec
+        self._watched = watched(spec)
+        self._table = table or open_table()
+        self._processes = RayTable(self._table)
+        self._here = RayProcesses()
+        self._clusters: dict[str, Cluster] = {}
+        self._far_workers = FarWorkers()
+        self._last: RayReading | None = None
+        self._said_at = 0.0
+        self._last_daemons: RayDaemons | None = None
+        self._sessions: SessionLook | None = None
+
+    def read(self, now: float) -> Iterable[Value]:
+        """All clusters, when something of them changed; and how their daemons were started, the same."""
+        if self._spec.ray == "off":
+            raise Absent("switched off by --ray off")
+        here = self._here = self._processes.look(now)
+        reading = replace(self._named(here, now), named=True) if self._spec.ray != "auto" else self._found(here, now)
+        self._watched.access = self._far_workers.access = self._access()
+        own = clusters_of_run(self.run_with(reading))
+        pids = {actor.pid for cluster in own for actor in cluster.actors}
+        self._watched.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
+        self._watched.workers = rank_files(own, self._far_workers.logs_of)
+        daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
+        if daemons.daemons and daemons != self._last_daemons:
+            self._last_daemons = daemons
+            yield daemons
+        standing = _without_noise(reading)
+        if standing != self._last or now - self._said_at >= REPEAT_S:
+            self._last, self._said_at = standing, now
+            far = [file.far for file in self._watched.workers if file.far is not None]
+            read = sum(log.first_bytes is not None for log in far)
+            yield replace(reading, far_logs=len(far), far_logs_read=read)
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """A session in full: its processes, what would start it again, what is left of it."""
+        if isinstance(ask, RayAsk):
+            self._sessions = self._sessions or SessionLook(self._table)
+            yield self._sessions.describe(ask.ask, ask.session, self._here, now)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for cluster in self._clusters.values():
+            cluster.close()
+        self._far_workers.close()
+
+    def run_with(self, reading: RayReading) -> RunState:
+        """The run as the other sources know it, and Ray with it."""
+        others = self._watched
+        return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
+
+    def _found(self, here: RayProcesses, now: float) -> RayReading:
+        """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""
+        sessions = _sessions(here)
+        if not sessions:
+            address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
+            if address is None:
+                raise Absent(NONE_HERE)
+            return RayReading((self._far(address).look((), (), now),))
+        clusters = [self._look(session, daemons, here, now) for session, daemons in sessions.items()]
+        return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
+
+    def _named(self, here: RayProcesses, now: float) -> RayReading:
+        """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
+        address = parse_address(self._spec.ray)
+        for session, daemons in _sessions(here).items():
+            if any(address in (d.gcs_address, d.dashboard) for d in daemons):
+                return RayReading((self._look(session, daemons, here, now),))
+        host, _, port = address.rpartition(":")
+        if int(port) != GCS_PORT:
+            return RayReading((self._far(address).look((), (), now),))
+        cluster = self._far(f"{host}:{DASHBOARD_PORT}")
+        if find_spec("ray") is not None:
+            cluster.python = RayPython(sys.executable, address)
+        return RayReading((cluster.look((), (), now),))
+
+    def _far(self, address: str) -> Cluster:
+        """A cluster with no process here."""
+        if address not in self._clusters:
+            self._clusters[address] = Cluster("", Poll(Dashboard(address, lambda: find_token(None, dict))))
+        return self._clusters[address]
+
+    def _look(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
+        cluster = self._clusters.setdefault(session, Cluster(session))
+        address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
+        if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
+            cluster.close()
+            cluster.poll = Poll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
+        cluster.python = self._python(daemons)
+        raylets = {d.pid for d in daemons if d.kind == "raylet"}
+        workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
+        return cluster.look(daemons, workers, now, here.pids)
+
+    def _access(self) -> dict[str, Access]:
+        """How the clusters are asked for what only some want to know."""
+        ways: dict[str, Access] = {}
+        for cluster in self._clusters.values():
+            dashboard = cluster.poll.dashboard if cluster.poll else None
+            session = cluster.session or cluster.view.session
+            ways[session] = Access(
+                session,
+                dashboard.address if dashboard else None,
+                dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
+                lambda cluster=cluster: cluster.view,  # type: ignore[misc]
+                cluster.python,
+                dashboard.owner if dashboard else None,
+            )
+        return ways
+
+    def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
+        """Ray's own Python, where a raylet of the cluster lives here."""
+        raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
+        python = python_of(raylet.argv) if raylet else None
+        if raylet is None or python is None or raylet.gcs_address is None:
+            return None
+        return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
+
+    def _token(self, session: str) -> Token | None:
+        raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
+        if raylet is None:
+            return None
+        return find_token(raylet.uid, lambda: self._environ(raylet.pid))
+
+    def _environ(self, pid: int) -> Mapping[str, str]:
+        try:
+            return self._table.environ(pid)
+        except OSError:  # gone, or not ours to see: then there is no token to be found there
+            return {}
+
+
+def parse_address(text: str) -> str:
+    """`host:port` of what a person typed: `http://host:8265`, `host:8265`, `host:6379`, `ray://host:10001`, `host`."""
+    parts = urlsplit(text if "://" in text else f"//{text}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    if not parts.hostname or port == -1 or parts.scheme == "https":
+        raise Trouble(
+            f"--ray {text}: not an address; give the dashboard's, such as --ray 127.0.0.1:{DASHBOARD_PORT}, or auto, or off"
+        )
+    return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"
+
+
+def _http_address(text: str) -> str | None:
+    return parse_address(text) if text.startswith("http://") else None
+
+
+def _without_noise(reading: RayReading) -> RayReading:
+    """The reading without what moves at every look."""
+    return RayReading(
+        tuple(
+            replace(
+                cluster,
+                api=replace(cluster.api, actors_at=None, tables_at=None),
+                nodes=tuple(
+                    replace(n, moved_at=None, cpu_percent=None, load_1m=None, memory_used_bytes=None) for n in cluster.nodes
+                ),
+                actors=tuple(replace(a, cpu_percent=None, rss_bytes=None) for a in cluster.actors),
+            )
+            for cluster in reading.clusters
+        ),
+        named=reading.named,
+    )
+
+
+def _sessions(here: RayProcesses) -> dict[str, list[Daemon]]:
+    """Daemons by session. A session of which only workers are left is found by their files."""
+    sessions: dict[str, list[Daemon]] = {}
+    for daemon in here.daemons:
+        if daemon.session:
+            sessions.setdefault(daemon.session, []).append(daemon)
+    for worker in here.workers:
+        if worker.folder and worker.raylet is None:
+            sessions.setdefault(worker.session, [])
+    return sessions

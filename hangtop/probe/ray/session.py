@@ -1,0 +1,172 @@
+"""One session in full, on a question only: its processes, what would start it again, what is left of it, what `ray stop` hits.
+
+Told by command lines, parents and open files, never by the API: a session that hangs is the one that people want to restart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from hangtop.common.clean_text import clean_text
+from hangtop.common.clean_words import command_line
+from hangtop.probe.processes.orphans import ADOPTERS
+from hangtop.probe.processes.ray_session_files import driver_jobs
+from hangtop.probe.ray.local.daemons import Daemon, without_secrets
+from hangtop.probe.ray.local.ray_processes import RayProcesses
+from hangtop.probe.ray.node_starts import starts_of
+from hangtop.probe.ray.session_cleanup import remains
+from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.tree import Children, children_of, descendants
+from hangtop.system.processes.users import Users
+
+LONGEST = 160
+NAME_WORDS = ("raylet", "plasma_store", "ray::", "gcs_server")
+LINE_WORDS = (
+    "monitor.py", "ray.util.client.server", "default_worker.py", "setup_worker.py", "io.ray.runtime.runner.worker.DefaultWorker",
+    "log_monitor.py", "ray::DashboardAgent", "dashboard/dashboard.py", "ray::RuntimeEnvAgent", "ray_process_reaper.py",
+)  # fmt: skip
+"""By these words in names and command lines the plain `ray stop` chooses, whoever they belong to (Ray 2.60, RAY_PROCESSES)."""
+
+
+class SessionLook:
+    """Describes sessions. For one calling thread."""
+
+    def __init__(self, table: ProcessTable) -> None:
+        self._table = table
+        self._users = Users()
+        self._commands: Guard[int, tuple[str, ...]] = Guard()
+        self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
+
+    def describe(self, number: int, session: str, here: RayProcesses, now: float) -> RaySession:
+        """The session of this name, as of a look at all of Ray. `now`: unix time."""
+        known = [daemon for daemon in here.daemons if daemon.session == session]
+        workers = [worker for worker in here.workers if worker.session == session]
+        if not known and not workers:
+            return RaySession(number, session, problem=f"no daemon of {session or 'a Ray session'} was seen on this machine")
+        self._table.refresh(tuple(self._table.stats))
+        stats = self._table.stats
+        folder = next((d.folder for d in known if d.folder), None) or next((w.folder for w in workers if w.folder), None)
+        kinds = self._kinds([d for d in known if d.gone_at is None], [w.pid for w in workers], folder or "")
+        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
+        blocking = _blocking(known, stats, commands)
+        kinds |= {pid: ("daemon", "ray start") for pid, _ in blocking.values()}
+        processes = tuple(self._process(stats[pid], kind, title, commands) for pid, (kind, title) in kinds.items())
+        held = _holder(known, stats, kinds)
+        starts, unknown, warnings = starts_of(known, blocking, held)
+        found, kept = remains(known, folder, frozenset(kinds), self._table, now)
+        return RaySession(
+            number,
+            session,
+            folder,
+            processes,
+            starts,
+            unknown,
+            held,
+            found,
+            kept,
+            tuple(_matches(stats, commands)),
+            warnings,
+        )
+
+    def _kinds(self, daemons: Iterable[Daemon], workers: Iterable[int], folder: str) -> dict[int, tuple[RayKind, str]]:
+        """What each process of the session is, by pid."""
+        stats, children = self._table.stats, children_of(self._table.stats)
+        found: dict[int, tuple[RayKind, str]] = {}
+        drivers = self._drivers(folder)
+        for daemon in daemons:
+            if daemon.pid in stats and stats[daemon.pid].identity == daemon.identity:
+                kind: RayKind = "raylet" if daemon.kind == "raylet" else "gcs_server" if daemon.kind == "gcs_server" else "daemon"
+                found[daemon.pid] = (kind, daemon.kind.replace("_", " "))
+        for pid in workers:
+            found.setdefault(pid, ("worker", "worker"))
+        for top in list(found):
+            kind = "worker" if found[top][0] in ("worker", "raylet") else "daemon"
+            _adopt(found, children, top, kind, "worker" if kind == "worker" else f"of the {found[top][1]}")
+        for pid, job in drivers.items():
+            if found.get(pid, ("worker", ""))[0] == "worker":
+                found[pid] = ("driver", f"driver {job}")
+                _adopt(found, children, pid, "driver", "of the driver")
+        return {pid: what for pid, what in found.items() if pid in stats and stats[pid].state not in "ZX"}
+
+    def _drivers(self, folder: str) -> dict[int, str]:
+        """Jobs by the pid of their drivers: who holds a driver's log in the session's folder open."""
+        asked = {
+            pid: partial(self._table.open_files, pid)
+            for pid, stat in self._table.stats.items()
+            if not stat.kernel and stat.state not in "ZX"
+        }
+        held = {pid: files for pid, files in self._files.ask(asked).items() if not isinstance(files, OSError)}
+        return {pid: job for pid, files in held.items() for where, job in driver_jobs(files) if where == folder}
+
+    def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...] | OSError]) -> RayProcess:
+        words = commands.get(stat.pid, OSError())
+        uid = self._table.owner(stat.pid)
+        return RayProcess(
+            pid=stat.pid,
+            start_ticks=stat.start_ticks,
+            started_at=self._table.started_at(stat.start_ticks),
+            ppid=stat.ppid,
+            command=_shown(words, stat, kind),
+            state=stat.state,
+            kind=kind,
+            title=title,
+            uid=uid,
+            user=self._users.name(uid),
+            rss_bytes=stat.rss_bytes,
+            job=title.partition(" ")[2] if title.startswith("driver ") else None,
+        )
+
+
+def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
+    """Its command line without secrets; that of a daemon is told by its first words."""
+    line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
+    if line.startswith("ray-dashboard-"):  # then Python's command in brackets, the same for all of them
+        line = line.partition(" (")[0]
+    return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
+
+
+def _adopt(found: dict[int, tuple[RayKind, str]], children: Children, top: int, kind: RayKind, title: str) -> None:
+    for pid in descendants(children, top):
+        found.setdefault(pid, (kind, title))
+
+
+def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping[int, tuple[RayKind, str]]) -> int | None:
+    """The driver that started the daemons with `ray.init()`: their parent lives, and is a driver itself."""
+    for daemon in daemons:
+        stat = stats.get(daemon.pid)
+        if daemon.kind in ("gcs_server", "raylet") and stat is not None:
+            above = kinds.get(stat.ppid)
+            if above is not None and above[0] == "driver":
+                return stat.ppid
+    return None
+
+
+def _blocking(
+    daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]
+) -> Mapping[int, tuple[int, tuple[str, ...]]]:
+    """By raylet: the living `ray start --block` above it (pid, words), which knows its own options."""
+    found = {}
+    for daemon in daemons:
+        stat = stats.get(daemon.pid)
+        if daemon.kind != "raylet" or stat is None or stat.ppid not in stats or stats[stat.ppid].name in ADOPTERS:
+            continue
+        words = commands.get(stat.ppid, ())
+        if not isinstance(words, OSError) and "start" in words[1:5] and "--block" in words:
+            found[daemon.pid] = (stat.ppid, tuple(words))
+    return found
+
+
+def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]) -> Iterator[RayMatch]:
+    """What the plain `ray stop` would end, and by which word. Of our own user or not: it does not ask."""
+    for pid, stat in stats.items():
+        words = commands.get(pid, OSError())
+        if stat.kernel or pid == os.getpid() or isinstance(words, OSError):
+            continue
+        line = " ".join(words)
+        word = next((w for w in NAME_WORDS if w in stat.name), None) or next((w for w in LINE_WORDS if w in line), None)
+        if word is not None:
+            yield RayMatch(pid, stat.start_ticks, command_line(words) or clean_text(stat.name), word)

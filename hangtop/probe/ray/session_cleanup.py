@@ -1,0 +1,89 @@
+"""What is left of one session when its processes have ended: its folder, what it spilled, shared memory that only it maps, and
+what leads the next program to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+
+from msgspec.structs import replace
+
+from hangtop.probe.processes.leftover_places import (
+    RAY_ADDRESS,
+    RAY_LINK,
+    RAY_SESSION,
+    RAY_SPILL,
+    SEGMENT,
+    SHARED_MEMORY,
+    Candidate,
+)
+from hangtop.probe.processes.leftovers_source import Judge
+from hangtop.probe.processes.open_handles import Holds, InUse, look
+from hangtop.probe.ray.local.address_file import LATEST, NAME, read_address
+from hangtop.probe.ray.local.daemons import Daemon
+from hangtop.probe.ray.local.start_options import spill_folder
+from hangtop.records.plan import Removal, Spared
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable
+
+SHARED = "/dev/shm"
+ANY_AGE = float("-inf")
+
+
+def remains(
+    daemons: Collection[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
+) -> tuple[tuple[Removal, ...], tuple[Spared, ...]]:
+    """(what can go, what stays and why), as if the members had ended. They still write, so times may change."""
+    real = os.path.realpath(folder) if folder else ""
+    places = tuple(_places(daemons, real))
+    roots = {os.path.dirname(candidate.path) for candidate in places} | {SHARED}
+    guard: Guard[int, Holds] = Guard()
+    in_use = look(table, roots, os.geteuid(), guard)
+    going = [candidate.path for candidate in places]
+    judge = Judge(in_use.without(members, real), now, ANY_AGE, os.geteuid(), going=going, sure=not members)
+    judged = [judge.judge(candidate) for candidate in chain(places, _segments(in_use, members))]
+    return (
+        tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),
+        tuple(one for one in judged if isinstance(one, Spared)),
+    )
+
+
+def _places(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
+    """The folder before the link that leads to it."""
+    if folder:
+        yield Candidate(folder, RAY_SESSION)
+        yield from _pointers(daemons, folder)
+    spills = {spill_folder(d.origin.words) for d in daemons if d.kind == "raylet" and d.origin is not None}
+    for spill in sorted(filter(None, spills)):
+        yield Candidate(os.path.realpath(spill), RAY_SPILL)
+
+
+def _pointers(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
+    """What leads to this session: the link of the latest one, and the file with the address that `ray.init()` joins."""
+    beside = os.path.dirname(folder)
+    link, file = os.path.join(beside, LATEST), os.path.join(beside, NAME)
+    if os.path.islink(link) and os.path.realpath(link) == folder:
+        yield Candidate(link, RAY_LINK)
+    try:
+        address = read_address(file)
+    except OSError:  # there is none, or it is not for us
+        return
+    if address in {daemon.gcs_address for daemon in daemons}:
+        yield Candidate(file, RAY_ADDRESS)
+
+
+def _segments(in_use: InUse, members: frozenset[int]) -> Iterator[Candidate]:
+    """Shared memory with a name that the members map: the object store has none, it is freed when the raylet ends."""
+    theirs = in_use.held_by(members)
+    try:
+        entries = sorted(os.scandir(SHARED), key=lambda entry: entry.name)
+    except OSError:  # no shared memory here
+        return
+    for entry in entries:
+        if SEGMENT.match(entry.name) and not entry.name.startswith("sem."):
+            with suppress(FileNotFoundError):  # gone meanwhile
+                found = entry.stat(follow_symlinks=False)
+                if (found.st_dev, found.st_ino) in theirs:
+                    yield Candidate(entry.path, SHARED_MEMORY)

@@ -1,0 +1,83 @@
+"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. Beside the Ray source, so that
+a node that does not answer holds up nothing else.
+
+The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from hangtop.probe.context import watched
+from hangtop.probe.ray.dashboard.actor_log import actor_log
+from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
+from hangtop.probe.ray.dashboard.node_logs import NodeLogs
+from hangtop.probe.ray.dashboard.remote_log import FarLog
+from hangtop.probe.ray.dashboard.remote_worker_stacks import far_stacks
+from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk
+from hangtop.records.ray_workers import ActorLogReading
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+
+MOST_FILES_A_LOOK = 16
+"""With a look every 2 s, 8 files a second: 16 kB each at most."""
+
+
+class RayWorkerSource:
+    """Says nothing by itself: what it fetches, the log source reads."""
+
+    name = "rayworkers"
+    interval_s = 2.0
+    deadline_s = 60.0
+    """A task in the cluster takes seconds to begin."""
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self._watched = watched(spec)
+        self._logs: dict[tuple[str, str | None], NodeLogs] = {}
+
+    def read(self, now: float) -> Iterable[Value]:
+        """Fetches from those output files on other nodes that are due, the longest due first."""
+        far = [file.far for file in self._watched.workers if file.far is not None]
+        due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
+        if due:
+            fetch(due, now)
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterator[Value]:
+        if isinstance(ask, ActorLogAsk):
+            access = self._watched.access.get(ask.session)
+            logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
+            yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
+        elif isinstance(ask, FarStacksAsk):
+            yield from far_stacks(ask, self._watched.access.get(ask.session), now)
+
+    def close(self) -> None:
+        for logs in self._logs.values():
+            logs.close()
+
+
+def fetch(files: Iterable[FarLog], now: float) -> None:
+    """All of them, several nodes at once; one that does not answer is waited for no longer than the others together."""
+    nodes: dict[str, deque[FarLog]] = {}
+    for file in files:
+        nodes.setdefault(file.place.node, deque()).append(file)
+    waiting = deque(nodes.values())
+    until = time.monotonic() + DEADLINE_S
+
+    def work() -> None:
+        while time.monotonic() < until:
+            try:
+                ours = waiting.popleft()
+            except IndexError:
+                return
+            while ours and time.monotonic() < until:
+                ours.popleft().fetch(now)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(nodes)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(2 * DEADLINE_S)

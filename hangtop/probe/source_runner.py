@@ -1,0 +1,184 @@
+"""One source in a thread of its own: it looks, answers questions in between, and always knows how it is.
+
+Every question ends: with all parts of its answer or with a problem in words, and in both cases with an `AskEnd`. Kinds of
+question do not displace each other. A look that fails or finds nothing does not keep a source from answering: what is asked for
+may be there all the same.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from hangtop.common import clock
+from hangtop.common.text import duration
+from hangtop.probe.source import Absent, Source, Trouble, open_source
+from hangtop.records.ask import Ask, AskEnd, kind_of
+from hangtop.records.health import SourceHealth
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+
+LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
+"""Pauses after a look that failed, or found nothing to read."""
+PATIENCE_S = 60.0
+"""A question that had no part of an answer for so long has ended: the source hangs. What comes after all is still sent."""
+ONLY_LATEST = frozenset({"page"})
+"""Kinds of question of which whoever asks anew has heard enough: an answer stops between two parts."""
+MOST_ALIKE = 4
+"""Questions of one kind that may wait: the screen and the verdict both ask for stacks."""
+DISPLACED = "a newer question took its place"
+
+Send = Callable[[str, Value], None]
+
+
+class Waiting(NamedTuple):
+    """A question, and since when nothing has come for it."""
+
+    ask: Ask
+    since: float
+
+
+class Questions:
+    """The questions of one source: some wait, and one is being answered. For two threads. Times are monotonic."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: list[Waiting] = []
+        self._answered: Waiting | None = None
+
+    def put(self, ask: Ask, now: float) -> list[AskEnd]:
+        """Wait for its turn. The ends of those whose place it takes."""
+        kind = kind_of(ask)
+        with self._lock:
+            alike = [waiting for waiting in self._waiting if kind_of(waiting.ask) == kind]
+            displaced = alike[: max(0, len(alike) + 1 - (1 if kind in ONLY_LATEST else MOST_ALIKE))]
+            self._waiting = [*(waiting for waiting in self._waiting if waiting not in displaced), Waiting(ask, now)]
+        return [AskEnd(waiting.ask.ask, kind, DISPLACED) for waiting in displaced]
+
+    def next(self, now: float) -> Ask | None:
+        """The one that waits longest, to be answered now."""
+        with self._lock:
+            self._answered = Waiting(self._waiting.pop(0).ask, now) if self._waiting else None
+            return None if self._answered is None else self._answered.ask
+
+    def is_displaced(self, ask: Ask) -> bool:
+        """Whether somebody who asked it has asked anew, and will not read on."""
+        kind = kind_of(ask)
+        return kind in ONLY_LATEST and any(kind_of(waiting.ask) == kind for waiting in self._waiting)
+
+    def told(self, now: float) -> None:
+        """A part of the answer was sent."""
+        with self._lock:
+            if self._answered is not None:
+                self._answered = Waiting(self._answered.ask, now)
+
+    def end(self, ask: Ask, problem: str | None) -> AskEnd | None:
+        """Its end, if that was not told before."""
+        with self._lock:
+            known, self._answered = self._answered, None
+        return None if known is None else AskEnd(ask.ask, kind_of(ask), problem)
+
+    def overdue(self, why: str, now: float) -> list[AskEnd]:
+        """The ends of those that have waited too long."""
+        with self._lock:
+            late = [waiting for waiting in self._waiting if now - waiting.since >= PATIENCE_S]
+            self._waiting = [waiting for waiting in self._waiting if waiting not in late]
+            if self._answered is not None and now - self._answered.since >= PATIENCE_S:
+                late.append(self._answered)
+                self._answered = None
+        return [AskEnd(waiting.ask.ask, kind_of(waiting.ask), why) for waiting in late]
+
+
+class SourceThread(threading.Thread):
+    """Looks every `interval_s`. `send` takes what is read, by the name of the source."""
+
+    def __init__(self, name: str, spec: WatchSpec, send: Send) -> None:
+        super().__init__(name=name, daemon=True)
+        self._spec = spec
+        self._send = send
+        self._questions = Questions()
+        self._wake = threading.Event()
+        self._source: Source | None = None
+        self._busy_since: float | None = None
+        self._deadline_s = 3.0
+        self._read_at: float | None = None
+        self._problem: str | None = None
+        self._absent: str | None = None
+        self._failures = 0
+
+    def ask(self, ask: Ask) -> None:
+        """Answered after those that wait."""
+        for displaced in self._questions.put(ask, time.monotonic()):
+            self._send(self.name, displaced)
+        self._wake.set()
+
+    def health(self) -> SourceHealth:
+        since = self._busy_since
+        busy_s = 0.0 if since is None else time.monotonic() - since
+        return SourceHealth(self.name, self._read_at, round(busy_s, 1), self._deadline_s, self._problem, self._absent)
+
+    def give_up(self) -> None:
+        """End the questions that have waited too long. Called by another thread: this one hangs."""
+        busy_s = self.health().busy_s
+        why = f"no answer within {duration(PATIENCE_S)}: the {self.name} source is busy for {duration(busy_s)}"
+        for end in self._questions.overdue(why, time.monotonic()):
+            self._send(self.name, end)
+
+    def run(self) -> None:
+        while True:
+            self._wake.clear()
+            self._busy_since = time.monotonic()
+            pause_s = self._look()
+            while (ask := self._questions.next(time.monotonic())) is not None:
+                if (end := self._questions.end(ask, self._answer(ask))) is not None:
+                    self._send(self.name, end)
+            self._busy_since = None
+            self._wake.wait(clock.until_next(pause_s, least_s=pause_s / 2))
+
+    def _look(self) -> float:
+        """One look; the pause after it."""
+        try:
+            self._source = self._source or open_source(self.name, self._spec)
+            self._deadline_s = self._source.deadline_s
+            self._emit(self._source.read(clock.now()))
+        except Absent as absent:
+            return self._failed(absent=str(absent))
+        except Trouble as trouble:
+            return self._failed(problem=str(trouble))
+        except Exception as error:
+            return self._failed(problem=self._crash(error))
+        self._read_at, self._problem, self._absent, self._failures = clock.now(), None, None, 0
+        return self._source.interval_s
+
+    def _answer(self, ask: Ask) -> str | None:
+        """Why there is no answer, if there is none."""
+        if self._source is None:
+            return self._problem or self._absent
+        try:
+            self._emit(self._source.answer(ask, clock.now()), ask)
+        except (Absent, Trouble) as why:
+            return str(why)
+        except Exception as error:
+            return self._crash(error)
+        return None
+
+    def _emit(self, values: Iterable[Value], ask: Ask | None = None) -> None:
+        for value in values:
+            self._send(self.name, value)
+            self._busy_since = time.monotonic()
+            self._questions.told(self._busy_since)
+            if ask is not None and self._questions.is_displaced(ask):
+                return
+
+    def _crash(self, error: Exception) -> str:
+        traceback.print_exc()
+        return f"hangtop's {self.name} source failed: {type(error).__name__}: {error}"
+
+    def _failed(self, problem: str | None = None, absent: str | None = None) -> float:
+        self._problem, self._absent = problem, absent
+        pause_s = LOOK_AGAIN_S[min(self._failures, len(LOOK_AGAIN_S) - 1)]
+        self._failures += 1
+        return pause_s

@@ -1,0 +1,1 @@
+"""Stacks of living processes, taken with py-spy."""

@@ -1,0 +1,153 @@
+"""The stacks source: on a question, dumps the Python stacks of the asked processes, without stopping any but those agreed to."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from hangtop.common.clean_text import clean_text
+from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
+from hangtop.probe.stacks import source_lines
+from hangtop.records.ask import Ask, StacksAsk
+from hangtop.records.reading import Value
+from hangtop.records.stack import Stack, StacksReading, Thread
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.stacks import pyspy_text
+from hangtop.system import ptrace_permission
+from hangtop.system.processes.kernel_threads import standing
+from hangtop.system.processes.linux import parse_stat
+from hangtop.system.processes.table import Stat
+
+SIGUSR1_CAUGHT = 0x200
+"""Bit of SIGUSR1 (10) in SigCgt of /proc/PID/status, proc(5)."""
+GONE = "the process is gone"
+NO_PYTHON = "not a Python process, or its interpreter cannot be read"
+
+
+class StackSource:
+    """Answers `StacksAsk`; has nothing to say by itself, for a dump costs CPU."""
+
+    name = "stacks"
+    interval_s = 5.0
+    deadline_s = 2 * pyspy_text.LIMIT_S
+
+    def __init__(self, spec: WatchSpec) -> None:
+        del spec  # which processes, the question says
+
+    def read(self, now: float) -> Iterable[Value]:
+        return ()
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """The stacks, each as soon as it is there, then the source lines of the user's frames."""
+        return look(ask, now) if isinstance(ask, StacksAsk) else ()
+
+
+def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
+    """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
+    began = time.monotonic()
+    first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
+    tool = pyspy_text.find()
+    if tool is None:
+        mend = f"{sys.executable} -m pip install py-spy"
+        yield replace(first, done=True, took_s=0.0, problem="py-spy not found", mend=mend)
+        return
+    stacks = []
+    known = {pid: _stat(pid) for pid in dict.fromkeys(ask.pids)}
+    ended = tuple(Stack(pid, now, problem=problem) for pid, stat in known.items() if (problem := _ended(stat)))
+    yield replace(first, stacks=ended)
+    living = {pid: stat for pid, stat in known.items() if not _ended(stat)}
+
+    def command_of(pid: int) -> tuple[str, ...]:
+        return pyspy_text.command(tool, pid, native=_may_stop(pid, ask.stop.get(pid)), with_locals=ask.locals)
+
+    for dump in pyspy_text.dumps(living, command_of):
+        stack = stack_of(dump, living[dump.pid], now + time.monotonic() - began)
+        stacks.append(stack)
+        yield StacksReading(ask.ask, stacks=(stack,))
+    yield StacksReading(ask.ask, done=True, took_s=round(time.monotonic() - began, 3))
+    if lines := source_lines.around(stacks):
+        yield StacksReading(ask.ask, excerpts=lines)
+
+
+def take(pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_locals: bool = False) -> Iterator[StacksReading]:
+    """A look without a probe, for commands that end after it. `stop`: as in `StacksAsk`."""
+    return look(StacksAsk(next(_numbers), tuple(pids), dict(stop), with_locals), now)
+
+
+_numbers = count(1)
+
+
+def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
+    """One process as py-spy saw it, with the kernel's view of its threads."""
+    started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
+    stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
+    if dump.error is None:
+        return replace(
+            stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), signal_dump=_signal_dump(dump.pid)
+        )
+    problem, mend = _reason(dump)
+    return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
+
+
+def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
+    stands = standing(pid, spied.os_thread_id) if spied.os_thread_id else standing(pid, pid)
+    name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
+    frames = tuple(pyspy_text.frame(frame) for frame in spied.frames)
+    return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
+
+
+def _may_stop(pid: int, start_ticks: int | None) -> bool:
+    """Whether this is still the process that a person agreed to stop, and it would come to a stop."""
+    stat = _stat(pid) if start_ticks else None
+    return stat is not None and stat.start_ticks == start_ticks and stat.state in STOPPABLE and _tracer(pid) is None
+
+
+def _reason(dump: pyspy_text.Dump) -> tuple[str, str | None]:
+    """Why there is no stack, in words, and what permits it."""
+    error = dump.error or ""
+    if ended := _ended(_stat(dump.pid)):
+        return ended, None
+    if (tracer := _tracer(dump.pid)) is not None:
+        return f"pid {tracer} traces it: a debugger, or another look at it", None
+    if "permission denied" in error.lower() or "not permitted" in error.lower():
+        return ptrace_permission.refusal(ptrace_permission.standing(dump.pid), dump.argv)
+    if "find python version" in error:
+        return NO_PYTHON, None
+    return f"py-spy: {error}", None
+
+
+def _ended(stat: Stat | None) -> str | None:
+    if stat is None:
+        return GONE if sys.platform.startswith("linux") else None
+    return "a zombie: it has ended, and its parent has not asked for its exit code" if stat.state == "Z" else None
+
+
+def _stat(pid: int) -> Stat | None:
+    try:
+        return parse_stat(Path(f"/proc/{pid}/stat").read_bytes())
+    except OSError:  # gone, or no /proc on this system
+        return None
+
+
+def _signal_dump(pid: int) -> bool:
+    """Whether SIGUSR1 has a handler, which may be faulthandler's. Without one the signal would end the process."""
+    return bool(int(_status(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
+
+
+def _tracer(pid: int) -> int | None:
+    """The process that traces this one: a debugger, or another py-spy."""
+    return int(_status(pid).get("TracerPid", "0")) or None
+
+
+def _status(pid: int) -> dict[str, str]:
+    """The lines of /proc/PID/status by name (proc(5)); none where it is gone, or where there is no /proc."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    except OSError:
+        return {}
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -1,0 +1,1 @@
+"""Checkpoint folders and the mounts that blocked processes wait on."""

@@ -1,0 +1,204 @@
+"""The source "checkpoints": whether a save goes on, by the newest file of the checkpoint directory and how fast it fills."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+from msgspec import Struct
+
+from hangtop.common.clean_words import clean
+from hangtop.probe.context import watched
+from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
+from hangtop.records.ask import Ask
+from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
+from hangtop.records.reading import Value
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of
+
+FLOOR_S = 15.0
+"""Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
+BUSY_S, BUSY_TIMES = 2.0, 50
+"""Between two looks while something arrives, and so many times what one cost in CPU time: thousands of files may be there."""
+SOON_S = 1.0
+"""Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
+STEP_MS = 500
+"""How often watchfiles looks whether anything came."""
+FIND_AGAIN_S = 20.0
+LEISURE = 5_000
+"""So many times what a search for the directory cost in CPU time passes before the next one."""
+WINDOW_S = 30.0
+MOST_FILES = 20_000
+
+
+class Sight(Struct, frozen=True):
+    """One look at the directory."""
+
+    at: float
+    bytes: int
+    files: int
+    newest: str | None
+    newest_bytes: int | None
+    modified_at: float | None
+
+
+class CheckpointSource:
+    """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
+    started are an older run's."""
+
+    name = "checkpoints"
+    interval_s = 1.0
+    deadline_s = 10.0
+
+    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+        self._spec = spec
+        self._watched = watched(spec)
+        self._table = table or open_table()
+        self._commands: Guard[int, tuple[str, ...]] = Guard()
+        self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
+        self._directory: str | None = None
+        self._found_by = ""
+        self._look_for_at = 0.0
+        self._sights: deque[Sight] = deque()
+        self._cost_s = 0.0
+        self._grown_at: float | None = None
+        self._stirred = threading.Event()
+        self._stop = threading.Event()
+
+    def read(self, now: float) -> Iterable[Value]:
+        """A look when something stirred or one is due. Raises `Absent` until a directory is found, `Trouble` when it is lost."""
+        self._find(now)
+        if self._directory is None:
+            raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
+        if not self._is_due(now):
+            return
+        self._stirred.clear()
+        if not os.path.isdir(self._directory):
+            raise Trouble(f"{self._directory}: no such directory: name another with --ckpt DIR")
+        yield self._told(self._look(self._directory, now))
+
+    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+        """Nothing is asked of this source."""
+        return ()
+
+    def _is_due(self, now: float) -> bool:
+        if not self._sights:
+            return True
+        since = now - self._sights[-1].at
+        if len(self._sights) == 1:
+            return since >= SOON_S
+        growing = self._grown_at is not None and now - self._grown_at < WINDOW_S
+        busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
+        return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
+
+    def _look(self, directory: str, now: float) -> Sight:
+        began = time.thread_time()
+        sight = look(directory, now, self._since)
+        self._cost_s = time.thread_time() - began
+        if self._sights and sight.bytes > self._sights[-1].bytes:
+            self._grown_at = now
+        self._sights.append(sight)
+        while len(self._sights) > 2 and now - self._sights[1].at >= WINDOW_S:
+            self._sights.popleft()
+        return sight
+
+    def _told(self, sight: Sight) -> CheckpointReading:
+        first = self._sights[0]
+        seconds = sight.at - first.at
+        return CheckpointReading(
+            directory=clean(self._directory or ""),
+            found_by=self._found_by,
+            newest=sight.newest,
+            newest_bytes=sight.newest_bytes,
+            modified_at=sight.modified_at,
+            bytes=sight.bytes,
+            files=sight.files,
+            growth_b_s=None if seconds <= 0 else round(max(0, sight.bytes - first.bytes) / seconds, 1),
+            grown_at=self._grown_at,
+        )
+
+    def _find(self, now: float) -> None:
+        """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
+        if self._directory is not None or now < self._look_for_at:
+            return
+        if self._spec.checkpoint_dir is not None:
+            self._settle(os.path.abspath(self._spec.checkpoint_dir), GIVEN)
+            return
+        if (members := self._watched.members) is None:
+            return
+        began = time.thread_time()
+        for directory, found_by in self._pointed_to([process.pid for process in members]):
+            if directory is None or not os.path.isdir(directory):
+                continue
+            if found_by == GUESSED and look(directory, now, self._since).newest is None:
+                continue
+            self._settle(directory, found_by)
+            return
+        self._look_for_at = now + max(FIND_AGAIN_S, LEISURE * (time.thread_time() - began))
+
+    @property
+    def _since(self) -> float:
+        """When the run started, unix time; 0 where no process of it is known."""
+        return min((member.started_at for member in self._watched.members or ()), default=0.0)
+
+    def _settle(self, directory: str, found_by: str) -> None:
+        self._directory = self._watched.checkpoint_dir = directory
+        self._found_by = found_by
+        threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
+
+    def _listen(self, directory: str) -> None:
+        """Wakes the next look when a file of this machine changes; without it the slow look remains."""
+        from watchfiles import watch  # 2 MB that a run without checkpoints can do without
+
+        try:
+            for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
+                self._stirred.set()
+        except (OSError, RuntimeError):  # no more inotify watches, or the directory is gone
+            return
+
+    def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
+        """What the run's processes say, the surest first."""
+        cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
+        if self._watched.log is not None and (said := self._watched.log.checkpoint_dir):
+            for cwd in dict.fromkeys((*cwds.values(), "/")):
+                yield os.path.normpath(os.path.join(cwd, said)), "the log"
+        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
+        for pid, words in commands.items():
+            if isinstance(words, tuple):
+                yield in_command(words, cwds[pid]), "the command line"
+        held = self._held.ask({pid: partial(self._table.open_files, pid) for pid in members})
+        for files in held.values():
+            if isinstance(files, tuple):
+                yield in_files(files), "an open file"
+        for cwd in dict.fromkeys(cwds.values()):
+            if cwd not in ("/", os.path.expanduser("~")):
+                yield below(cwd), GUESSED
+
+
+def look(directory: str, now: float, since: float = 0.0) -> Sight:
+    """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
+    total, count = 0, 0
+    newest: tuple[float, str, int] | None = None
+    for path in islice(_files(directory), MOST_FILES):
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        total, count = total + status.st_size, count + 1
+        if status.st_mtime >= since:
+            newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
+    if newest is None:
+        return Sight(now, total, count, None, None, None)
+    return Sight(now, total, count, clean(os.path.relpath(newest[1], directory)), newest[2], newest[0])
+
+
+def _files(directory: str) -> Iterator[str]:
+    return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)

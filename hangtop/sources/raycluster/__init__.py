@@ -1,1 +1,0 @@
-"""Pieces of the Ray source. Ray itself is never imported here: its titles, files and plain HTTP tell enough, in any version."""
