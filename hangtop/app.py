@@ -17,7 +17,8 @@ from textual.screen import ModalScreen, Screen
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.feeds.probe_feed import Feed, Seekable
-from hangtop.monitor import Monitor
+from hangtop.monitor.headless import REGULAR, Curiosity
+from hangtop.monitor.monitor import Monitor
 from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
@@ -34,7 +35,6 @@ from hangtop.screens.driver import driver_class
 from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 from hangtop.screens.wayfinding import Wayfinding
-from hangtop.session import REGULAR, Curiosity
 from hangtop.state.run_state import RunState, fold
 from hangtop.themes import load_palettes, pick_palette, theme_folders
 

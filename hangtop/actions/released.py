@@ -9,9 +9,9 @@ from hangtop.actions.proof import PATIENCE_S, gpu_memory
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.monitor.headless import states
 from hangtop.records.plan import Plan, Step
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import states
 
 LOOK_EVERY_S = 0.25
 

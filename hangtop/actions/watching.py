@@ -10,12 +10,12 @@ from hangtop.actions.passage import Passage
 from hangtop.actions.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.monitor import Monitor
+from hangtop.monitor.headless import states
+from hangtop.monitor.monitor import Monitor
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.plan import Step, Watch
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import states
 from hangtop.state.run_state import RunState
 
 LOOK_EVERY_S = 1.0

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from hangtop import bundle
 from hangtop.commands.check import look_once
 from hangtop.commands.doctor import subject_of
 from hangtop.commands.stacks import told
@@ -19,6 +18,7 @@ from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.snapshot import Case
 from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
+from hangtop.monitor import evidence_bundle
 from hangtop.panes.stack_rows import StackView
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import Ask
@@ -36,9 +36,9 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     case, verdict = asyncio.run(look_once(kept, spec, None))
     looks = case.state.looks
     stacks = told(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
-    files = bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest), stacks)
+    files = evidence_bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest), stacks)
     try:
-        bundle.write(files, place, case.now)
+        evidence_bundle.write(files, place, case.now)
     except OSError as error:
         out.write(f"hangtop bundle: cannot write {printable(str(place))}: {error.strerror}\n")
         return 2

@@ -13,13 +13,13 @@ from hangtop.common.text import duration, printable
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Case, look
-from hangtop.diagnosis.wish import looks_in_this_silence, satisfied
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor import Monitor
+from hangtop.monitor.headless import Curiosity, settled, states
+from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
 from hangtop.records.log import LogReading
 from hangtop.records.verdict import EXIT_CODES, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import Curiosity, settled, states
 from hangtop.state.run_state import RunState
 
 LOOK_AGAIN_S = 0.1

@@ -12,12 +12,12 @@ from hangtop.actions.perform import myself
 from hangtop.commands.stop import show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
-from hangtop.questions import unanswered
+from hangtop.monitor.headless import looks, too_long
+from hangtop.monitor.questions import unanswered
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import looks, too_long
 from hangtop.state.run_state import RunState
 
 PATIENCE_S = 60.0

@@ -13,13 +13,13 @@ from msgspec import Struct
 from hangtop.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
 from hangtop.diagnosis.snapshot import look
-from hangtop.diagnosis.wish import satisfied
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor import Monitor
+from hangtop.monitor.headless import Curiosity, settled, states
+from hangtop.monitor.monitor import Monitor
+from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import StageEvent
 from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import Curiosity, settled, states
 from hangtop.state.run_state import RunState
 
 LOOK_AGAIN_S = 0.5

@@ -11,11 +11,11 @@ from hangtop.actions.perform import myself
 from hangtop.commands.stop import Changes, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
-from hangtop.questions import unanswered
+from hangtop.monitor.headless import looks, ray_known, settled, too_long
+from hangtop.monitor.questions import unanswered
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import looks, ray_known, settled, too_long
 
 PATIENCE_S, SETTLE_S = 30.0, 6.0
 NUMBER = 1

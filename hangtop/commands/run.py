@@ -15,11 +15,11 @@ from hangtop.commands.stop import Changes, show
 from hangtop.common.clean_words import clean
 from hangtop.common.raw_text import from_os
 from hangtop.feeds.probe_feed import Feed
-from hangtop.questions import unanswered
+from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, too_long
+from hangtop.monitor.questions import unanswered
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.plan import Plan, Refusal, Start, Step
 from hangtop.records.watch_spec import WatchSpec, plain_file
-from hangtop.session import FIRST_LOOK_S, looks, ray_known, too_long
 from hangtop.system.stores import launch_store
 
 PATIENCE_S, PROCESSES_WITHIN_S, RAY_WITHIN_S = 15.0, 3.0, 10.0

@@ -16,10 +16,10 @@ from hangtop.actions.preflight import fit
 from hangtop.actions.presets import Preset, with_presets
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
+from hangtop.monitor.headless import processes_of, too_long
 from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
-from hangtop.session import processes_of, too_long
 from hangtop.system.stores import launch_store
 
 WIDE = 10_000

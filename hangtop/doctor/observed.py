@@ -16,8 +16,8 @@ from hangtop.diagnosis.facts.ray_pending import wishes
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.monitor.headless import looks
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import looks
 from hangtop.state.run_state import RunState
 
 SOURCES = ("gpu", "procs", "ray")

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hangtop.diagnosis.history import Entry
 from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.monitor.verdict_history import Entry
 from hangtop.panes.alarm import CALM, Alarm
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec

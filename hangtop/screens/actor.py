@@ -8,12 +8,12 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import resources, wishes
 from hangtop.diagnosis.status.ray_methods import in_words
+from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.panes.keys import Key
 from hangtop.panes.ray_rows import STATE_WORDS, key_of
 from hangtop.panes.ray_sessions import clusters_shown
 from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.panes.view import View
-from hangtop.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.ray_workers import ActorLogReading, WorkerOutput

@@ -17,12 +17,12 @@ from hangtop.actions.presets import Preset
 from hangtop.actions.ray import with_command
 from hangtop.actions.shelltext import CommandError
 from hangtop.actions.typed import plain_words
+from hangtop.monitor.questions import late, unanswered
 from hangtop.panes.footer import key_at, words_at
 from hangtop.panes.line import LineView
 from hangtop.panes.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.panes.rows import BLANK, Row, between, cut, width_of
 from hangtop.panes.view import View
-from hangtop.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
 from hangtop.records.plan import Plan, Refusal, Start, Step

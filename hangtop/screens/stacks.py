@@ -15,6 +15,7 @@ from hangtop.diagnosis.facts.stack_pauses import pause
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
 from hangtop.diagnosis.snapshot import look
+from hangtop.monitor.questions import late, unanswered
 from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
 from hangtop.panes.log import FilterPrompt
@@ -25,7 +26,6 @@ from hangtop.panes.sought import Sought
 from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
 from hangtop.panes.view import View
-from hangtop.questions import late, unanswered
 from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from hangtop.common import text
-from hangtop.diagnosis.history import Entry
+from hangtop.monitor.verdict_history import Entry
 from hangtop.panes.keys import Key
 from hangtop.panes.rows import BLANK, Row, align, cut, folded
 from hangtop.panes.verdict import findings_of, verdict_rows

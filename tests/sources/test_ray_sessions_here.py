@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from hangtop.session import TOO_LONG
+from hangtop.monitor.headless import TOO_LONG
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 

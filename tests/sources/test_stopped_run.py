@@ -18,13 +18,13 @@ from hangtop.actions.stop import Myself
 from hangtop.commands.check import look_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.monitor.headless import processes_of
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
 from hangtop.records.stopped import Place, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import processes_of
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
 from hangtop.system.stores import stop_store

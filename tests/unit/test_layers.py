@@ -17,7 +17,7 @@ CORE = (
     "hangtop.logs.joined_logs",
     "hangtop.logs.catalog.load",
     "hangtop.diagnosis.judge",
-    "hangtop.diagnosis.history",
+    "hangtop.monitor.verdict_history",
     "hangtop.actions.stop",
 )
 

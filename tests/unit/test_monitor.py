@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hangtop.commands import check, plain
-from hangtop.monitor import Monitor
+from hangtop.monitor.monitor import Monitor
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, Progress
 from hangtop.records.watch_spec import WatchSpec

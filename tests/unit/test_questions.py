@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hangtop.monitor.questions import late, unanswered
 from hangtop.probe.source_runner import MOST_ALIKE, PATIENCE_S, Questions
-from hangtop.questions import late, unanswered
 from hangtop.records.ask import AskEnd, LaunchAsk, PageAsk, RayAsk, StacksAsk
 from hangtop.records.health import Heartbeat, ProbeState, SourceHealth
 from hangtop.records.reading import Reading, Value

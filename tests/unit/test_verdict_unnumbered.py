@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.snapshot import look
-from hangtop.diagnosis.wish import satisfied
+from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import RankLog
 from hangtop.records.process import Process, Recent
 from hangtop.records.stack import Frame, Stack, Thread

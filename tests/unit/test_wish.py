@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.snapshot import look
-from hangtop.diagnosis.wish import satisfied, wish
+from hangtop.monitor.stack_requests import satisfied, wish
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading

@@ -14,10 +14,10 @@ from hangtop.actions import stop
 from hangtop.actions.perform import myself
 from hangtop.actions.performer import perform
 from hangtop.feeds.probe_feed import ProbeFeed
+from hangtop.monitor.headless import processes_of
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.plan import Plan
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.session import processes_of
 from hangtop.system.processes.linux import TICKS_PER_S
 
 GRACE_S = 2.0

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.diagnosis.members.remote_stacks import far_ask
 from hangtop.diagnosis.snapshot import Case
-from hangtop.diagnosis.wish import SECOND_LOOK_S, wish
 from hangtop.feeds.probe_feed import Feed
-from hangtop.questions import unanswered
+from hangtop.monitor.questions import unanswered
+from hangtop.monitor.stack_requests import SECOND_LOOK_S, wish
 from hangtop.records.ask import FarStacksAsk, LeftoversAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading

@@ -13,7 +13,7 @@ from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import clock
 from hangtop.diagnosis.snapshot import Case
-from hangtop.monitor import Monitor
+from hangtop.monitor.monitor import Monitor
 from hangtop.records import wire
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict

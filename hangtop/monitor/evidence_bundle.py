@@ -17,11 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from hangtop import __version__, bundled
+from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import size, some
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.snapshot import Case
+from hangtop.monitor import bundle_contents
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 
@@ -48,9 +49,9 @@ def compose(
         "processes.txt": "\n".join(_processes(case)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
         "issue.md": issue(case, verdict, chosen, versions),
-        "history.txt": "\n".join(bundled.history(case, verdict, session)),
+        "history.txt": "\n".join(bundle_contents.history(case, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
-        **{f"log/{name}": text for name, text in bundled.logs(case).items()},
+        **{f"log/{name}": text for name, text in bundle_contents.logs(case).items()},
     }
     records: dict[str, object] = {
         "verdict.json": report(case, verdict),
@@ -62,7 +63,7 @@ def compose(
         **{name: redactor.text(text) for name, text in texts.items()},
         **{name: _pretty(redactor.tree(msgspec.to_builtins(record))) for name, record in records.items()},
         "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
-        "session.hangtop": "".join(bundled.recording(case, session, redactor)),
+        "session.hangtop": "".join(bundle_contents.recording(case, session, redactor)),
     }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
     told = "What was taken out, by kind; never what it was. Look through the files before you share them."

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hangtop.diagnosis.history import Timeline, follow
 from hangtop.diagnosis.judge import judge
 from hangtop.diagnosis.snapshot import Case, look
+from hangtop.monitor.verdict_history import Timeline, follow
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
