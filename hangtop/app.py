@@ -234,7 +234,7 @@ class HangtopApp(Wayfinding):
 
     async def action_quit(self) -> None:
         if self.started:
-            from hangtop.actions.restart import may_live
+            from hangtop.actions.plans.restart_plan import may_live
             from hangtop.screens.over import LeaveScreen
 
             if may_live(self.state):

@@ -15,7 +15,7 @@ from hangtop.options import PLAN, WATCH, carries_out, options, read_config, spec
 
 def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
     """Exit 2 for a name that none has."""
-    from hangtop.actions.presets import named
+    from hangtop.actions.plans.presets import named
 
     try:
         return named(names)
@@ -25,8 +25,8 @@ def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> A
 
 def _variables(_: click.Context, __: click.Parameter, pairs: tuple[str, ...]) -> Any:
     """Exit 2 for what is no NAME=VALUE."""
-    from hangtop.actions.shelltext import CommandError
-    from hangtop.actions.typed import variables
+    from hangtop.actions.command_line.shell_text import CommandError
+    from hangtop.actions.command_line.typed import variables
     from hangtop.common.raw_text import from_os
 
     try:

@@ -26,7 +26,7 @@ from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
 from rich.terminal_theme import TerminalTheme  # noqa: E402
 
-from hangtop.actions.stop import Myself  # noqa: E402
+from hangtop.actions.plans.stop_plan import Myself  # noqa: E402
 from hangtop.app import HangtopApp  # noqa: E402
 from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
 from hangtop.records.reading import Reading  # noqa: E402

@@ -7,8 +7,8 @@ from typing import TextIO
 
 from msgspec.structs import replace
 
-from hangtop.actions import clean
-from hangtop.actions.perform import myself
+from hangtop.actions.execute.client import myself
+from hangtop.actions.plans import clean_plan
 from hangtop.commands.stop import show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
@@ -35,7 +35,7 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
     if found is None:
         out.write(f"hangtop clean: {too_long(state)}\n")
         return 2
-    plan: Plan | Refusal = clean.plan(state, found, myself(), clock.now(), older_s)
+    plan: Plan | Refusal = clean_plan.plan(state, found, myself(), clock.now(), older_s)
     if isinstance(plan, Refusal) and found.problem is None:
         out.write(f"hangtop clean: {plan.why}\n")
         return 0
@@ -48,7 +48,7 @@ async def _look(feed: Feed, older_s: float) -> tuple[RunState, LeftoversReading 
     asked: LeftoversAsk | None = None
     async for state, waited_s in looks(feed, PATIENCE_S):
         if asked is None and (state.procs is not None or waited_s > PROCESSES_WITHIN_S):
-            asked = clean.ask_of(state, myself(), 1, clock.now(), older_s)
+            asked = clean_plan.ask_of(state, myself(), 1, clock.now(), older_s)
             feed.ask(asked)
         if state.leftovers is not None:
             break

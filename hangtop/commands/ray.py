@@ -8,8 +8,8 @@ from typing import Literal, TextIO
 
 from msgspec.structs import replace
 
-from hangtop.actions import ray
-from hangtop.actions.perform import myself
+from hangtop.actions.execute.client import myself
+from hangtop.actions.plans import ray_plan
 from hangtop.commands.stop import WIDE, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
@@ -49,7 +49,7 @@ def run(
     state, told = asyncio.run(told_of(feed, session))
     plan = _plan(state, told, verb, plain=plain) if isinstance(told, RaySession) else told
     if isinstance(plan, Plan):
-        plan = ray.with_options(ray.without_folder(plan) if keep_logs else plan, options)
+        plan = ray_plan.with_options(ray_plan.without_folder(plan) if keep_logs else plan, options)
     code = show(plan, f"ray {verb}", yes=yes, out=out)
     if isinstance(told, Refusal):
         out.write("".join(f"{line}\n" for line in _choice(state, verb)))
@@ -57,14 +57,14 @@ def run(
 
 
 def _plan(state: RunState, told: RaySession, verb: Verb, *, plain: bool) -> Plan | Refusal:
-    if plain and (refused := ray.plain_stop_refused(told, myself())) is not None:
+    if plain and (refused := ray_plan.plain_stop_refused(told, myself())) is not None:
         return refused
-    return (ray.stopped if verb == "stop" else ray.restarted)(state, told, myself())
+    return (ray_plan.stopped if verb == "stop" else ray_plan.restarted)(state, told, myself())
 
 
 def _choice(state: RunState, verb: Verb) -> Iterator[str]:
     """The sessions that may be meant, and how one is named."""
-    if known := ray.candidates(state, myself()):
+    if known := ray_plan.candidates(state, myself()):
         heads, table = session_table(known, clock.now(), WIDE)
         yield from (f"  {in_words(row)}".rstrip() for row in (heads, *table))
         yield f"hangtop ray {verb} --session NAME shows the plan for one of them"
@@ -80,7 +80,7 @@ async def told_of(feed: Feed, session: str) -> tuple[RunState, RaySession | Refu
         if health is not None and (health.absent or health.problem):
             return state, Refusal(health.absent or health.problem or "")
         if sent is None and state.ray and (_looked(state) or waited_s > SETTLE_S):
-            ask = ray.ask_of(state, myself(), 1, session)
+            ask = ray_plan.ask_of(state, myself(), 1, session)
             if isinstance(ask, Refusal):
                 asked = ask
                 if waited_s > SETTLE_S:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TextIO
 
-from hangtop.actions import ray, recover, restart
-from hangtop.actions.errands import place
-from hangtop.actions.perform import myself
+from hangtop.actions.execute.client import myself
+from hangtop.actions.execute.evidence_commands import place
+from hangtop.actions.plans import ray_plan, recovery_plan, restart_plan
 from hangtop.commands.stop import Changes, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
@@ -35,9 +35,9 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
     sent: tuple[Ask, ...] = ()
     async for state, waited_s in looks(feed, PATIENCE_S):
         if not sent and ((settled(state) and ray_known(state)) or waited_s > SETTLE_S):
-            sent = (restart.launch_ask(state, NUMBER),)
-            if name := session or recover.session_of(state, myself()):
-                asked = ray.ask_of(state, myself(), NUMBER, name)
+            sent = (restart_plan.launch_ask(state, NUMBER),)
+            if name := session or recovery_plan.session_of(state, myself()):
+                asked = ray_plan.ask_of(state, myself(), NUMBER, name)
             if isinstance(asked, Refusal):
                 return asked
             if isinstance(asked, RayAsk):
@@ -45,7 +45,7 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
             for ask in sent:
                 feed.ask(ask)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
-            return recover.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
+            return recovery_plan.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
         if (why := unanswered(state, *sent)) is not None:
             return Refusal(why)
     return Refusal(too_long(state))

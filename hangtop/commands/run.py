@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Sequence
 from typing import TextIO
 
-from hangtop.actions import restart
-from hangtop.actions.perform import myself, perform
-from hangtop.actions.typed import with_variables
+from hangtop.actions.command_line.typed import with_variables
+from hangtop.actions.execute.client import myself, perform
+from hangtop.actions.plans import restart_plan
 from hangtop.commands.stop import Changes, show
 from hangtop.common.clean_words import clean
 from hangtop.common.raw_text import from_os
@@ -72,10 +72,10 @@ async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:
         alive = state.procs is not None and state.procs.processes
         late = waited_s > FIRST_LOOK_S if looked_s is None else waited_s - looked_s > PROCESSES_WITHIN_S
         if asked is None and (alive or late):
-            feed.ask(asked := restart.launch_ask(state, 1))
+            feed.ask(asked := restart_plan.launch_ask(state, 1))
         if state.launch is not None:
             if ray_known(state) or waited_s > RAY_WITHIN_S:
-                return restart.answered(state, state.launch, myself(), None, spec.logs)
+                return restart_plan.answered(state, state.launch, myself(), None, spec.logs)
         elif asked is not None and (why := unanswered(state, asked)) is not None:
             return Refusal(why)
     return Refusal(too_long(state))

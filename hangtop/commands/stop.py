@@ -9,11 +9,11 @@ from typing import TextIO
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.actions import stop
-from hangtop.actions.journal import path as journal_path
-from hangtop.actions.perform import Performance, myself, perform
-from hangtop.actions.preflight import fit
-from hangtop.actions.presets import Preset, with_presets
+from hangtop.actions.execute.action_log import path as journal_path
+from hangtop.actions.execute.client import Performance, myself, perform
+from hangtop.actions.plans import stop_plan
+from hangtop.actions.plans.presets import Preset, with_presets
+from hangtop.actions.prove.preflight import fit
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of, too_long
@@ -36,7 +36,7 @@ class Changes(Struct, frozen=True):
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
     state = asyncio.run(processes_of(feed, gpus=True))
-    plan = stop.plan(state, myself(), rank) if state.procs is not None else Refusal(too_long(state))
+    plan = stop_plan.plan(state, myself(), rank) if state.procs is not None else Refusal(too_long(state))
     return show(plan, "stop", yes=yes, out=out)
 
 

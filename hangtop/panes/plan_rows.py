@@ -6,7 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from hangtop.actions.presets import Preset
+from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean
 from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hangtop.actions import clean, errands, ray, recover, restart, stop
-from hangtop.actions.perform import myself, perform
-from hangtop.actions.presets import Preset, presets_for
+from hangtop.actions.execute import evidence_commands
+from hangtop.actions.execute.client import myself, perform
+from hangtop.actions.plans import clean_plan, ray_plan, recovery_plan, restart_plan, stop_plan
+from hangtop.actions.plans.presets import Preset, presets_for
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
@@ -44,9 +45,9 @@ def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
     elif what.pid is not None and what.host and what.host != me.host:
         made = Refusal(f"pid {what.pid} is on {what.host}: run hangtop there")
     else:
-        made = stop.plan(app.state, me, what.rank, what.pid)
-    plan = stop.doubted(made, app.view.verdict) if isinstance(made, Plan) else made
-    number = stop.number_of(plan.targets) if not isinstance(plan, Refusal) else ""
+        made = stop_plan.plan(app.state, me, what.rank, what.pid)
+    plan = stop_plan.doubted(made, app.view.verdict) if isinstance(made, Plan) else made
+    number = stop_plan.number_of(plan.targets) if not isinstance(plan, Refusal) else ""
     app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}", act="stop"))
 
 
@@ -56,7 +57,7 @@ def open_stacks(app: HangtopApp) -> None:
 
 def open_bundle(app: HangtopApp) -> None:
     """The archive goes where hangtop was started."""
-    words = ("bundle", *as_options(app.spec), "-o", f"{errands.place(app.now())}.tar.gz")
+    words = ("bundle", *as_options(app.spec), "-o", f"{evidence_commands.place(app.now())}.tar.gz")
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
@@ -65,26 +66,26 @@ def open_bundle(app: HangtopApp) -> None:
 
 def open_clean(app: HangtopApp) -> None:
     """The probe looks first; the plan is made of what it finds, once."""
-    ask = clean.ask_of(app.state, myself(), int(app.now() * 1000), app.now())
+    ask = clean_plan.ask_of(app.state, myself(), int(app.now() * 1000), app.now())
     app.feed.ask(ask)
 
     def make() -> Plan | Refusal | None:
         found = app.state.leftovers
-        return clean.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
+        return clean_plan.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
 
     app.push_screen(ActionScreen(make, perform, "Clean up", act="clean", asks=(ask,)))
 
 
 def open_restart(app: HangtopApp) -> None:
     """The probe says how the run was started, while it still lives; the plan is made of that, once."""
-    app.feed.ask(ask := restart.launch_ask(app.state, int(app.now() * 1000)))
+    app.feed.ask(ask := restart_plan.launch_ask(app.state, int(app.now() * 1000)))
     me, verdict = myself(), app.view.verdict
 
     def make() -> Plan | Refusal | None:
         told = app.state.launch
         if told is None or told.ask != ask.ask:
             return None
-        return restart.answered(app.state, told, me, verdict, app.spec.logs)
+        return restart_plan.answered(app.state, told, me, verdict, app.spec.logs)
 
     app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart", asks=(ask,)))
 
@@ -94,10 +95,10 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
     person names it first."""
     me, number = myself(), int(app.now() * 1000)
     verdict = app.view.verdict
-    if not name and not ray.is_proven(app.state, me):
-        app.push_screen(SessionsScreen(ray.candidates(app.state, me), partial(open_ray, app)))
+    if not name and not ray_plan.is_proven(app.state, me):
+        app.push_screen(SessionsScreen(ray_plan.candidates(app.state, me), partial(open_ray, app)))
         return
-    ask = ray.ask_of(app.state, me, number, name)
+    ask = ray_plan.ask_of(app.state, me, number, name)
     if isinstance(ask, RayAsk):
         app.feed.ask(ask)
 
@@ -105,8 +106,8 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
         if isinstance(ask, Refusal):
             return ask
         told = app.state.ray_session
-        made = ray.restarted(app.state, told, me) if told is not None and told.ask == number else None
-        return replace(stop.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
+        made = ray_plan.restarted(app.state, told, me) if told is not None and told.ask == number else None
+        return replace(stop_plan.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
 
     app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray", asks=(ask,) if isinstance(ask, RayAsk) else ()))
 
@@ -114,22 +115,22 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
 def open_recover(app: HangtopApp) -> None:
     """Where the run may be on Ray and no session is proven to be its own, a person names it first, or leaves Ray as it is."""
     me = myself()
-    if recover.must_ask(app.state, me):
-        known = ray.candidates(app.state, me)
+    if recovery_plan.must_ask(app.state, me):
+        known = ray_plan.candidates(app.state, me)
         app.push_screen(SessionsScreen(known, partial(_recover, app), "none of these: leave Ray as it is"))
         return
-    _recover(app, recover.session_of(app.state, me))
+    _recover(app, recovery_plan.session_of(app.state, me))
 
 
 def _recover(app: HangtopApp, name: str) -> None:
     """Both the run and its Ray session, where one is named, are described first; then one plan of all."""
     me, number = myself(), int(app.now() * 1000)
-    app.feed.ask(asked := restart.launch_ask(app.state, number))
-    session = ray.ask_of(app.state, me, number, name) if name else None
+    app.feed.ask(asked := restart_plan.launch_ask(app.state, number))
+    session = ray_plan.ask_of(app.state, me, number, name) if name else None
     if isinstance(session, RayAsk):
         app.feed.ask(session)
     asks = (asked, session) if isinstance(session, RayAsk) else (asked,)
-    verdict, place = app.view.verdict, errands.place(app.now())
+    verdict, place = app.view.verdict, evidence_commands.place(app.now())
 
     def make() -> Plan | Refusal | None:
         if isinstance(session, Refusal):
@@ -139,7 +140,7 @@ def _recover(app: HangtopApp, name: str) -> None:
             return None
         if isinstance(session, RayAsk) and (told is None or told.ask != number):
             return None
-        return recover.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
+        return recovery_plan.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
 
     app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover", asks=asks))
 

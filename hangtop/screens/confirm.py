@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from textual import events
 
-from hangtop.actions.perform import perform
-from hangtop.actions.presets import Preset
-from hangtop.actions.ray import with_command
-from hangtop.actions.shelltext import CommandError
-from hangtop.actions.typed import plain_words
+from hangtop.actions.command_line.shell_text import CommandError
+from hangtop.actions.command_line.typed import plain_words
+from hangtop.actions.execute.client import perform
+from hangtop.actions.plans.presets import Preset
+from hangtop.actions.plans.ray_plan import with_command
 from hangtop.monitor.questions import late, unanswered
 from hangtop.panes.footer import key_at, words_at
 from hangtop.panes.line import LineView

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
 
-from hangtop.actions.perform import Performance
+from hangtop.actions.execute.client import Performance
 from hangtop.records.plan import Plan, Step
 
 

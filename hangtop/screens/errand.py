@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from hangtop.actions.steps import step
+from hangtop.actions.execute.steps import step
 from hangtop.records.plan import Step
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from hangtop.actions.child import begin
-from hangtop.actions.preflight import ANSWER_S, MODULE, decoded, not_begun
+from hangtop.actions.execute.child import begin
+from hangtop.actions.prove.preflight import ANSWER_S, MODULE, decoded, not_begun
 from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.fit import Fit, FitAsk
 

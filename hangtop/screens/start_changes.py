@@ -6,9 +6,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
-from hangtop.actions.presets import Preset, with_argv, with_presets
-from hangtop.actions.ray import with_command
-from hangtop.actions.typed import command, plain_words, shown, variables_in
+from hangtop.actions.command_line.typed import command, plain_words, shown, variables_in
+from hangtop.actions.plans.presets import Preset, with_argv, with_presets
+from hangtop.actions.plans.ray_plan import with_command
 from hangtop.records.plan import Plan, Start
 
 AT_ONCE = 9

@@ -210,6 +210,6 @@ def performers() -> list[int]:
     found = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):  # it has ended meanwhile
-            if "hangtop.actions.performer" in child.cmdline():
+            if "hangtop.actions.execute.executor" in child.cmdline():
                 found.append(child.pid)
     return found

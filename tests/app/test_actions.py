@@ -11,7 +11,7 @@ import sys
 from acting import alive, app_over, begun, described, over, running
 from play import screen_text, seen, settle, until
 
-from hangtop.actions.steps import step
+from hangtop.actions.execute.steps import step
 from hangtop.app import HangtopApp
 from hangtop.records.plan import Plan
 from hangtop.screens.confirm import ActionScreen

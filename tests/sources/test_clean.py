@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions import removing
-from hangtop.actions.performer import perform
-from hangtop.actions.removing import _move_all
-from hangtop.actions.steps import Halt
+from hangtop.actions.execute import delete_leftovers
+from hangtop.actions.execute.delete_leftovers import _move_all
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.steps import Halt
 from hangtop.probe.processes.leftover_places import Places, candidates
 from hangtop.probe.processes.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
@@ -92,7 +92,7 @@ def reasons(reading: LeftoversReading) -> dict[str, str]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The performer, too, looks an hour from now."""
-    monkeypatch.setattr(removing.clock, "now", lambda: time.time() + OLD_S)
+    monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + OLD_S)
 
 
 def carry_out(reading: LeftoversReading, older_s: float = 600.0) -> list[Step]:
@@ -281,7 +281,7 @@ def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
             taken.stdout.readline()
         return moved
 
-    monkeypatch.setattr(removing, "_move_all", move_and_take)
+    monkeypatch.setattr(delete_leftovers, "_move_all", move_and_take)
     try:
         steps = carry_out(found)
     finally:

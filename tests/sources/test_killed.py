@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions import ending, launching, removing
-from hangtop.actions.performer import perform
+from hangtop.actions.execute import delete_leftovers, start_run, terminate
+from hangtop.actions.execute.executor import perform
 from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import LeftoversAsk
@@ -35,7 +35,7 @@ QUICK = "ending.RESTARTED_WITHIN_S = 0.0; launching.LIVES_S = 0.1"
 KILLED_AT = f"""
 import os, signal, sys, time
 from hangtop.actions import ending, launching, performer, removing
-from hangtop.actions.journal import Journal
+from hangtop.actions.execute.action_log import Journal
 {QUICK}
 removing.clock.now = lambda: time.time() + {LATER_S}
 left = int(sys.argv[1])
@@ -54,8 +54,8 @@ performer.main()
 @pytest.fixture(autouse=True)
 def _quick_and_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 0.0)
-    monkeypatch.setattr(launching, "LIVES_S", 0.1)
+    monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", 0.0)
+    monkeypatch.setattr(start_run, "LIVES_S", 0.1)
 
 
 class Scene:
@@ -136,7 +136,7 @@ def check(scene: Scene, said: list[str]) -> None:
 def finish(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[Step]:
     """The same again, from what is there now."""
     plan = scene.plan()
-    monkeypatch.setattr(removing.clock, "now", lambda: time.time() + LATER_S)
+    monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + LATER_S)
     try:
         return list(perform(plan, open_table()))
     finally:

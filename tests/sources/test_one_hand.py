@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions import restart
-from hangtop.actions.lock import HeldError, Lock
-from hangtop.actions.performer import perform
-from hangtop.actions.stop import Myself
-from hangtop.actions.stop import plan as stop_plan
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.lock import HeldError, Lock
+from hangtop.actions.plans import restart_plan
+from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.stop_plan import plan as stop_plan
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="lo
 PROGRAM = "import os, time; print('begun', os.getpid(), flush=True); time.sleep(600)"
 HOLD = """
 import sys, time, msgspec
-from hangtop.actions.lock import Lock
+from hangtop.actions.execute.lock import Lock
 from hangtop.records.plan import Plan
 with Lock(msgspec.json.decode(sys.argv[1], type=Plan)):
     print(flush=True)
@@ -97,9 +97,9 @@ def planned(log: Path) -> Plan:
     source = ProcessSource(spec)
     readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
     state = RunState(procs=readings[-1] if readings else ProcessReading())
-    (told,) = LaunchSource(spec).answer(restart.launch_ask(state, 1), time.time())
+    (told,) = LaunchSource(spec).answer(restart_plan.launch_ask(state, 1), time.time())
     assert isinstance(told, LaunchReading)
-    made = restart.answered(state, told, ME, None, (str(log),))
+    made = restart_plan.answered(state, told, ME, None, (str(log),))
     assert isinstance(made, Plan), made
     return made
 
@@ -156,7 +156,7 @@ def test_a_lock_is_of_one_run_alone(log: Path) -> None:
     log.touch()
     linked.hardlink_to(log)
     same = replace(plan, targets=(), start=replace(plan.start, log=str(linked)))
-    script = "import sys, msgspec; from hangtop.actions.lock import *; from hangtop.records.plan import Plan\n"
+    script = "import sys, msgspec; from hangtop.actions.execute.lock import *; from hangtop.records.plan import Plan\n"
     script += "try: Lock(msgspec.json.decode(sys.argv[1], type=Plan))\nexcept HeldError: print('held')\nelse: print('free')"
     with Lock(plan):
         answers = [

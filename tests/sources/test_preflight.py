@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions import perform as perform_module
-from hangtop.actions import preflight
-from hangtop.actions.performer import perform
-from hangtop.actions.preflight import fit
-from hangtop.actions.typed import command
+from hangtop.actions.command_line.typed import command
+from hangtop.actions.execute import client as perform_module
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.prove import preflight
+from hangtop.actions.prove.preflight import fit
 from hangtop.commands.stop import show
 from hangtop.common.raw_text import from_os
 from hangtop.probe.processes.process_source import open_table
@@ -196,7 +196,7 @@ def test_the_folder_and_the_log(run: Path) -> None:
 
 @needs_root
 def test_what_another_user_owns_cannot_take_the_output(run: Path) -> None:
-    script = "import sys, os, hangtop.actions.preflight as p\n"
+    script = "import sys, os, hangtop.actions.prove.preflight as p\n"
     script += "os.setgroups([]); os.setresgid(23001, 23001, 23001); os.setresuid(23001, 23001, 23001)\n"
     script += "print(list(p._log(sys.argv[1])), list(p._folder(sys.argv[2])))"
     (run / "train.log").touch(0o600)

@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions import ray as ray_action
-from hangtop.actions.performer import perform
-from hangtop.actions.stop import Myself
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.plans import ray_plan as ray_action
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.journal import Journal, path
-from hangtop.actions.performer import perform
-from hangtop.actions.steps import Halt
+from hangtop.actions.execute.action_log import Journal, path
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.steps import Halt
 from hangtop.probe.processes.open_handles import look
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records import wire

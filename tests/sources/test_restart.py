@@ -15,12 +15,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions import restart
-from hangtop.actions.child import begin
-from hangtop.actions.launching import LaunchError, launch
-from hangtop.actions.performer import perform
-from hangtop.actions.presets import presets, with_presets
-from hangtop.actions.stop import Myself
+from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.start_run import LaunchError, launch
+from hangtop.actions.plans import restart_plan
+from hangtop.actions.plans.presets import presets, with_presets
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.probe.processes.launch_source import LaunchSource, interfaces
 from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
@@ -74,7 +74,9 @@ def test_the_log_gets_what_was_printed_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("program", "code"), [("import sys; sys.exit(7)", 7), ("import os; os.kill(os.getpid(), 15)", -15)])
 def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int) -> None:
     """Who watches the log sees the runner end, for it is the runner that writes it."""
-    runner, answer = begin("hangtop.actions.runner", Start((sys.executable, "-c", program), "/", str(tmp_path / "train.log")))
+    runner, answer = begin(
+        "hangtop.actions.execute.runner", Start((sys.executable, "-c", program), "/", str(tmp_path / "train.log"))
+    )
     with answer:
         known = msgspec.json.decode(answer.readline(), type=Launch)
     assert runner.wait(PATIENCE_S) == code
@@ -86,7 +88,7 @@ def test_the_runner_ends_as_the_run_did(tmp_path: Path, program: str, code: int)
 def test_the_run_has_its_own_session_and_lives_on_without_its_starter(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     starter = (
-        "import sys; from hangtop.actions.launching import launch; from hangtop.records.plan import Start;"
+        "import sys; from hangtop.actions.execute.start_run import launch; from hangtop.records.plan import Start;"
         "print(launch(Start((sys.executable, '-c', sys.argv[2]), '/', sys.argv[1])).pid, flush=True);"
         "import time; time.sleep(600)"
     )
@@ -174,7 +176,7 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
     try:
         eventually(lambda: log.read_bytes().count(b"\n") == 3)
         told = asked(log, watch(log))
-        plan = restart.answered(watch(log), told, ME, None, (str(log),))
+        plan = restart_plan.answered(watch(log), told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
         steps = list(perform(plan, open_table()))
@@ -262,7 +264,7 @@ def watch(log: Path) -> RunState:
 
 def asked(log: Path, state: RunState) -> LaunchReading:
     source = LaunchSource(WatchSpec(logs=(str(log),)))
-    (reading,) = source.answer(restart.launch_ask(state, 1), time.time())
+    (reading,) = source.answer(restart_plan.launch_ask(state, 1), time.time())
     assert isinstance(reading, LaunchReading)
     return reading
 
@@ -283,7 +285,7 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         state = watch(log)
         told = asked(log, state)
         assert b"hf_secret" not in msgspec.json.encode(told)
-        plan = restart.answered(state, told, ME, None, (str(log),))
+        plan = restart_plan.answered(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert [target.pid for target in plan.targets] == [old.pid]
         plan = with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
@@ -306,9 +308,9 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
 
 def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its supervisor starts it again: a second run beside it would fight for GPUs and ports."""
-    from hangtop.actions import ending
+    from hangtop.actions.execute import terminate
 
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", PATIENCE_S)
     log = tmp_path / "train.log"
     run = "import sys, time; f = open(sys.argv[1], 'a'); print('x', file=f, flush=True); time.sleep(600)"
     supervisor = f"import subprocess, sys\nwhile True: subprocess.run([sys.executable, '-c', {run!r}, sys.argv[1]])"
@@ -317,10 +319,10 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         eventually(lambda: log.exists() and log.stat().st_size)
         state = watch(log)
         told = asked(log, state)
-        first = restart.top(state.procs)
+        first = restart_plan.top(state.procs)
         assert first is not None
         assert not isinstance(first, Refusal)
-        plan = restart.answered(state, told, ME, None, (str(log),))
+        plan = restart_plan.answered(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert any("may go on with its next line" in warning for warning in plan.warnings)
         steps = list(perform(plan, open_table()))
@@ -337,7 +339,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
 def test_a_run_that_is_gone_and_was_not_started_by_hangtop_is_refused(tmp_path: Path) -> None:
     (reading,) = LaunchSource(WatchSpec(logs=(str(tmp_path / "train.log"),))).answer(LaunchAsk(1), time.time())
     assert isinstance(reading, LaunchReading)
-    refused = restart.answered(RunState(), reading, ME, None, ())
+    refused = restart_plan.answered(RunState(), reading, ME, None, ())
     assert isinstance(refused, Refusal)
     assert "hangtop did not start it" in refused.why
 

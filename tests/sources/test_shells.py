@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.stop import Myself, plan
+from hangtop.actions.plans.stop_plan import Myself, plan
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import ProcessReading
 from hangtop.state.run_state import RunState

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions import ending
-from hangtop.actions.journal import Journal, JournalError
-from hangtop.actions.performer import perform
-from hangtop.actions.signals import Aim
+from hangtop.actions.execute import terminate
+from hangtop.actions.execute.action_log import Journal, JournalError
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.signals import Aim
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.linux import read_stat
@@ -168,7 +168,7 @@ def test_a_stopped_process_is_continued_so_that_term_reaches_it() -> None:
 
 
 def test_a_supervisor_outside_the_plan_that_starts_it_again_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", PATIENCE_S)
     with python(SUPERVISOR) as (supervisor, first):
         steps = stop(target(int(first)))
         survived = [step for step in steps if step.kind == "survived"]
@@ -232,7 +232,7 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
     with python(STUBBORN) as (child, _):
         plan = Plan("stop", "Stop the run: 1 process", (target(child.pid),), grace_s=1.0)
         performer = subprocess.Popen(
-            [sys.executable, "-m", "hangtop.actions.performer"],
+            [sys.executable, "-m", "hangtop.actions.execute.executor"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,

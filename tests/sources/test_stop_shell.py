@@ -177,7 +177,7 @@ def test_zombies_that_a_bad_pid_1_does_not_reap_are_told_and_hold_nothing(tmp_pa
 
 REUSED = """
 import msgspec, os, signal, subprocess, sys, time
-from hangtop.actions.performer import perform
+from hangtop.actions.execute.executor import perform
 from hangtop.records.plan import Plan, Target
 from hangtop.probe.processes.process_source import open_table
 sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]

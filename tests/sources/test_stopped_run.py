@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions import restart, stop
-from hangtop.actions.performer import perform
-from hangtop.actions.stop import Myself
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.plans import restart_plan, stop_plan
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.commands.check import look_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -71,11 +71,11 @@ def plan_of(run: DemoRun, *, again: bool) -> Plan:
     state = state_of(run)
     me = Myself(os.getpid(), frozenset(), os.geteuid())
     if not again:
-        plan = stop.plan(state, me)
+        plan = stop_plan.plan(state, me)
     else:
-        (told,) = LaunchSource(spec_of(run)).answer(restart.launch_ask(state, 1), time.time())
+        (told,) = LaunchSource(spec_of(run)).answer(restart_plan.launch_ask(state, 1), time.time())
         assert isinstance(told, LaunchReading)
-        plan = restart.answered(state, told, me, None, (str(run.log),))
+        plan = restart_plan.answered(state, told, me, None, (str(run.log),))
     assert isinstance(plan, Plan), plan
     return plan
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.actions.clean import plan
-from hangtop.actions.stop import Myself
+from hangtop.actions.plans.clean_plan import plan
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.diagnosis.facts.leftover_members import PARTS
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Refusal, Removal, Spared

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.actions.consequences import clients
-from hangtop.actions.stop import Myself, plan
+from hangtop.actions.plans.consequences import clients
+from hangtop.actions.plans.stop_plan import Myself, plan
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hangtop.actions.steps import step
+from hangtop.actions.execute.steps import step
 from hangtop.commands import check, plain
 from hangtop.commands.stop import show
 from hangtop.panes.plan_rows import plain as in_words

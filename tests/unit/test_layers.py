@@ -18,7 +18,7 @@ CORE = (
     "hangtop.logs.catalog.load",
     "hangtop.diagnosis.judge",
     "hangtop.monitor.verdict_history",
-    "hangtop.actions.stop",
+    "hangtop.actions.plans.stop_plan",
 )
 
 

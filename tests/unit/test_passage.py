@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.actions.passage import LEAST_S, Passage, beyond
+from hangtop.actions.prove.restart_progress import LEAST_S, Passage, beyond
 from hangtop.records.plan import Watch
 
 ORDER = ("config", "dataset", "rollout", "train_loop")

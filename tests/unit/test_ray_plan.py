@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hangtop.actions import ray, recover
-from hangtop.actions.ray import restarted, session_of, stopped
-from hangtop.actions.stop import Myself
+from hangtop.actions.plans import ray_plan, recovery_plan
+from hangtop.actions.plans.ray_plan import restarted, session_of, stopped
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
@@ -118,13 +118,13 @@ def test_nodes_elsewhere_are_told_how_to_join_again() -> None:
 
 def test_plain_ray_stop_is_refused_while_it_would_hit_anything_else() -> None:
     ours = tuple(RayMatch(one.pid, one.start_ticks, one.command, "ray::") for one in PROCESSES)
-    assert ray.plain_stop_refused(replace(TOLD, matches=ours), ME) is None
+    assert ray_plan.plain_stop_refused(replace(TOLD, matches=ours), ME) is None
     foreign = RayMatch(900, 900, "python my_monitor.py", "monitor.py")
-    refused = ray.plain_stop_refused(replace(TOLD, matches=(*ours, foreign)), ME)
+    refused = ray_plan.plain_stop_refused(replace(TOLD, matches=(*ours, foreign)), ME)
     assert isinstance(refused, Refusal)
     assert "pid 900" in refused.why
     reused = RayMatch(101, 999, "raylet of somebody", "raylet")
-    assert ray.plain_stop_refused(replace(TOLD, matches=(*ours, reused)), ME) is not None
+    assert ray_plan.plain_stop_refused(replace(TOLD, matches=(*ours, reused)), ME) is not None
 
 
 @pytest.mark.parametrize(
@@ -136,13 +136,13 @@ def test_plain_ray_stop_is_refused_while_it_would_hit_anything_else() -> None:
     ],
 )
 def test_options_can_be_changed_and_what_they_change_is_not_compared(change: str, argv: tuple[str, ...]) -> None:
-    start = ray.with_options(made(), [change]).ray[0]
+    start = ray_plan.with_options(made(), [change]).ray[0]
     assert start.argv == ("/env/bin/ray", "start", "--head", *argv)
     assert start.resources == {}
 
 
 def test_the_folder_with_the_logs_can_stay() -> None:
-    plan = ray.without_folder(made())
+    plan = ray_plan.without_folder(made())
     assert not plan.removals
     assert any(spared.what == FOLDER.path for spared in plan.spared)
 
@@ -188,18 +188,18 @@ def test_a_session_is_never_guessed(clusters: tuple[RayCluster, ...], procs: Pro
 
 def test_a_run_that_may_be_on_ray_is_recovered_without_a_session_that_nothing_proves_and_says_so() -> None:
     reads_like_gkd = replace(state(cluster()), procs=RUN, log=LogReading(files=(), framework="gkd"))
-    assert recover.session_of(reads_like_gkd, ME) == ""
-    assert recover.must_ask(reads_like_gkd, ME)
+    assert recovery_plan.session_of(reads_like_gkd, ME) == ""
+    assert recovery_plan.must_ask(reads_like_gkd, ME)
     plan = recovery(None, reads_like_gkd)
     assert {target.pid for target in plan.targets} == {106, 103}
     assert not plan.ray
     assert not plan.removals
     assert any(f"Ray is left as it is; --session NAME takes it along: {NAME}" in warning for warning in plan.warnings)
     plain = replace(reads_like_gkd, log=LogReading(files=(), framework="torchrun"))
-    assert not recover.must_ask(plain, ME)
+    assert not recovery_plan.must_ask(plain, ME)
     assert not [warning for warning in recovery(None, plain).warnings if "Ray" in warning]
     own = replace(reads_like_gkd, procs=replace(RUN, ray=OWN.ray))
-    assert recover.session_of(own, ME) == NAME
+    assert recovery_plan.session_of(own, ME) == NAME
 
 
 def one_of_run(pid: int, **more: object) -> Process:
@@ -223,7 +223,7 @@ RUN = ProcessReading(
 
 def recovery(session: RaySession | None = TOLD, known: RunState | None = None) -> Plan:
     given = known or replace(state(cluster()), procs=RUN)
-    plan = recover.plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
+    plan = recovery_plan.plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
     assert isinstance(plan, Plan), plan
     return plan
 
@@ -299,6 +299,6 @@ def test_no_session_makes_a_plan_that_leaves_it(found: tuple[RaySession, Myself]
         assert one.uid == me.uid
         assert one.state not in "ZX"
         assert target.start_ticks == one.start_ticks
-        assert target.wave == ray.WAVES[one.kind]
+        assert target.wave == ray_plan.WAVES[one.kind]
     assert [target.wave for target in plan.targets] == sorted(target.wave for target in plan.targets)
     assert not plan.removals or set(order) == set(known)

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 import hangtop
-from hangtop.actions.options import Option, with_option
-from hangtop.actions.presets import Preset, presets, presets_for, with_presets
-from hangtop.actions.restart import answered, launch_ask, plan, top
-from hangtop.actions.stop import Myself
+from hangtop.actions.command_line.option_edits import Option, with_option
+from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
+from hangtop.actions.plans.restart_plan import answered, launch_ask, plan, top
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Start
@@ -35,7 +35,7 @@ def state(*processes: Process, **more: object) -> RunState:
 
 
 def test_the_top_is_what_a_person_started_not_rays_workers_nor_hangtops_runner() -> None:
-    runner = process(90, 1, command="python -m hangtop.actions.runner")
+    runner = process(90, 1, command="python -m hangtop.actions.execute.runner")
     known = state(runner, process(100, 90), process(101, 100, role="rank"), process(300, 7, role="ray worker"))
     first = top(known.procs)
     assert isinstance(first, Process)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hangtop.actions.restart import top
-from hangtop.actions.stop import Myself, plan
+from hangtop.actions.plans.restart_plan import top
+from hangtop.actions.plans.stop_plan import Myself, plan
 from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal

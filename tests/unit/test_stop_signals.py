@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hangtop.actions import ending, survivors
-from hangtop.actions.ending import end
-from hangtop.actions.steps import Halt
-from hangtop.actions.stop import Myself, plan
+from hangtop.actions.execute import terminate
+from hangtop.actions.execute.steps import Halt
+from hangtop.actions.execute.terminate import end
+from hangtop.actions.plans.stop_plan import Myself, plan
+from hangtop.actions.prove import verify_terminated
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
@@ -130,11 +131,11 @@ def table_role(stat: Stat) -> str:
 @pytest.fixture(autouse=True)
 def _without_pidfd_and_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
-    monkeypatch.setattr(ending, "KILL_WAIT_S", 0.0)
-    monkeypatch.setattr(ending, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(survivors, "files_of", lambda *_: frozenset())  # these pids are none of the machine
-    monkeypatch.setattr(ending, "LOOK_SOON_S", 0.0)
-    monkeypatch.setattr(ending, "RESTARTED_WITHIN_S", 0.0)
+    monkeypatch.setattr(terminate, "KILL_WAIT_S", 0.0)
+    monkeypatch.setattr(terminate, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(verify_terminated, "files_of", lambda *_: frozenset())  # these pids are none of the machine
+    monkeypatch.setattr(terminate, "LOOK_SOON_S", 0.0)
+    monkeypatch.setattr(terminate, "RESTARTED_WITHIN_S", 0.0)
 
 
 @settings(max_examples=1_200, deadline=None)

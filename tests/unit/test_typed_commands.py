@@ -9,9 +9,9 @@ import subprocess
 
 import pytest
 
-from hangtop.actions.shelltext import CommandError, simple_commands, tokens
-from hangtop.actions.typed import command, variables_in, with_variables
-from hangtop.actions.wrapped import innermost, launched, layers, python_call, started_by
+from hangtop.actions.command_line.shell_text import CommandError, simple_commands, tokens
+from hangtop.actions.command_line.typed import command, variables_in, with_variables
+from hangtop.actions.command_line.wrapped import innermost, launched, layers, python_call, started_by
 
 PLAIN = [
     "python train.py --lr=2 'a b' \"c d\"",

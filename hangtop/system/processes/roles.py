@@ -28,7 +28,7 @@ PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")
 
-HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.runner|demo\.)[\w.]+)?(?: |$)")
+HANGTOP = re.compile(r"(?:^|/)hangtop(?:\.(?!actions\.execute\.runner|demo\.)[\w.]+)?(?: |$)")
 """A program of hangtop itself, but for two that are a run: the runner, which keeps the log of one, and the demo's processes."""
 
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.actions import stop
-from hangtop.actions.perform import myself
-from hangtop.actions.performer import perform
+from hangtop.actions.execute.client import myself
+from hangtop.actions.execute.executor import perform
+from hangtop.actions.plans import stop_plan
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import processes_of
 from hangtop.probe.processes.process_source import open_table
@@ -25,7 +25,7 @@ GRACE_S = 2.0
 
 def main() -> None:
     log, word, answer = sys.argv[1:]
-    plan = stop.plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), myself())
+    plan = stop_plan.plan(asyncio.run(processes_of(ProbeFeed(WatchSpec(logs=(log,))), gpus=False)), myself())
     targets = [(target.pid, target.start_ticks) for target in plan.targets] if isinstance(plan, Plan) else []
     steps = list(perform(replace(plan, grace_s=GRACE_S), open_table())) if isinstance(plan, Plan) and word == "stop" else []
     told = {

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions import ray, restart, stop
-from hangtop.actions.stop import Myself, frees, number_of
+from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
+from hangtop.actions.plans.stop_plan import Myself, frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
@@ -30,13 +30,13 @@ RANKS = 1
 def session_of(state: RunState, me: Myself) -> str:
     """The Ray session that goes and comes with the run: one that is proven to be its own. Empty where there is none."""
     lives = clusters_of_run(state) or clusters_of_run(state, ended=True)
-    name = ray.session_of(state, me) if lives else ""
+    name = ray_plan.session_of(state, me) if lives else ""
     return name if isinstance(name, str) else ""
 
 
 def must_ask(state: RunState, me: Myself) -> bool:
     """Whether the run may be on Ray, in one of our sessions, and nobody knows in which."""
-    return uses_ray(state) and not session_of(state, me) and not ray.is_proven(state, me)
+    return uses_ray(state) and not session_of(state, me) and not ray_plan.is_proven(state, me)
 
 
 def plan(
@@ -49,7 +49,7 @@ def plan(
     place: str,
 ) -> Plan | Refusal:
     """`session`: that of the run, `None` where it has no Ray. `place`: start of the paths of the evidence."""
-    run = restart.answered(state, launch, me, None, spec.logs)
+    run = restart_plan.answered(state, launch, me, None, spec.logs)
     if isinstance(run, Refusal):
         return run
     below, why = _ray(state, session, me)
@@ -63,7 +63,7 @@ def plan(
         errands=tuple(_errands(spec, place)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
         spared=_spared(run, below, targets),
-        warnings=(*run.warnings, *why, *(said for said in (below.warnings if below else ()) if said != ray.FOLDER_GOES)),
+        warnings=(*run.warnings, *why, *(said for said in (below.warnings if below else ()) if said != ray_plan.FOLDER_GOES)),
         word=WORD,
         grace_s=run.grace_s,
         removals=below.removals if below is not None else (),
@@ -77,20 +77,20 @@ def plan(
         logs=run.logs,
         newest_ticks=max(run.newest_ticks, below.newest_ticks if below is not None else 0),
     )
-    return stop.doubted(made, verdict if run.targets else None)
+    return stop_plan.doubted(made, verdict if run.targets else None)
 
 
 def _ray(state: RunState, session: RaySession | None, me: Myself) -> tuple[Plan | None, Sequence[str]]:
     """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
     if session is None:
-        names = ", ".join(one.session for one in ray.candidates(state, me))
+        names = ", ".join(one.session for one in ray_plan.candidates(state, me))
         said = f"no Ray session is proven to be this run's, so Ray is left as it is; --session NAME takes it along: {names}"
         return None, (said,) if must_ask(state, me) else ()
     if session.holder is not None:
-        made = ray.stopped(state, session, me)
+        made = ray_plan.stopped(state, session, me)
         said = f"pid {session.holder} started Ray itself (ray.init): it ends with it, and the new run brings its own"
         return (made, (said,)) if isinstance(made, Plan) else (None, (made.why,))
-    again = ray.restarted(state, session, me)
+    again = ray_plan.restarted(state, session, me)
     return (again, ()) if isinstance(again, Plan) else (None, (f"Ray is left as it is: {again.why}",))
 
 

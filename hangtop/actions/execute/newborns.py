@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from hangtop.actions.heirlooms import Heirlooms
+from hangtop.actions.execute.inheritance import Heirlooms
 from hangtop.records.plan import Plan
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants

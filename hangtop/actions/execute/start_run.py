@@ -9,9 +9,9 @@ from collections.abc import Generator
 
 import msgspec
 
-from hangtop.actions.child import begin
-from hangtop.actions.steps import step
-from hangtop.actions.stop import RUNNER
+from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.steps import step
+from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.records.launch import Launch
 from hangtop.records.plan import Start, Step
 from hangtop.system.processes.linux import read_stat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hangtop.actions.stop import STAYS, Myself, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.plans.stop_plan import STAYS, Myself, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import LeftoversAsk

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from hangtop.actions.stop import RUNNER
+from hangtop.actions.plans.stop_plan import RUNNER
 from hangtop.common import text
 from hangtop.common.raw_text import to_os
 from hangtop.records.launch import Launch

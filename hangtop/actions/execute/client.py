@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from hangtop.actions.child import begin
-from hangtop.actions.journal import path as journal_path
-from hangtop.actions.stop import Myself
+from hangtop.actions.execute.action_log import path as journal_path
+from hangtop.actions.execute.child import begin
+from hangtop.actions.plans.stop_plan import Myself
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.plan import Plan, Step
@@ -42,7 +42,7 @@ class Performance:
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         try:
-            self._performer, output = begin("hangtop.actions.performer", self._plan)
+            self._performer, output = begin("hangtop.actions.execute.executor", self._plan)
         except OSError as error:  # no more processes or files for this user
             yield Step(clock.now(), "failed", f"nothing was done: {error.strerror or error}")
             return

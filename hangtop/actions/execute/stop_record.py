@@ -8,8 +8,8 @@ from collections.abc import Generator, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.ending import end
-from hangtop.actions.steps import Halt
+from hangtop.actions.execute.steps import Halt
+from hangtop.actions.execute.terminate import end
 from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
 from hangtop.records.stopped import StoppedRun

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.actions.wrapped import innermost
+from hangtop.actions.command_line.wrapped import innermost
 
 SCRIPTS = frozenset("bash sh dash zsh ksh fish".split())
 

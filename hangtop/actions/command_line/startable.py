@@ -14,10 +14,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.actions import pythoncheck
-from hangtop.actions.shelltext import CommandError, Token, simple_commands, tokens
-from hangtop.actions.typed import BUILT_IN, is_shell
-from hangtop.actions.wrapped import PythonCall, launched, layers, python_call
+from hangtop.actions.command_line.shell_text import CommandError, Token, simple_commands, tokens
+from hangtop.actions.command_line.typed import BUILT_IN, is_shell
+from hangtop.actions.command_line.wrapped import PythonCall, launched, layers, python_call
+from hangtop.actions.prove import python_check
 from hangtop.system.processes.roles import PYTHON
 
 Finding = tuple[Literal["problem", "warning"], str]
@@ -152,8 +152,8 @@ def _python(path: str, call: PythonCall, scene: Scene) -> Iterator[Finding]:
     files = [one.script for one in calls if one.script is not None and one.script != "-"]
     modules = [one.module for one in calls if one.module]
     try:
-        told = pythoncheck.problems(path, call.options, scene.environ, scene.cwd, modules=modules, files=files)
-    except pythoncheck.PythonError as error:
+        told = python_check.problems(path, call.options, scene.environ, scene.cwd, modules=modules, files=files)
+    except python_check.PythonError as error:
         yield "problem", str(error)
         return
     for problem in told:

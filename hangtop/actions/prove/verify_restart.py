@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 
-from hangtop.actions.passage import Passage
-from hangtop.actions.steps import Halt, step
+from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.prove.restart_progress import Passage
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import states

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.actions.consequences import clients, of_a_part, on_another_node
+from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
@@ -21,7 +21,7 @@ from hangtop.state.run_state import RunState
 
 STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
-RUNNER = "hangtop.actions.runner"
+RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
 WORKING = frozenset({"running", "slow"})
 """Verdicts that speak against a stop."""

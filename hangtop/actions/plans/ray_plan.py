@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions import stop
-from hangtop.actions.stop import Myself, frees, number_of, why_not
+from hangtop.actions.plans import stop_plan
+from hangtop.actions.plans.stop_plan import Myself, frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import RayAsk
@@ -193,7 +193,7 @@ def targets_of(processes: Sequence[RayProcess], state: RunState, me: Myself) -> 
     """In the order of their waves, children before parents within each, with ranks and GPUs where they are known."""
     ranks = {one.pid: one.rank for one in state.procs.processes} if state.procs is not None else {}
     known = {one.pid: one for one in processes}
-    made = stop.targets_of([_as_process(one) for one in processes], stop.gpus_here(state, me))
+    made = stop_plan.targets_of([_as_process(one) for one in processes], stop_plan.gpus_here(state, me))
     named = [replace(t, role=known[t.pid].title or t.role, rank=ranks.get(t.pid), wave=WAVES[known[t.pid].kind]) for t in made]
     return tuple(sorted(named, key=lambda target: target.wave))
 

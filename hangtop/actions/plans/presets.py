@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from hangtop.actions.options import Option, has_option, with_option
+from hangtop.actions.command_line.option_edits import Option, has_option, with_option
 from hangtop.common import text
 from hangtop.records.plan import Plan, Start
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
-from hangtop.actions.steps import Halt, step
+from hangtop.actions.execute.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.probe.processes.leftover_places import TRASH, Candidate
 from hangtop.probe.processes.leftovers_source import Judge

@@ -12,16 +12,17 @@ from collections.abc import Generator, Iterator
 
 import msgspec
 
-from hangtop.actions import errands, raystart, watching
-from hangtop.actions.journal import Journal, JournalError
-from hangtop.actions.launching import started
-from hangtop.actions.lock import HeldError, Lock
-from hangtop.actions.preflight import fit
-from hangtop.actions.premise import broken, intruders, writers
-from hangtop.actions.released import released
-from hangtop.actions.removing import remove
-from hangtop.actions.steps import Halt, step
-from hangtop.actions.stopping import stopped
+from hangtop.actions.execute import evidence_commands, start_ray
+from hangtop.actions.execute.action_log import Journal, JournalError
+from hangtop.actions.execute.delete_leftovers import remove
+from hangtop.actions.execute.lock import HeldError, Lock
+from hangtop.actions.execute.start_run import started
+from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.execute.stop_record import stopped
+from hangtop.actions.prove import verify_restart
+from hangtop.actions.prove.preflight import fit
+from hangtop.actions.prove.premise import broken, intruders, writers
+from hangtop.actions.prove.wait_gpu_freed import released
 from hangtop.common import text
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import fit_ask
@@ -53,18 +54,18 @@ def _locked(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     with lock:
         mark = yield from _parts(plan, table, halt)
     if plan.watch is not None and mark is not None:
-        yield from watching.watched(plan.watch, mark, halt)
+        yield from verify_restart.watched(plan.watch, mark, halt)
 
 
-def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, watching.Mark | None]:
+def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, verify_restart.Mark | None]:
     """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs,
     `None` when none was started."""
     try:
-        nodes = raystart.prepared(plan.ray)
+        nodes = start_ray.prepared(plan.ray)
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, for Ray could not be started again: {_named(error)}")
         return None
-    yield from errands.run_all(plan.errands, halt)
+    yield from evidence_commands.run_all(plan.errands, halt)
     table.refresh(tuple(table.stats))
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
@@ -76,7 +77,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None,
         return None
     if plan.removals:
         yield from remove(plan, table, halt)
-    if nodes and not (yield from raystart.started(nodes, halt)) and plan.start is not None:
+    if nodes and not (yield from start_ray.started(nodes, halt)) and plan.start is not None:
         yield step("failed", "the run was not started, for Ray is not as it was")
         return None
     return None if plan.start is None else (yield from _start(plan, plan.start, before, table, halt))
@@ -99,7 +100,7 @@ def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
 
 def _start(
     plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt
-) -> Generator[Step, None, watching.Mark | None]:
+) -> Generator[Step, None, verify_restart.Mark | None]:
     """The run. `before`: the processes that wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")
@@ -109,7 +110,7 @@ def _start(
         if (why := intruders(start, before, plan, table)) is not None:
             yield step("failed", f"nothing was started: {why}")
             return None
-    mark = watching.Mark(plan.watch.logs if plan.watch is not None else ())
+    mark = verify_restart.Mark(plan.watch.logs if plan.watch is not None else ())
     return mark if (yield from started(start)) else None
 
 

@@ -21,9 +21,9 @@ from typing import IO
 
 import msgspec
 
-from hangtop.actions.child import begin
-from hangtop.actions.runner import environ_of
-from hangtop.actions.startable import Finding, NotFoundError, Scene, findings, found
+from hangtop.actions.command_line.startable import Finding, NotFoundError, Scene, findings, found
+from hangtop.actions.execute.child import begin
+from hangtop.actions.execute.runner import environ_of
 from hangtop.common import text
 from hangtop.common.clean_words import clean
 from hangtop.common.raw_text import from_os, to_os
@@ -33,7 +33,7 @@ from hangtop.records.plan import Start
 from hangtop.system.processes.limits import take_on
 from hangtop.system.stores import launch_store
 
-MODULE = "hangtop.actions.preflight"
+MODULE = "hangtop.actions.prove.preflight"
 ANSWER_S = 45.0
 LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
 """With less room than that a run ends at its first lines; with less than the second at its first checkpoint."""

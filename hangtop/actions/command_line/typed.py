@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from hangtop.actions.shelltext import ASSIGNMENT, CommandError, tokens
+from hangtop.actions.command_line.shell_text import ASSIGNMENT, CommandError, tokens
 
 POSIX_SHELLS = frozenset("sh bash dash zsh ksh mksh ash".split())
 PLAIN_SHELL = "/bin/sh"

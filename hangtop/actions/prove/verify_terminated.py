@@ -11,8 +11,8 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop.actions.births import Births
-from hangtop.actions.steps import step
+from hangtop.actions.execute.newborns import Births
+from hangtop.actions.execute.steps import step
 from hangtop.common import text
 from hangtop.common.clean_words import clean, command_line
 from hangtop.common.text import are, every

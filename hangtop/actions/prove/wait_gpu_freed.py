@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 
-from hangtop.actions.proof import PATIENCE_S, gpu_memory
-from hangtop.actions.steps import Halt, step
+from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.prove.gpu_memory_check import PATIENCE_S, gpu_memory
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import states

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions import stop
-from hangtop.actions.stop import RUNNER, Myself, number_of, only_taken, which_job
+from hangtop.actions.plans import stop_plan
+from hangtop.actions.plans.stop_plan import RUNNER, Myself, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import LaunchAsk
@@ -70,7 +70,7 @@ def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict 
         return made
     assert made.start is not None
     made = replace(made, start=replace(made.start, interfaces=told.interfaces, ray=_ray_left(state, made)))
-    return stop.doubted(made, verdict if made.targets else None)
+    return stop_plan.doubted(made, verdict if made.targets else None)
 
 
 def _ray_left(state: RunState, plan: Plan) -> str:
@@ -113,7 +113,7 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
         return _with_leads(Plan("restart", f"Start the run again: attempt {start.attempt}", start=start), state.procs)
     if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):
         return Refusal("the run has changed since: press the key again")
-    stopped = stop.plan(state, me)
+    stopped = stop_plan.plan(state, me)
     if isinstance(stopped, Refusal):
         return stopped
     title = f"Restart the run: stop {number_of(stopped.targets)}, start attempt {start.attempt}"

@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from hangtop.actions.births import Births
-from hangtop.actions.signals import Aim
-from hangtop.actions.steps import Halt, step
-from hangtop.actions.survivors import SHOWN, Known, look_before, name_of, prove, restarted, target_of
+from hangtop.actions.execute.newborns import Births
+from hangtop.actions.execute.signals import Aim
+from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.prove.verify_terminated import SHOWN, Known, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Identity, ProcessTable, Stat

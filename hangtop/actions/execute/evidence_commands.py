@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hangtop.actions.child import end_group
-from hangtop.actions.steps import Halt, step
+from hangtop.actions.execute.child import end_group
+from hangtop.actions.execute.steps import Halt, step
 from hangtop.common import text
 from hangtop.records.plan import Errand, Step
 

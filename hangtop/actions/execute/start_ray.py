@@ -11,8 +11,8 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hangtop.actions.child import end_group
-from hangtop.actions.steps import Halt, step
+from hangtop.actions.execute.child import end_group
+from hangtop.actions.execute.steps import Halt, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import raw_environ

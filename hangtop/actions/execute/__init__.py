@@ -1,0 +1,1 @@
+"""Plans carried out, in processes that go on without the screen."""

@@ -1,0 +1,1 @@
+"""What an action would do, shown before anything is done. Pure."""
