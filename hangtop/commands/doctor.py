@@ -15,7 +15,7 @@ from typing import TextIO
 import msgspec
 
 from hangtop.common.text import printable
-from hangtop.doctor import environment, host, machine, network, observed, packages, rayaddress
+from hangtop.doctor import administration, environment, machine, network, observed, packages, ray_address
 from hangtop.doctor.check import Check, Checker, Subject
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
@@ -27,11 +27,11 @@ HEAD_BYTES = 1 << 20
 """Of a log, what is read to tell the framework."""
 CHECKERS: dict[str, Checker] = {
     "gpu, leftovers, ray": observed.observed,
-    "Ray's address": rayaddress.addresses,
+    "Ray's address": ray_address.addresses,
     "packages": packages.versions,
     "disk": machine.disks,
-    "quota": host.quota,
-    "clock": host.clock,
+    "quota": administration.quota,
+    "clock": administration.clock,
     "shared memory": machine.shared_memory,
     "memory": machine.memory,
     "limits": machine.limits,

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.commands import doctor
-from hangtop.doctor import environment, host, machine, network, packages, pairs, rayaddress
+from hangtop.doctor import administration, environment, machine, network, packages, pairs, ray_address
 from hangtop.doctor.check import Check, Subject
 from hangtop.doctor.meeting import Meeting, meeting
 from hangtop.system.files.network_filesystems import FileSystem
@@ -288,25 +288,25 @@ def test_quotas_are_read_as_quota_prints_them(tmp_path: Path, monkeypatch: pytes
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert [(check.status, check.detail.split()[-1]) for check in host.quota(subject())] == [
+    assert [(check.status, check.detail.split()[-1]) for check in administration.quota(subject())] == [
         ("fail", "nas:/home"),
         ("ok", "/dev/sda1"),
     ]
     program.unlink()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not list(host.quota(subject()))
+    assert not list(administration.quota(subject()))
 
 
 @pytest.mark.parametrize(("kept", "status"), [(True, "ok"), (False, "warn"), (None, "unknown")])
 def test_a_clock_that_nothing_keeps_right_warns(kept: bool | None, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "is_kept", lambda: kept)
-    check = found(host.clock(subject()), "time")
+    monkeypatch.setattr(administration, "is_kept", lambda: kept)
+    check = found(administration.clock(subject()), "time")
     assert check.status == status
     assert bool(check.mend) == (status != "ok")
 
 
 def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
-    assert host.is_kept() in (True, False, None)
+    assert administration.is_kept() in (True, False, None)
 
 
 @pytest.mark.parametrize(
@@ -320,15 +320,15 @@ def test_the_kernel_tells_whether_its_clock_is_kept_right() -> None:
     ],
 )
 def test_clocks_that_differ_from_the_file_servers_are_told(server: float, status: str, says: str) -> None:
-    check = host.skew(server, before=1000.0, after=1001.0)
+    check = administration.skew(server, before=1000.0, after=1001.0)
     assert (check.status, says in check.detail, bool(check.mend)) == (status, True, status != "ok")
 
 
 def test_a_network_file_system_is_asked_for_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "file_system_of", lambda _: FileSystem("NFS", 30.0))
-    assert found(host.clock(subject(cwd=tmp_path)), "file server").status == "ok"
+    monkeypatch.setattr(administration, "file_system_of", lambda _: FileSystem("NFS", 30.0))
+    assert found(administration.clock(subject(cwd=tmp_path)), "file server").status == "ok"
     assert list(tmp_path.iterdir()) == []
-    assert found(host.clock(subject(cwd="/proc")), "file server").status == "unknown"
+    assert found(administration.clock(subject(cwd="/proc")), "file server").status == "unknown"
 
 
 def test_exact_requirements_that_another_version_answers_fail() -> None:
@@ -375,4 +375,4 @@ def test_the_address_of_a_cluster_that_is_gone_fails_and_that_of_a_living_one_is
 def ray_checks(folder: Path, **environ: str) -> list[Check]:
     """Of this folder alone: the machine's own may have anything."""
     subject = Subject((), "/", {"RAY_TMPDIR": str(folder), **environ}, sys.executable)
-    return [check for check in rayaddress.addresses(subject) if str(folder) in check.detail]
+    return [check for check in ray_address.addresses(subject) if str(folder) in check.detail]
