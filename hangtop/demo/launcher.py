@@ -56,7 +56,7 @@ def _start(plan: Scenario, folder: str, rank: int, port: int, attempt: int) -> s
     place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": plan.world, "LOCAL_WORLD_SIZE": plan.world, ATTEMPT: attempt}
     env = {**os.environ, **{name: str(value) for name, value in place.items()}}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    argv = [sys.executable, "-P", "-m", "hangtop.demo.rank", plan.name, folder]
+    argv = [sys.executable, "-P", "-m", "hangtop.demo.demo_rank", plan.name, folder]
     return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL)
 
 
@@ -90,7 +90,7 @@ def _report(ranks: list[subprocess.Popen[bytes]], failed: int) -> None:
     _write(
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
         rule,
-        "hangtop.demo.rank FAILED",
+        "hangtop.demo.demo_rank FAILED",
         thin,
         "Failures:",
         "  <NO_OTHER_FAILURES>",

@@ -16,7 +16,7 @@ from hangtop.system.processes.roles import is_hangtop
         ("/venv/bin/python3 -P -m hangtop.actions.execute.executor", True),
         ("/venv/bin/python3 -P -m hangtop.actions.execute.runner", False),
         ("/venv/bin/python3 -P -m hangtop.demo.launcher hang /tmp/demo/data", False),
-        ("/venv/bin/python3 -P -m hangtop.demo.rank hang /tmp/demo/data", False),
+        ("/venv/bin/python3 -P -m hangtop.demo.demo_rank hang /tmp/demo/data", False),
         ("python train.py --out /runs/hangtop", False),
     ],
 )

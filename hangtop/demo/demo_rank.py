@@ -1,4 +1,4 @@
-"""One rank of the demo run: `python -m hangtop.demo.rank SCENARIO FOLDER`, started by the launcher with RANK and friends set.
+"""One rank of the demo run: `python -m hangtop.demo.demo_rank SCENARIO FOLDER`, started by the launcher, RANK and the like set.
 
 It prints what a torchrun job prints, and does on a small scale what it says: reads shards, computes, meets its peers in a
 collective at every step, writes checkpoints. Only the model is missing, and the GPU: a sleep stands for its time.
