@@ -19,18 +19,18 @@ from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.feeds.probe_feed import Feed, Seekable
 from hangtop.monitor.headless import REGULAR, Curiosity
 from hangtop.monitor.monitor import Monitor
-from hangtop.panes.alarm import CALM
 from hangtop.panes.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.panes.line import LineView
 from hangtop.panes.log import FilterPrompt
 from hangtop.panes.order import PANES
 from hangtop.panes.status import terminal_title
-from hangtop.panes.view import View
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.alarm import CALM
+from hangtop.render.view import View
 from hangtop.screens.driver import driver_class
 from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen

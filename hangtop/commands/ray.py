@@ -15,12 +15,12 @@ from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import looks, too_long
 from hangtop.monitor.questions import unanswered
-from hangtop.panes.plan_rows import plain as in_words
-from hangtop.panes.ray_sessions import session_table
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.ray_session import RaySession
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.plan_rows import plain as in_words
+from hangtop.render.ray.ray_sessions import session_table
 from hangtop.state.run_state import RunState
 
 PATIENCE_S, SETTLE_S = 20.0, 6.0

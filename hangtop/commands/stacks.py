@@ -19,9 +19,9 @@ from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import same_files
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
-from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.probe.stacks.stack_source import take
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
+from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import doing
 from hangtop.stacks.native_calls import take_in
 from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number, only

@@ -17,9 +17,9 @@ from hangtop.actions.prove.preflight import fit
 from hangtop.common.text import printable
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of, too_long
-from hangtop.panes.plan_rows import plain, rows, step_rows
 from hangtop.records.fit import Fit, fit_ask
 from hangtop.records.plan import Plan, Refusal, Step
+from hangtop.render.plan_rows import plain, rows, step_rows
 from hangtop.system.stores import launch_store
 
 WIDE = 10_000

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.events import Click, MouseScrollDown, MouseScrollUp
 
 from hangtop.panes.pane import Pane
-from hangtop.panes.rows import Row, dotted
+from hangtop.render.spans import Row, dotted
 
 WHEEL_ROWS = 3
 

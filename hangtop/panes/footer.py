@@ -10,10 +10,10 @@ from textual.events import Click
 from hangtop.common import text
 from hangtop.panes.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import Row, between, width_of
-from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES
+from hangtop.render.spans import Row, between, width_of
+from hangtop.render.view import View
 
 STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)

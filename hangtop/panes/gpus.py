@@ -17,15 +17,15 @@ from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
-from hangtop.panes.gpu_nodes import NodeRow, node_rows, node_table
-from hangtop.panes.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.panes.pane import one_line
-from hangtop.panes.rows import BLANK, Row, cut, dotted
-from hangtop.panes.sources import source_line
-from hangtop.panes.steady import Shown, settle
-from hangtop.panes.view import View
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
+from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
+from hangtop.render.jitter_filter import Shown, settle
+from hangtop.render.source_status import source_line
+from hangtop.render.spans import BLANK, Row, cut, dotted
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (

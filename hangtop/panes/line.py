@@ -14,11 +14,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
-from hangtop.panes.rows import BLANK, Row, Span, width_of
+from hangtop.render.spans import BLANK, Row, Span, width_of
 
 if TYPE_CHECKING:
     from hangtop.app import HangtopApp
-    from hangtop.panes.view import View
+    from hangtop.render.view import View
     from hangtop.screens.live import LiveScreen
 
 GAP_CELLS = 8

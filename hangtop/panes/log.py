@@ -11,15 +11,15 @@ from textual.message import Message
 from textual.widgets import Input
 
 from hangtop.panes.arrange import Want
-from hangtop.panes.log_book import LogBook
-from hangtop.panes.log_merge import Place
-from hangtop.panes.log_rows import head_right, head_summary, log_rows
 from hangtop.panes.pane import Pane
-from hangtop.panes.rows import Row
-from hangtop.panes.sought import Sought
-from hangtop.panes.view import View
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import PageReading
+from hangtop.render.log.log_merge import Place
+from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_rows import head_right, head_summary, log_rows
+from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.spans import Row
+from hangtop.render.view import View
 
 WHEEL_LINES = 3
 SHIFT_CELLS = 20

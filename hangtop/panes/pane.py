@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from hangtop.panes.arrange import Want
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, cut, folded, head
-from hangtop.panes.view import View
+from hangtop.render.spans import BLANK, Row, cut, folded, head
+from hangtop.render.view import View
 
 
 class Pane(LineView, can_focus=True):

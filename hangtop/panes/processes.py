@@ -14,7 +14,10 @@ from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.pane import one_line
-from hangtop.panes.process_lines import (
+from hangtop.records.verdict import Culprit, VerdictWord
+from hangtop.render.log.log_query import Sought
+from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.process_lines import (
     PLAIN,
     STUCK_S,
     Readings,
@@ -27,16 +30,13 @@ from hangtop.panes.process_lines import (
     readings_of,
     summary,
 )
-from hangtop.panes.process_rows import Look, table_rows
-from hangtop.panes.process_signs import signs
-from hangtop.panes.process_tree import ORDERS, Folds, Node, Path, state_of
-from hangtop.panes.process_tree import Key as ProcessKey
-from hangtop.panes.rank_rows import odd_role
-from hangtop.panes.rows import BLANK, Row, cut, dotted
-from hangtop.panes.sought import Sought
-from hangtop.panes.view import View
-from hangtop.panes.words import CALM_WORDS
-from hangtop.records.verdict import Culprit, VerdictWord
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import ORDERS, Folds, Node, Path, state_of
+from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import BLANK, Row, cut, dotted
+from hangtop.render.verdict_labels import CALM_WORDS
+from hangtop.render.view import View
 
 MOST_ROWS = 10
 REPAINT_S = 5.0

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hangtop.common.text import some
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
-from hangtop.panes.heat import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
 from hangtop.panes.pane import one_line
-from hangtop.panes.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
-from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
-from hangtop.panes.view import View
+from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
+from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
+from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.view import View
 
 MOST_ROWS = 16
 LEAST_GRID = 14

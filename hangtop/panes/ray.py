@@ -14,15 +14,15 @@ from hangtop.diagnosis.facts.ray_health import troubles
 from hangtop.panes.arrange import Want
 from hangtop.panes.choosing import ChoosingPane, told_at_right
 from hangtop.panes.pane import one_line
-from hangtop.panes.ray_lines import death_rows, summary, trouble_rows, wish_rows
-from hangtop.panes.ray_nodes import NodeRow, node_rows, node_table
-from hangtop.panes.ray_rows import ORDERS, PLAIN, ActorRow, Shape, actor_rows, key_of, table_rows
-from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines
-from hangtop.panes.rows import Row, cut
-from hangtop.panes.sought import Sought
-from hangtop.panes.view import View
-from hangtop.panes.words import CALM_WORDS
 from hangtop.records.ray import RayCluster
+from hangtop.render.log.log_query import Sought
+from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
+from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
+from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorRow, Shape, actor_rows, key_of, table_rows
+from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
+from hangtop.render.spans import Row, cut
+from hangtop.render.verdict_labels import CALM_WORDS
+from hangtop.render.view import View
 
 MOST_ROWS = 16
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, cut, width_of
-from hangtop.panes.view import View
-from hangtop.panes.words import look_of
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import StageNow, Verdict
+from hangtop.render.spans import BLANK, Row, cut, width_of
+from hangtop.render.verdict_labels import look_of
+from hangtop.render.view import View
 
 GAP: Row = (("   ", ""),)
 ALIKE_S = 15.0

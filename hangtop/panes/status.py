@@ -5,11 +5,11 @@ from __future__ import annotations
 from hangtop.common import text
 from hangtop.feeds.probe_feed import Seekable
 from hangtop.panes.line import LineView
-from hangtop.panes.rank_rows import world_of
-from hangtop.panes.rows import Row, between, dotted, width_of
-from hangtop.panes.view import View
-from hangtop.panes.words import look_of
 from hangtop.records.verdict import ENDED
+from hangtop.render.rank_rows import world_of
+from hangtop.render.spans import Row, between, dotted, width_of
+from hangtop.render.verdict_labels import look_of
+from hangtop.render.view import View
 
 DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
 """What goes when it is narrow, first to last."""

@@ -9,8 +9,8 @@ from textual.events import Click
 from hangtop.common.memo import kept
 from hangtop.panes.line import LineView
 from hangtop.panes.pane import Pane
-from hangtop.panes.rows import Row, cut, width_of
-from hangtop.panes.view import View
+from hangtop.render.spans import Row, cut, width_of
+from hangtop.render.view import View
 
 
 def tabs_row(

@@ -10,12 +10,12 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
 from hangtop.panes.keys import Key, all_keys, word_of
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, align, at_most, between, cut, folded, width_of
 from hangtop.panes.stages import LAST_STAGE
-from hangtop.panes.view import View
-from hangtop.panes.words import CALM_WORDS, KINDS, look_of
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Evidence, Verdict
+from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
+from hangtop.render.verdict_labels import CALM_WORDS, KINDS, look_of
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")

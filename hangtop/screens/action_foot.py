@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hangtop.panes.rows import Row
+from hangtop.render.spans import Row
 from hangtop.screens.deed import Deed
 
 

@@ -10,16 +10,16 @@ from hangtop.diagnosis.facts.ray_pending import resources, wishes
 from hangtop.diagnosis.status.ray_methods import in_words
 from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.panes.keys import Key
-from hangtop.panes.ray_rows import STATE_WORDS, key_of
-from hangtop.panes.ray_sessions import clusters_shown
-from hangtop.panes.rows import BLANK, Row, cut
-from hangtop.panes.view import View
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
+from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
+from hangtop.render.ray.ray_sessions import clusters_shown
+from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row, wrapped
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
-from hangtop.screens.wrap import fact_row, wrapped
 
 LAST_LINES = 20
 ASK_AGAIN_S = 4.0

@@ -12,8 +12,8 @@ from hangtop.common.text import some
 from hangtop.panes.footer import key_at, keys_row, words_at
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, cut
-from hangtop.panes.view import View
+from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.view import View
 from hangtop.screens.box import BoxScreen
 
 CANCEL = "Cancel"

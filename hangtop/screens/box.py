@@ -11,8 +11,8 @@ from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
 from hangtop.panes.line import LineView
-from hangtop.panes.view import View
-from hangtop.panes.words import Look, look_of
+from hangtop.render.verdict_labels import Look, look_of
+from hangtop.render.view import View
 from hangtop.screens.live import LiveScreen
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.records.samples import SLOTS, Samples, until
+from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.screens.help import section
 
 LABEL = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hangtop.panes.gpus import GpusPane
-from hangtop.panes.process_lines import members, readings_of
-from hangtop.panes.process_tree import Key
 from hangtop.panes.ray import RayPane
 from hangtop.records.process import Process
 from hangtop.records.ray import RayActor
+from hangtop.render.processes.process_lines import members, readings_of
+from hangtop.render.processes.process_tree import Key
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.process import ProcessScreen
 from hangtop.screens.rank import RankScreen

@@ -20,12 +20,12 @@ from hangtop.actions.plans.ray_plan import with_command
 from hangtop.monitor.questions import late, unanswered
 from hangtop.panes.footer import key_at, words_at
 from hangtop.panes.line import LineView
-from hangtop.panes.plan_rows import fit_rows, preset_rows, rows, step_rows
-from hangtop.panes.rows import BLANK, Row, between, cut, width_of
-from hangtop.panes.view import View
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
 from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
+from hangtop.render.spans import BLANK, Row, between, cut, width_of
+from hangtop.render.view import View
 from hangtop.screens.action_foot import at_work, buttons, key_words
 from hangtop.screens.box import BoxScreen
 from hangtop.screens.deed import Deed

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
 from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.panes.gpu_rows import mig_rows
 from hangtop.panes.gpus import GpusPane, ranks_on, short_name
 from hangtop.panes.keys import Key
-from hangtop.panes.process_rows import named
-from hangtop.panes.process_tree import Node
-from hangtop.panes.rows import BLANK, Row, align, cut, dotted
-from hangtop.panes.view import View
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
+from hangtop.render.gpu_rows import mig_rows
+from hangtop.render.processes.process_rows import named
+from hangtop.render.processes.process_tree import Node
+from hangtop.render.spans import BLANK, Row, align, cut, dotted
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row
 from hangtop.screens.charts import Chart, chart_rows
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.process import all_members
-from hangtop.screens.wrap import fact_row
 
 PID_CELLS = 10
 NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")

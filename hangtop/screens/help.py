@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hangtop import __version__
 from hangtop.common.text import cells
 from hangtop.panes.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
-from hangtop.panes.rows import BLANK, Row, align, cut, pad
-from hangtop.panes.view import View
-from hangtop.panes.words import LOOKS
+from hangtop.render.spans import BLANK, Row, align, cut, pad
+from hangtop.render.verdict_labels import LOOKS
+from hangtop.render.view import View
 from hangtop.screens.page import PageScreen
 
 SIGNS: tuple[tuple[str, str, str], ...] = (

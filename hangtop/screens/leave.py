@@ -11,8 +11,8 @@ from textual import events
 from hangtop.panes.footer import key_at, keys_row, words_at
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import BLANK, Row, between, cut
-from hangtop.panes.view import View
+from hangtop.render.spans import BLANK, Row, between, cut
+from hangtop.render.view import View
 from hangtop.screens.acts import stop_run
 from hangtop.screens.box import BoxScreen
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.panes.rows import Row
+from hangtop.render.spans import Row
 
 
 class LineEdit:

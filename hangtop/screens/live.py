@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from hangtop.panes.line import LineView
-from hangtop.panes.view import View
+from hangtop.render.view import View
 from hangtop.screens.spans import SpanCompositor
 
 if TYPE_CHECKING:

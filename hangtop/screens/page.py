@@ -12,9 +12,9 @@ from textual.events import MouseScrollDown, MouseScrollUp
 from hangtop.panes.footer import KeysLine, footer_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
-from hangtop.panes.rows import Row, between, cut
 from hangtop.panes.status import badge
-from hangtop.panes.view import View
+from hangtop.render.spans import Row, between, cut
+from hangtop.render.view import View
 from hangtop.screens.live import LiveScreen
 
 PAGE_KEYS = (

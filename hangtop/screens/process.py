@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
 from hangtop.panes.keys import Key as KeyName
-from hangtop.panes.process_lines import members, odd_places, readings_of
-from hangtop.panes.process_rows import Look, M, named, table_rows
-from hangtop.panes.process_tree import Folds, Key, Member, Node, tree
-from hangtop.panes.rank_rows import odd_role
-from hangtop.panes.rows import BLANK, Row, align, cut
-from hangtop.panes.view import View
 from hangtop.records.process import Process, Recent
+from hangtop.render.processes.process_lines import members, odd_places, readings_of
+from hangtop.render.processes.process_rows import Look, M, named, table_rows
+from hangtop.render.processes.process_tree import Folds, Key, Member, Node, tree
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
-from hangtop.screens.wrap import fact_row
 
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005

@@ -13,16 +13,16 @@ from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.keys import Key
-from hangtop.panes.log_rows import line_row
-from hangtop.panes.process_lines import odd_places
-from hangtop.panes.process_rows import Look, table_rows
-from hangtop.panes.process_signs import signs
-from hangtop.panes.process_tree import Folds, tree
-from hangtop.panes.rank_rows import odd_role, world_of
-from hangtop.panes.rows import BLANK, Row, cut, dotted, pad
-from hangtop.panes.view import View
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
+from hangtop.render.log.log_rows import line_row
+from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.process_lines import odd_places
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import Folds, tree
+from hangtop.render.rank_rows import odd_role, world_of
+from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.view import View
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
 from hangtop.screens.process import all_members, below, parents

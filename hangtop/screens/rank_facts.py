@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from hangtop.common import text
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.gpus import gpu_of
-from hangtop.panes.rows import Row, align, cut
 from hangtop.records.gpu import Gpu
+from hangtop.render.spans import Row, align, cut
 from hangtop.state.run_state import RunState
 
 LABEL, MINE, PEERS = 12, 14, 14

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hangtop.common import text
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.panes.gpus import gpu_of
-from hangtop.panes.rows import BLANK, Row, align, cut
-from hangtop.panes.stack_rows import place_of
-from hangtop.panes.view import View
 from hangtop.records.stack import Stack
+from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.stack_rows import place_of
+from hangtop.render.view import View
 from hangtop.screens.charts import Chart, chart_rows
 from hangtop.screens.help import section
 from hangtop.stacks.activity import doing

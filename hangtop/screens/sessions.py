@@ -11,10 +11,10 @@ from hangtop.common import text
 from hangtop.panes.footer import keys_row
 from hangtop.panes.keys import Key
 from hangtop.panes.line import LineView
-from hangtop.panes.ray_sessions import drivers, session_table
-from hangtop.panes.rows import BLANK, Row, between, cut
-from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster
+from hangtop.render.ray.ray_sessions import drivers, session_table
+from hangtop.render.spans import BLANK, Row, between, cut
+from hangtop.render.view import View
 from hangtop.screens.box import BoxScreen
 
 MOST = 12

@@ -16,17 +16,17 @@ from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
 from hangtop.diagnosis.snapshot import look
 from hangtop.monitor.questions import late, unanswered
-from hangtop.panes.collective_rows import collective_rows
 from hangtop.panes.keys import Key
 from hangtop.panes.log import FilterPrompt
-from hangtop.panes.plan_rows import plain
-from hangtop.panes.rank_rows import odd_role
-from hangtop.panes.rows import Row
-from hangtop.panes.sought import Sought
-from hangtop.panes.stack_choice import StackChoice, choice
-from hangtop.panes.stack_rows import StackView, far_rows, rows, summary
-from hangtop.panes.view import View
 from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
+from hangtop.render.collective_rows import collective_rows
+from hangtop.render.log.log_query import Sought
+from hangtop.render.plan_rows import plain
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import Row
+from hangtop.render.stack_choice import StackChoice, choice
+from hangtop.render.stack_rows import StackView, far_rows, rows, summary
+from hangtop.render.view import View
 from hangtop.screens.ask_first import AskFirst
 from hangtop.screens.errand import written
 from hangtop.screens.page import PAGE_KEYS, PageFoot, PageScreen

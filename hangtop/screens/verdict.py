@@ -9,15 +9,15 @@ from textual.binding import BindingType
 from hangtop.common import text
 from hangtop.monitor.verdict_history import Entry
 from hangtop.panes.keys import Key
-from hangtop.panes.rows import BLANK, Row, align, cut, folded
 from hangtop.panes.verdict import findings_of, verdict_rows
-from hangtop.panes.view import View
 from hangtop.records.log import Remedy
 from hangtop.records.verdict import Culprit
-from hangtop.screens.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
+from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
+from hangtop.render.spans import BLANK, Row, align, cut, folded
+from hangtop.render.view import View
+from hangtop.render.wrap import wrapped
 from hangtop.screens.help import section
 from hangtop.screens.page import PAGE_KEYS, PageScreen
-from hangtop.screens.wrap import wrapped
 
 BESIDE_EVIDENCE = 4
 """Lines of the verdict that are no evidence: the headline on two, what would refute it, what is next."""

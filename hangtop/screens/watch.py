@@ -23,7 +23,7 @@ from hangtop.panes.stages import StageBar
 from hangtop.panes.status import StatusLine
 from hangtop.panes.tabs import Tabs
 from hangtop.panes.verdict import VerdictBand, verdict_rows
-from hangtop.panes.view import View
+from hangtop.render.view import View
 from hangtop.screens.live import LiveScreen
 
 

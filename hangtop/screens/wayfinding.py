@@ -6,8 +6,8 @@ from abc import abstractmethod
 
 from textual.app import App
 
-from hangtop.panes.process_tree import Key as ProcessKey
-from hangtop.panes.sought import Sought
+from hangtop.render.log.log_query import Sought
+from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.screens.live import LiveScreen
 from hangtop.screens.watch import WatchScreen
 

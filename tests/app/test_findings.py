@@ -14,9 +14,9 @@ from test_terminal import Terminal
 
 from hangtop.app import HangtopApp
 from hangtop.logs.catalog.load import load
-from hangtop.panes.rows import width_of
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
+from hangtop.render.spans import width_of
 from hangtop.screens.verdict import VerdictScreen
 
 SIZES = ((80, 24), (120, 40))

@@ -18,7 +18,7 @@ def test_the_app_loads_without(heavy):
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240).returncode == 0
 
 
-@pytest.mark.parametrize("printed", ["hangtop.panes.stack_rows", "hangtop.panes.plan_rows"])
+@pytest.mark.parametrize("printed", ["hangtop.render.stack_rows", "hangtop.render.plan_rows"])
 def test_what_commands_print_needs_no_textual(printed):
     code = f"import sys, {printed}; sys.exit('textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240).returncode == 0

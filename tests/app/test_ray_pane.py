@@ -8,13 +8,13 @@ from play import Clock, MemoryFeed, screen_text, settle, until
 
 from hangtop.app import HangtopApp
 from hangtop.panes.ray import RayPane
-from hangtop.panes.ray_rows import key_of
 from hangtop.records.ask import ActorLogAsk, Ask
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.ray.ray_rows import key_of
 from hangtop.screens.actor import ActorScreen
 
 NOW = 1_768_125_000.0

@@ -9,11 +9,11 @@ from acting import app_over, running
 from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop.panes.ray_rows import key_of
 from hangtop.records.ask import ActorLogAsk, AskEnd, PageAsk, StacksAsk, kind_of
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
+from hangtop.render.ray.ray_rows import key_of
 from hangtop.screens.actor import ActorScreen
 from hangtop.screens.confirm import ActionScreen
 

@@ -15,12 +15,12 @@ from types import MappingProxyType
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from hangtop.panes.process_lines import PLAIN, Shape, lines, outline, readings_of, summary
-from hangtop.panes.process_rows import Look, table_rows
-from hangtop.panes.process_tree import Folds
-from hangtop.panes.view import View
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.processes.process_lines import PLAIN, Shape, lines, outline, readings_of, summary
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import Folds
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.subtree_sums import with_subtrees
 

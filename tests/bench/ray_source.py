@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hangtop.diagnosis.facts.ray_health import odd_actors, troubles
-from hangtop.panes.ray_rows import actor_rows, table_rows
 from hangtop.probe.context import watched
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
@@ -21,6 +20,7 @@ from hangtop.records.log import LogReading
 from hangtop.records.ray import RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.ray.ray_rows import actor_rows, table_rows
 from tests.bench.options import Options
 from tests.bench.row import Row
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec.structs import replace as changed
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.panes.alarm import CALM
-from hangtop.panes.view import View
 from hangtop.records import wire
+from hangtop.render.alarm import CALM
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

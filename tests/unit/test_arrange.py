@@ -6,7 +6,7 @@ import pytest
 
 from hangtop.panes import arrange as places
 from hangtop.panes.arrange import Want, arrange
-from hangtop.panes.columns import Column, fitting
+from hangtop.render.columns import Column, fitting
 
 WANTS = {"ranks": Want(10), "gpus": Want(1), "procs": Want(1), "ray": Want(1)}
 

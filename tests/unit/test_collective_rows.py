@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hangtop.panes.collective_rows import collective_rows
-from hangtop.panes.plan_rows import plain
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup, NcclReading
+from hangtop.render.collective_rows import collective_rows
+from hangtop.render.plan_rows import plain
 
 
 def lines(reading: NcclReading) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import far_ask, same_files, with_far
 from hangtop.monitor.headless import FarStacks
-from hangtop.panes.stack_rows import StackView, far_rows, summary
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.ray_workers import FarStacksReading, add_far
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
+from hangtop.render.stack_rows import StackView, far_rows, summary
 from hangtop.stacks.activity import doing
 from hangtop.stacks.stack_classes import classes
 from hangtop.state.run_state import RunState, fold

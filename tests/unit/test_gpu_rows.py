@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from hangtop.common.text import ascii_only
-from hangtop.panes.gpu_nodes import node_rows, node_table
-from hangtop.panes.gpu_rows import gpu_rows, table_rows
 from hangtop.panes.gpus import nodes_summary, short_name, summary
-from hangtop.panes.rows import Row, width_of
-from hangtop.panes.steady import settle
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, MigInstance, NodeGpus
+from hangtop.render.gpu_nodes import node_rows, node_table
+from hangtop.render.gpu_rows import gpu_rows, table_rows
+from hangtop.render.jitter_filter import settle
+from hangtop.render.spans import Row, width_of
 from hangtop.state.gpu_history import fold_gpus
 
 G = 2**30

@@ -7,11 +7,11 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from hangtop.panes.log_book import MOST_LINES, LogBook
-from hangtop.panes.sought import Sought
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
 from hangtop.records.reading import Reading
+from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_view_model import MOST_LINES, LogBook
 from hangtop.state.run_state import RunState, fold
 
 HEIGHT = 20

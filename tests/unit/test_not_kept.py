@@ -6,14 +6,14 @@ from hangtop.commands.check import notes
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.judge import judge
 from hangtop.diagnosis.snapshot import look
-from hangtop.panes.alarm import CALM
-from hangtop.panes.log_book import LogBook
-from hangtop.panes.log_rows import head_summary
-from hangtop.panes.view import View
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.alarm import CALM
+from hangtop.render.log.log_rows import head_summary
+from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.views import plain
 

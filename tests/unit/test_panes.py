@@ -7,19 +7,19 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from hangtop.panes.alarm import CALM, Alarm
 from hangtop.panes.footer import footer_row, source_sign
 from hangtop.panes.keys import Key, all_keys
-from hangtop.panes.log_book import LogBook
-from hangtop.panes.log_rows import line_row, log_rows, silence_row
-from hangtop.panes.rows import between, cut, head, pad, width_of
 from hangtop.panes.stages import done_stages, stage_row, stages_to_come
 from hangtop.panes.status import badge, status_row, terminal_title
 from hangtop.panes.verdict import ALL, verdict_rows
-from hangtop.panes.view import View
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Evidence, StageNow, Verdict
+from hangtop.render.alarm import CALM, Alarm
+from hangtop.render.log.log_rows import line_row, log_rows, silence_row
+from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.spans import between, cut, head, pad, width_of
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from tests.fakes.views import plain, roles, view_of
 

@@ -10,12 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.common.text import ascii_only
-from hangtop.panes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
-from hangtop.panes.process_rows import Look, table_rows
-from hangtop.panes.process_signs import signs
-from hangtop.panes.process_tree import Folds, Node
-from hangtop.panes.rows import Row, width_of
-from hangtop.panes.view import View
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
@@ -23,6 +17,12 @@ from hangtop.records.host import Disk, HostReading
 from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous, Writer
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import Folds, Node
+from hangtop.render.spans import Row, width_of
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.subtree_sums import with_subtrees
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_table import Rank
-from hangtop.panes.heat import blocks_of, grid_rows, odd_rows
-from hangtop.panes.rank_rows import rank_rows, summary, table_rows
-from hangtop.panes.rows import width_of
+from hangtop.render.heat_grid import blocks_of, grid_rows, odd_rows
+from hangtop.render.rank_rows import rank_rows, summary, table_rows
+from hangtop.render.spans import width_of
 from hangtop.state.run_state import RunState
 from tests.fakes.views import plain, roles, view_of
 

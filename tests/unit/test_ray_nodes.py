@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.panes.ray_nodes import LEGEND, node_rows, node_table
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode
+from hangtop.render.ray.ray_nodes import LEGEND, node_rows, node_table
 
 NOW = 1_768_125_000.0
 G = 2**30

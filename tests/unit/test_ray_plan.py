@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from hangtop.actions.plans import ray_plan, recovery_plan
 from hangtop.actions.plans.ray_plan import restarted, session_of, stopped
 from hangtop.actions.plans.stop_plan import Myself
-from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Removal
@@ -18,6 +17,7 @@ from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.ray_session import RayMatch, RayProcess, RaySession
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.plan_rows import plain, rows
 from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.panes.ray_sessions import clusters_shown, nothing, other_lines, session_table
-from hangtop.panes.view import View
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.ray import RayCluster, RayDriver, RayPart, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines, session_table
+from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from tests.unit.test_ray_rules import NOW, cluster, worker
 

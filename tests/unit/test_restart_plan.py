@@ -12,12 +12,12 @@ from hangtop.actions.command_line.option_edits import Option, with_option
 from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
 from hangtop.actions.plans.restart_plan import answered, launch_ask, plan, top
 from hangtop.actions.plans.stop_plan import Myself
-from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
+from hangtop.render.plan_rows import plain, rows
 from hangtop.screens.start_changes import StartChanges
 from hangtop.state.run_state import RunState
 

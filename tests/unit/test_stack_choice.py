@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.panes.stack_choice import StackChoice, choice
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread, add_look
+from hangtop.render.stack_choice import StackChoice, choice
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from hangtop.panes.stack_rows import StackView, rows, summary
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread, Wait
+from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.stack_classes import classes, each_thread, library_summary, motion, number, only, stands_out
 
 RUN = "/home/me/fleet.py"

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from hangtop.actions.plans.restart_plan import top
 from hangtop.actions.plans.stop_plan import Myself, plan
-from hangtop.panes.plan_rows import plain, rows
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
+from hangtop.render.plan_rows import plain, rows
 from hangtop.state.run_state import RunState
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)

@@ -12,11 +12,11 @@ from hangtop.common import text
 from hangtop.common.memo import kept
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
-from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.rows import Row, dotted, width_of
-from hangtop.panes.view import View
-from hangtop.panes.words import CALM_WORDS
 from hangtop.records.verdict import Verdict
+from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.spans import Row, dotted, width_of
+from hangtop.render.verdict_labels import CALM_WORDS
+from hangtop.render.view import View
 
 QUIET_BAR = 5
 BAD_STATES = frozenset("ZTX")

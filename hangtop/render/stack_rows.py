@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
-from hangtop.panes.rows import BLANK, Row, Span, align, cut
 from hangtop.records.ray_workers import FarStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
+from hangtop.render.spans import BLANK, Row, Span, align, cut
 from hangtop.stacks.activity import doing
 from hangtop.stacks.frames import rule
 from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out

@@ -11,14 +11,14 @@ from hangtop.common import text
 from hangtop.common.memo import kept
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
-from hangtop.panes.process_rows import old_row
-from hangtop.panes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
-from hangtop.panes.rank_rows import world_of
-from hangtop.panes.rows import Row, dotted
-from hangtop.panes.sources import source_line, writers_line
-from hangtop.panes.view import View
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.verdict import ENDED
+from hangtop.render.processes.process_rows import old_row
+from hangtop.render.processes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
+from hangtop.render.rank_rows import world_of
+from hangtop.render.source_status import source_line, writers_line
+from hangtop.render.spans import Row, dotted
+from hangtop.render.view import View
 
 LATE_S, STUCK_S = 3.0, 10.0
 LOOK_S = 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.panes.rows import BLANK, Row, align, cut
 from hangtop.records.log import Finding, Remedy
-from hangtop.screens.wrap import LABEL_CELLS, wrapped
+from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.wrap import LABEL_CELLS, wrapped
 
 SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
 FOLLOWS = ("consequence", "summary")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from hangtop.common import text
-from hangtop.panes.rows import Row, cut
 from hangtop.records.nccl import Communicator, FlightDump, FlightGroup, NcclReading
+from hangtop.render.spans import Row, cut
 
 MOST_GROUPS = 8
 Counts = dict[tuple[int, str], list[int]]

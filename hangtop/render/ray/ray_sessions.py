@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned, said_of, started_at, strangers
-from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.rows import Row, cut, dotted
-from hangtop.panes.sources import source_line
-from hangtop.panes.view import View
 from hangtop.records.ray import RayCluster
+from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.source_status import source_line
+from hangtop.render.spans import Row, cut, dotted
+from hangtop.render.view import View
 
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.machine_evidence import host_evidence
-from hangtop.panes.rows import Row
 from hangtop.records.process import ProcessReading, Rendezvous
+from hangtop.render.spans import Row
 from hangtop.state.run_state import RunState
 
 GROWS_FOR_S = 30.0

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
-from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.rows import Row, align, cut, pad, width_of
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
+from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.render.spans import Row, align, cut, pad, width_of
 
 Painted = TypeVar("Painted")
 UTIL_BAR, POWER_BAR = 8, 6

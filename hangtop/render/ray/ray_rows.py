@@ -13,9 +13,9 @@ from hangtop.common.memo import kept
 from hangtop.diagnosis.facts.ray_health import OddActor, odd_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import resources, wishes
 from hangtop.diagnosis.status.ray_methods import meaning
-from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.rows import Row
 from hangtop.records.ray import RayActor, RayCluster
+from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.spans import Row
 
 WAITING = ("resources", "argument", "constructing", "restarting")
 STATE_WORDS = {

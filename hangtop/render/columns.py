@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from hangtop.panes.rows import Row, Span, cut, width_of
+from hangtop.render.spans import Row, Span, cut, width_of
 
 Record = TypeVar("Record")
 

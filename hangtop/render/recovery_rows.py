@@ -9,8 +9,8 @@ from itertools import groupby
 
 from hangtop.common import text
 from hangtop.common.clean_words import clean
-from hangtop.panes.rows import Row
 from hangtop.records.plan import Errand, RayStart, Target, Watch
+from hangtop.render.spans import Row
 
 
 def errand_rows(errands: Sequence[Errand]) -> Iterator[Row]:

@@ -10,10 +10,10 @@ from msgspec import Struct
 from hangtop.common import text
 from hangtop.common.memo import kept
 from hangtop.diagnosis.members.rank_table import RAY_TITLE
-from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.process_tree import Key, Member, Node, kind_of, short_command, state_of
-from hangtop.panes.rows import BLANK, Row, cut
 from hangtop.records.process import Process, exit_words
+from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.render.processes.process_tree import Key, Member, Node, kind_of, short_command, state_of
+from hangtop.render.spans import BLANK, Row, cut
 
 G = 2**30
 M = 1_000_000

@@ -22,10 +22,10 @@ from hangtop.diagnosis.facts.gpu_outliers import (
     facts,
     is_current,
 )
-from hangtop.panes.columns import Column, fitting, table_row, title_row
-from hangtop.panes.gpu_rows import G, hard, titled
-from hangtop.panes.rows import Row
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.render.gpu_rows import G, hard, titled
+from hangtop.render.spans import Row
 
 BAR = 8
 POWER_BAR = 6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.panes.rows import Row, align, cut
+from hangtop.render.spans import Row, align, cut
 
 LABEL_CELLS = 8
 FACT_CELLS = 14

@@ -10,12 +10,12 @@ from textwrap import wrap
 from rich.cells import cell_len
 
 from hangtop.common import text
-from hangtop.panes.log_book import LogBook
-from hangtop.panes.log_merge import place_of
-from hangtop.panes.rows import BLANK, Row, cut, dotted, width_of
-from hangtop.panes.view import View
-from hangtop.panes.words import look_of
 from hangtop.records.log import LineKind, LogFile, LogLine
+from hangtop.render.log.log_merge import place_of
+from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.spans import BLANK, Row, cut, dotted, width_of
+from hangtop.render.verdict_labels import look_of
+from hangtop.render.view import View
 
 ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
 LABEL_CELLS = 12

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hangtop.common import text
 from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import Wish, wishes
-from hangtop.panes.ray_rows import WAITING, ActorRow, meant_to_end
-from hangtop.panes.rows import Row, cut, dotted
 from hangtop.records.ray import RayCluster
+from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
+from hangtop.render.spans import Row, cut, dotted
 
 LATE_S, STUCK_S = 10.0, 30.0
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 
 from hangtop.common.text import some
-from hangtop.panes.log_merge import Merge, Place, joined, place_of, told
-from hangtop.panes.sought import NOTABLE, Sought
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
+from hangtop.render.log.log_merge import Merge, Place, joined, place_of, told
+from hangtop.render.log.log_query import NOTABLE, Sought
 from hangtop.state.run_state import RunState
 
 PAGE = 200

@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from hangtop.diagnosis.members.rank_table import Rank, join
 from hangtop.monitor.verdict_history import Entry
-from hangtop.panes.alarm import CALM, Alarm
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.alarm import CALM, Alarm
 from hangtop.state.run_state import RunState
 
 

@@ -11,8 +11,8 @@ from msgspec import Struct, field
 
 from hangtop.common import text
 from hangtop.common.memo import kept
-from hangtop.panes.rank_rows import RankRow, table_rows
-from hangtop.panes.rows import BLANK, Row, Span, align, cut
+from hangtop.render.rank_rows import RankRow, table_rows
+from hangtop.render.spans import BLANK, Row, Span, align, cut
 
 BLOCK = 8
 """Ranks a block when no host is known."""

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
 from hangtop.common.clean_words import clean
-from hangtop.panes.recovery_rows import errand_rows, ray_rows, watch_rows, waves
-from hangtop.panes.rows import BLANK, Row, Span
 from hangtop.records.fit import Fit
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
+from hangtop.render.recovery_rows import errand_rows, ray_rows, watch_rows, waves
+from hangtop.render.spans import BLANK, Row, Span
 
 ALIKE = frozenset({"data worker", "compiler"})
 """Of these there are many: neighbours in the order of signals share a line, which names every pid."""

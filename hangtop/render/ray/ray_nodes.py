@@ -12,10 +12,10 @@ from msgspec import Struct
 from hangtop.common import text
 from hangtop.common.memo import kept
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, odd_actors, stale_since
-from hangtop.panes.columns import Column, fitting, snugged, table_row, title_row
-from hangtop.panes.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
-from hangtop.panes.rows import Row, cut
 from hangtop.records.ray import RayActor, RayCluster, RayNode
+from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
+from hangtop.render.spans import Row, cut
 
 MOST_CELLS = 32
 MOST_METHODS = 3

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hangtop.common import text
-from hangtop.panes.rows import Row
-from hangtop.panes.view import View
 from hangtop.records.process import Writer
+from hangtop.render.spans import Row
+from hangtop.render.view import View
 
 
 def source_line(view: View, source: str) -> Row:

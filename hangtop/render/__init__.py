@@ -1,0 +1,1 @@
+"""Rows of spans for screens and commands. Pure, and without Textual."""
