@@ -59,8 +59,8 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
             return 2
         return plain.run(feed, spec, sys.stdout, now, look.until)
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
-    from hangtop.app import HangtopApp
-    from hangtop.themes import ThemeError
+    from hangtop.tui.app import HangtopApp
+    from hangtop.tui.themes import ThemeError
 
     try:
         app = HangtopApp(
@@ -90,7 +90,7 @@ def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, o
 
 def _no_theme(spec: WatchSpec, name: str) -> str | None:
     """Why this theme cannot be had. Plain lines need none, but who names one wants to know now, not on the next screen."""
-    from hangtop.themes import ThemeError, load_palettes, pick_palette, theme_folders
+    from hangtop.tui.themes import ThemeError, load_palettes, pick_palette, theme_folders
 
     broken: list[str] = []
     try:

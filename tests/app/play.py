@@ -10,12 +10,12 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Heartbeat
 from hangtop.records.log import LogLine, PageReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.tui.app import HangtopApp
 from tests.fakes.processes import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from play import session
 
-from hangtop.app import HangtopApp
 from hangtop.common import clock
 from hangtop.records.ask import Ask
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
+from hangtop.tui.app import HangtopApp
 
 
 class BeatingFeed:

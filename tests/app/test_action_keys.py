@@ -14,7 +14,6 @@ from acting import WILLING, DeafFeed, alive, app_over, begun, described, over, r
 from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop.app import HangtopApp
 from hangtop.probe.stacks.stack_source import look
 from hangtop.records.ask import FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
@@ -22,10 +21,11 @@ from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Removal, Spared
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.screens.ask_first import AskFirst
-from hangtop.screens.confirm import ActionScreen
-from hangtop.screens.stacks import StacksScreen
 from hangtop.system.stores import launch_store
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.dialogs.ask_first import AskFirst
+from hangtop.tui.pages.stacks_page import StacksScreen
 from tests.fakes.processes import python
 
 

@@ -9,11 +9,11 @@ from acting import alive, app_over, family, over, running
 from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop.panes.gpus import GpusPane
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.screens.chosen import Chosen, chosen
-from hangtop.screens.rank import RankScreen
+from hangtop.tui.pages.rank_page import RankScreen
+from hangtop.tui.panes.gpus_pane import GpusPane
+from hangtop.tui.selection import Chosen, chosen
 
 
 async def test_a_chosen_rank_is_stopped_alone():

@@ -12,9 +12,9 @@ from acting import alive, app_over, begun, described, over, running
 from play import screen_text, seen, settle, until
 
 from hangtop.actions.execute.steps import step
-from hangtop.app import HangtopApp
 from hangtop.records.plan import Plan
-from hangtop.screens.confirm import ActionScreen
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.dialogs.action_dialog import ActionScreen
 from tests.fakes.processes import PATIENCE_S
 
 

@@ -6,7 +6,7 @@ import pyte
 from play import Clock, MemoryFeed, session, settle
 from test_updates import Mirrored
 
-from hangtop.screens.leave import LeaveScreen
+from hangtop.tui.dialogs.quit_dialog import LeaveScreen
 
 
 async def test_the_badge_around_a_box_ticks_and_turns():

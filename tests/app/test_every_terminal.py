@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, line, on_screen, screen_text, session, settle
 
-from hangtop.app import HangtopApp
 from hangtop.records.log import LogReading
+from hangtop.tui.app import HangtopApp
 
 
 async def test_t_goes_round_the_themes():

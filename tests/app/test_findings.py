@@ -12,12 +12,12 @@ from play import app_on, screen_text, settle
 from rich.cells import cell_len
 from test_terminal import Terminal
 
-from hangtop.app import HangtopApp
 from hangtop.logs.catalog.load import load
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading
 from hangtop.render.spans import width_of
-from hangtop.screens.verdict import VerdictScreen
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.pages.verdict_page import VerdictScreen
 
 SIZES = ((80, 24), (120, 40))
 

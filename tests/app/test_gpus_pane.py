@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from play import Clock, MemoryFeed, screen_text, session, settle
 
-from hangtop.app import HangtopApp
-from hangtop.panes.gpus import GpusPane
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.panes.gpus_pane import GpusPane
 
 HOST = "n1"
 PIDS_HIDDEN = "this container hides the GPU processes"

@@ -8,13 +8,13 @@ import sys
 import pytest
 
 NEVER = ("ray", "pynvml", "psutil", "watchfiles", "duckdb", "ahocorasick_rs", "hangtop.probe.log.log_source")
-NOT_AT_FIRST = ("hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.actions", "hangtop.screens.over")
+NOT_AT_FIRST = ("hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.actions", "hangtop.tui.lazy_screens")
 """What the first paint does without: the log's grammar is the probe's, and nobody has pressed a key."""
 
 
 @pytest.mark.parametrize("heavy", [*NEVER, *NOT_AT_FIRST])
 def test_the_app_loads_without(heavy):
-    code = f"import sys, hangtop.app; sys.exit({heavy!r} in sys.modules)"
+    code = f"import sys, hangtop.tui.app; sys.exit({heavy!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240).returncode == 0
 
 

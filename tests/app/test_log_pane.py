@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from play import Clock, MemoryFeed, line, screen_text, session, settle
 from textual.events import Key
 
-from hangtop.app import HangtopApp
-from hangtop.panes.log import FilterPrompt
 from hangtop.records.reading import Reading
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.panes.log_pane import FilterPrompt
 
 
 class TestLogPane:

@@ -7,13 +7,13 @@ from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, session, settle
 from textual.pilot import Pilot
 
-from hangtop.app import HangtopApp
-from hangtop.panes.processes import ProcessesPane
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.screens.process import ProcessScreen
-from hangtop.screens.rank import RankScreen
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.pages.process_page import ProcessScreen
+from hangtop.tui.pages.rank_page import RankScreen
+from hangtop.tui.panes.processes_pane import ProcessesPane
 
 HOST = "n1"
 

@@ -10,7 +10,7 @@ from play import screen_text, seen, settle, until
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.screens.leave import LeaveScreen
+from hangtop.tui.dialogs.quit_dialog import LeaveScreen
 
 
 @pytest.mark.parametrize("keys", [("q",), ("enter",), ("ctrl+c",)])

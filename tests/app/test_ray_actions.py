@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, seen, session, settle, until
 
-from hangtop.app import HangtopApp
 from hangtop.records.ask import Ask, LaunchAsk, RayAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import RayStart
@@ -20,9 +19,10 @@ from hangtop.records.ray import RayCluster, RayDriver, RayReading
 from hangtop.records.ray_session import RayProcess, RaySession
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import DEFAULT_SOURCES
-from hangtop.screens.confirm import ActionScreen
-from hangtop.screens.sessions import SessionsScreen
 from hangtop.system.stores import launch_store
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.dialogs.ray_session_choice import SessionsScreen
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
 START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")

@@ -6,8 +6,6 @@ import pytest
 from msgspec.structs import replace
 from play import Clock, MemoryFeed, screen_text, settle, until
 
-from hangtop.app import HangtopApp
-from hangtop.panes.ray import RayPane
 from hangtop.records.ask import ActorLogAsk, Ask
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, RayActor, RayCluster, RayNode, RayReading
@@ -15,7 +13,9 @@ from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.ray.ray_rows import key_of
-from hangtop.screens.actor import ActorScreen
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.pages.actor_page import ActorScreen
+from hangtop.tui.panes.ray_pane import RayPane
 
 NOW = 1_768_125_000.0
 LOGS = "/tmp/ray/session_x/logs"

@@ -12,13 +12,13 @@ from pathlib import Path
 from acting import WILLING, alive, app_over, over, running
 from play import screen_text, seen, settle, until
 
-from hangtop.app import HangtopApp
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Reading
-from hangtop.screens.confirm import ActionScreen
 from hangtop.system.stores import launch_store
+from hangtop.tui.app import HangtopApp
+from hangtop.tui.dialogs.action_dialog import ActionScreen
 from tests.fakes.processes import eventually
 from tests.fakes.started import end_run
 

@@ -14,8 +14,8 @@ from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.render.ray.ray_rows import key_of
-from hangtop.screens.actor import ActorScreen
-from hangtop.screens.confirm import ActionScreen
+from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.pages.actor_page import ActorScreen
 
 SOURCES = {"c": "leftovers", "r": "launch", "exclamation_mark": "launch", "s": "stacks"}
 

@@ -11,9 +11,9 @@ from play import Clock, MemoryFeed, screen_text, session, settle
 from textual._compositor import CompositorUpdate
 from textual.pilot import Pilot
 
-from hangtop.app import HangtopApp
 from hangtop.records.log import LogLine
 from hangtop.records.reading import Reading
+from hangtop.tui.app import HangtopApp
 
 
 class Mirrored(HangtopApp):

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-import hangtop.app
+import hangtop.tui.app
 from hangtop.cli import hangtop as command_line
 
 WAKE_S = 0.01
@@ -21,7 +21,7 @@ WARM_S = 1.5
 """The start is measured as first paint, not as lateness."""
 
 
-class MeteredApp(hangtop.app.HangtopApp):
+class MeteredApp(hangtop.tui.app.HangtopApp):
     report: Path
 
     def on_mount(self) -> None:  # Textual itself calls that of the class above
@@ -60,5 +60,5 @@ def percentiles(values: list[float]) -> dict[str, float]:
 
 if __name__ == "__main__":
     MeteredApp.report = Path(sys.argv[1])
-    hangtop.app.HangtopApp = MeteredApp  # type: ignore[misc]
+    hangtop.tui.app.HangtopApp = MeteredApp  # type: ignore[misc]
     command_line(sys.argv[2:], prog_name="hangtop")

@@ -10,13 +10,13 @@ from statistics import median
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from hangtop.app import HangtopApp
 from hangtop.records.gpu import Gpu, GpuReading
 from hangtop.records.log import LogFile, LogLine, LogReading, Progress, RankLog
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import fold
+from hangtop.tui.app import HangtopApp
 from tests.app.play import Clock, MemoryFeed, settle
 from tests.bench.options import Options
 from tests.bench.row import Row

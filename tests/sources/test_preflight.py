@@ -28,9 +28,9 @@ from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
-from hangtop.screens import fitting as fitting_module
-from hangtop.screens.fitting import fitting
 from hangtop.system.stores import launch_store
+from hangtop.tui.dialogs import start_check as fitting_module
+from hangtop.tui.dialogs.start_check import fitting
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python
 

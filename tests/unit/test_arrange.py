@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.panes import arrange as places
-from hangtop.panes.arrange import Want, arrange
 from hangtop.render.columns import Column, fitting
+from hangtop.tui.widgets import layout as places
+from hangtop.tui.widgets.layout import Want, arrange
 
 WANTS = {"ranks": Want(10), "gpus": Want(1), "procs": Want(1), "ray": Want(1)}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.panes.footer import footer_row, key_at
-from hangtop.panes.keys import all_keys
-from hangtop.screens.page import PageScreen
-from hangtop.screens.rank import RankScreen
-from hangtop.screens.stacks import StacksScreen
-from hangtop.screens.verdict import VerdictScreen
+from hangtop.tui.keys import all_keys
+from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.pages.rank_page import RankScreen
+from hangtop.tui.pages.stacks_page import StacksScreen
+from hangtop.tui.pages.verdict_page import VerdictScreen
+from hangtop.tui.panes.footer import footer_row, key_at
 from tests.fakes.views import plain, view_of
 
 

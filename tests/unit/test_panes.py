@@ -7,11 +7,6 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from hangtop.panes.footer import footer_row, source_sign
-from hangtop.panes.keys import Key, all_keys
-from hangtop.panes.stages import done_stages, stage_row, stages_to_come
-from hangtop.panes.status import badge, status_row, terminal_title
-from hangtop.panes.verdict import ALL, verdict_rows
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogLine
 from hangtop.records.verdict import Evidence, StageNow, Verdict
@@ -21,6 +16,11 @@ from hangtop.render.log.log_view_model import LogBook
 from hangtop.render.spans import between, cut, head, pad, width_of
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
+from hangtop.tui.keys import Key, all_keys
+from hangtop.tui.panes.footer import footer_row, source_sign
+from hangtop.tui.panes.stages_pane import done_stages, stage_row, stages_to_come
+from hangtop.tui.panes.status_line import badge, status_row, terminal_title
+from hangtop.tui.panes.verdict_pane import ALL, verdict_rows
 from tests.fakes.views import plain, roles, view_of
 
 

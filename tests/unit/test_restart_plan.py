@@ -18,8 +18,8 @@ from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict
 from hangtop.render.plan_rows import plain, rows
-from hangtop.screens.start_changes import StartChanges
 from hangtop.state.run_state import RunState
+from hangtop.tui.dialogs.start_changes import StartChanges
 
 ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 LAUNCH = Launch(("python", "main.py"), "/runs", "/state/e.environ", 100, 100, 1.0, "/runs/train.log")

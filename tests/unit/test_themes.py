@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.color import Color
 
-from hangtop.themes import ThemeError, load_palette, load_palettes, pick_palette, theme_folder
+from hangtop.tui.themes import ThemeError, load_palette, load_palettes, pick_palette, theme_folder
 
 PALETTES = load_palettes()
 

@@ -1,1 +1,0 @@
-"""The parts of the screen, and the rows that they paint."""

@@ -1,1 +1,0 @@
-"""Whole screens: the watch, and the pages over it."""

@@ -1,0 +1,1 @@
+"""The screen: an app of Textual around the monitor."""

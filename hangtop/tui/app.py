@@ -1,0 +1,284 @@
+"""HangtopApp: readings in, keys out. It never waits for anything: what may block lives in the probe."""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec.structs import replace
+from textual.binding import BindingType
+from textual.screen import ModalScreen, Screen
+
+from hangtop.common import clock
+from hangtop.common.text import ascii_only, printable, speaks_utf8
+from hangtop.feeds.probe_feed import Feed, Seekable
+from hangtop.monitor.headless import REGULAR, Curiosity
+from hangtop.monitor.monitor import Monitor
+from hangtop.records.ask import AskEnd
+from hangtop.records.log import PageReading
+from hangtop.records.reading import Value
+from hangtop.records.verdict import Verdict
+from hangtop.records.watch_spec import WatchSpec
+from hangtop.render.alarm import CALM
+from hangtop.render.view import View
+from hangtop.state.run_state import RunState, fold
+from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.navigation import Wayfinding
+from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.panes.log_pane import FilterPrompt
+from hangtop.tui.panes.registry import PANES
+from hangtop.tui.panes.status_line import terminal_title
+from hangtop.tui.themes import load_palettes, pick_palette, theme_folders
+from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.terminal_driver import driver_class
+
+if TYPE_CHECKING:
+    from hangtop.tui.running_action import Deed
+
+TICK_S = 1.0
+PAINT_S = 0.25
+"""Readings may come ten times a second; the screen follows at most four times."""
+LOAD_S = 3.0
+"""So long after the start, when all is painted, the rest of the program is loaded."""
+SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
+
+
+class HangtopApp(Wayfinding):
+    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
+    for are left out.
+
+    `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
+    `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
+    recording that is played, if one is.
+    `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = bound_keys((pane.key, pane.id_, pane.title) for pane in PANES)
+
+    def __init__(
+        self,
+        spec: WatchSpec,
+        feed: Feed,
+        *,
+        now: Callable[[], float] = clock.now,
+        calm: bool = False,
+        theme: str | None = None,
+        read_only: bool = False,
+        title: str | None = None,
+        ascii_only: bool | None = None,
+        started: bool = False,
+    ) -> None:
+        self.broken_themes: list[str] = []
+        self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
+        no_color = "NO_COLOR" in os.environ
+        self.palette = pick_palette(self.palettes, theme, no_color=no_color, broken=self.broken_themes)
+        super().__init__(driver_class=driver_class(), ansi_color=True if no_color else None)
+        for palette in self.palettes.values():
+            self.register_theme(palette.theme())
+        self.theme = self.palette.name
+        self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
+        utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
+        self.ascii = not utf8 if ascii_only is None else ascii_only
+        self.replay = feed if isinstance(feed, Seekable) else None
+        self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
+        self.curiosity = Curiosity(feed)
+        self.monitor = Monitor(spec)
+        self.run_title = title or _title_of(spec)
+        self.state = RunState()
+        calm = calm or self.animation_level == "none"
+        self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
+        self._disable_tooltips = self._disable_notifications = True  # for which each screen would mount two widgets
+        self.watch_screen = WatchScreen()
+        self.under_way: dict[str, Deed] = {}
+        self._due = False
+        self._met: set[type[Value]] = set()
+        self._told_title = ""
+
+    @property
+    def footer_keys(self) -> tuple[Key, ...]:
+        """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
+        told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
+        return tuple(
+            replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
+            for key in self.keys
+        )
+
+    @property
+    def enlarged(self) -> str | None:
+        """Id of the pane that has the whole screen."""
+        return self.watch_screen.active if self.watch_screen.enlarged else None
+
+    def get_default_screen(self) -> Screen[None]:
+        """The watch screen itself: an empty one below it would be made and laid out for nothing."""
+        return self.watch_screen
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Before there is a screen the theme's colours are enough: Textual would parse every rule once more."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
+
+    def on_mount(self) -> None:
+        self._to_terminal(SAVE_TITLE)
+        self.app_resume_signal.subscribe(self, lambda _: self._come_back())
+        self.set_interval(TICK_S, self.tick)
+        self.set_timer(LOAD_S, _load_what_opens)
+        self.run_worker(self._follow(), name="follow", exclusive=True)
+
+    def _come_back(self) -> None:
+        """After Ctrl-Z and `fg`, or SIGTSTP and SIGCONT: the terminal has forgotten everything."""
+        self._told_title = ""
+        self.screen.refresh(layout=True)
+
+    def on_unmount(self) -> None:
+        self.feed.close()
+        self._to_terminal(RESTORE_TITLE)
+
+    def tick(self) -> None:
+        """Judge what is known at this moment, and paint it."""
+        now = self.now()
+        read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
+        case = self.monitor.look(self.state, now, draft=not read)
+        verdict = self.monitor.verdict
+        self.curiosity.follow(case)
+        if read:
+            self.curiosity.look_back(verdict, now)
+        shown = None if self.state.log is None and verdict.word == "running" else self._doable(verdict)
+        alarm = self.view.alarm.next(shown if read else None, now)
+        if alarm.rings > self.view.alarm.rings and not self.view.calm:
+            self.bell()
+        self.view = View(self.state, shown, self.spec, now, self.run_title, alarm, self.view.calm, self.monitor.timeline.entries)
+        self._tell_title()
+        if self.watch_screen.is_running:
+            self.watch_screen.log_pane.book.refresh_regex()
+        self.repaint()
+        for screen in self._in_sight():
+            screen.flush()
+
+    def _doable(self, verdict: Verdict) -> Verdict:
+        """What to do next names no key that does nothing here: without rights to act, or in a replay."""
+        there = {key.shown for key in self.keys}
+        return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
+
+    def repaint(self) -> None:
+        """Let what is in sight paint the present view."""
+        for screen in self._in_sight():
+            screen.show(self.view)
+
+    def _in_sight(self) -> Iterator[LiveScreen]:
+        """The screen in front, and those that are to be seen around a box."""
+        for screen in reversed(self.screen_stack):
+            if isinstance(screen, LiveScreen):
+                yield screen
+            if not isinstance(screen, ModalScreen):
+                return
+
+    async def _follow(self) -> None:
+        async for reading in self.feed.readings():
+            first = self.state.log is None
+            self.state = fold(self.state, reading)
+            match reading.value:
+                case PageReading() as page if self.watch_screen.is_running:
+                    self.watch_screen.log_pane.take_page(page)
+                    self.repaint()
+                case AskEnd(kind="page", problem=problem) as end if self.watch_screen.is_running:
+                    page = PageReading(end.ask, problem=problem or "the log had nothing to tell")
+                    self.watch_screen.log_pane.take_page(page)  # which takes it for no more than a search that is not over
+                    self.repaint()
+            if first and self.state.log is not None:
+                self.tick()
+            elif not self._due and type(reading.value) not in REGULAR & self._met:
+                self._due = True
+                self.set_timer(PAINT_S, self._paint_due)
+            self._met.add(type(reading.value))
+            await asyncio.sleep(0)  # a burst of readings must not hold up keys
+
+    def _paint_due(self) -> None:
+        self._due = False
+        self.tick()
+
+    def _tell_title(self) -> None:
+        title, plain = terminal_title(self.view), ascii_only if self.ascii else printable
+        if title != self._told_title:
+            self._told_title = title
+            self._to_terminal(f"\x1b]0;{plain(title)}\x07")
+
+    def _to_terminal(self, codes: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(codes)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters are letters while a filter is typed; an open plan takes every key; what is not in `keys` has none."""
+        if isinstance(self.focused, FilterPrompt):
+            return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
+        if isinstance(self.screen, ModalScreen):
+            return False
+        return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
+
+    def action_act(self, name: str) -> None:
+        """Open the plan, or the screen, of an action; of one that was left under way its progress."""
+        from hangtop.tui.lazy_screens import ACTS, ActionScreen
+
+        if (deed := self.under_way.get(name)) is not None:
+            self.push_screen(ActionScreen.of(deed))
+        else:
+            ACTS[name](self)
+
+    async def action_quit(self) -> None:
+        if self.started:
+            from hangtop.actions.plans.restart_plan import may_live
+            from hangtop.tui.lazy_screens import LeaveScreen
+
+            if may_live(self.state):
+                self.push_screen(LeaveScreen())
+                return
+        self.action_leave()
+
+    def action_leave(self) -> None:
+        """End at once, whatever the feed is doing."""
+        self.feed.close()
+        self.exit()
+
+    def action_help(self) -> None:
+        from hangtop.tui.lazy_screens import HelpScreen
+
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def action_theme(self) -> None:
+        """The next theme; without colour only those that need none."""
+        names = [name for name, palette in self.palettes.items() if not self.no_color or palette.ansi]
+        self.palette = self.palettes[names[(names.index(self.palette.name) + 1) % len(names)]]
+        self.theme = self.palette.name
+        for screen in self.screen_stack:
+            for part in screen.query(LineView):
+                part.forget()
+        self.repaint()
+
+    def action_pause(self) -> None:
+        if self.replay is not None:
+            self.replay.toggle_pause()
+
+    def action_seek(self, by_s: int) -> None:
+        if self.replay is not None:
+            self.replay.seek(self.now() + by_s)
+
+
+def _load_what_opens() -> None:
+    """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
+    import_module("hangtop.tui.lazy_screens")
+
+
+def _title_of(spec: WatchSpec) -> str:
+    names = [path if path == "-" else Path(path).name or path for path in spec.logs]
+    return (
+        "stdin" if names == ["-"] else ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "run"
+    )

@@ -1,0 +1,1 @@
+"""Dialogs that ask before anything is done."""

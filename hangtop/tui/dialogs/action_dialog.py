@@ -1,0 +1,374 @@
+"""An action from its plan to its proof, on one screen. What is shown is what is done: the plan is made once, when asked for.
+
+Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs only once that word is typed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, cast
+
+from textual import events
+
+from hangtop.actions.command_line.shell_text import CommandError
+from hangtop.actions.command_line.typed import plain_words
+from hangtop.actions.execute.client import perform
+from hangtop.actions.plans.presets import Preset
+from hangtop.actions.plans.ray_plan import with_command
+from hangtop.monitor.questions import late, unanswered
+from hangtop.records.ask import Ask
+from hangtop.records.fit import Fit, FitAsk, fit_ask
+from hangtop.records.plan import Plan, Refusal, Start, Step
+from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
+from hangtop.render.spans import BLANK, Row, between, cut, width_of
+from hangtop.render.view import View
+from hangtop.tui.dialogs.action_foot import at_work, buttons, key_words
+from hangtop.tui.dialogs.dialog import BoxScreen
+from hangtop.tui.dialogs.start_changes import StartChanges
+from hangtop.tui.dialogs.start_check import fitting
+from hangtop.tui.panes.footer import key_at, words_at
+from hangtop.tui.running_action import Deed
+from hangtop.tui.widgets.line_edit import LineEdit
+from hangtop.tui.widgets.row_widget import LineView
+
+if TYPE_CHECKING:
+    from hangtop.tui.app import HangtopApp
+
+Phase = Literal["looking", "refused", "asking", "running", "over"]
+Made = Plan | Refusal | None
+LOOK_S = 0.25
+FOOT_KEYS = {"Cancel": "escape", "Esc": "escape", "Enter": "enter", "→ Enter": "right", "←": "left", "x": "x"} | {
+    "^E": "ctrl+e",
+    "^N": "ctrl+n",
+}
+MARGIN = 4
+"""Lines above and below the box, its border and padding among them."""
+
+
+class ActionBody(LineView):
+    """Title, then plan or steps; scrolls when there are more rows than lines."""
+
+    DEFAULT_CSS = "ActionBody { height: auto; background: $surface; }"
+
+    def show(self, view: View) -> None:
+        screen = cast("ActionScreen", self.screen)
+        width = max(1, self.size.width)
+        title, *found = screen.rows(width)
+        room = max(3, screen.size.height - 2 * MARGIN - 2)
+        self.styles.height = min(len(found), room) + 2
+        last = max(0, len(found) - room)
+        screen.top = last if screen.follows else max(0, min(screen.top, last))
+        shown = found[screen.top : screen.top + room]
+        more = f"↑↓ lines {screen.top + 1}-{screen.top + len(shown)} of {len(found)}" if last else ""
+        self.paint([cut(row, width) for row in (between(title, ((more, "warn"),), width), BLANK, *shown)])
+
+
+class ActionFoot(LineView):
+    """Where all does not fit, the last key goes: it is Esc."""
+
+    DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
+
+    def show(self, view: View) -> None:
+        left, right = cast("ActionScreen", self.screen).foot()
+        width = max(1, self.size.width)
+        if width_of(left) + width_of(right) >= width:
+            right = right[:-3]  # the spans of one key
+        self.paint((between(left, right, width),))
+
+    def on_click(self, event: events.Click) -> None:
+        """As its keys: a click on the word of the action only arms it, a second one carries it out."""
+        screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
+        key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
+        if key:
+            self.hangtop.simulate_key(key)
+
+
+class ActionScreen(BoxScreen):
+    """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
+
+    `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
+    `asks`: the questions whose answers `make` waits for. `presets`: what digits may change in the start of the plan. `act`: the
+    name of the key's action, by which it is found again when it was left under way. `fits`: says whether a start would succeed;
+    until it has, and when it would not, Enter does nothing.
+    """
+
+    DEFAULT_CSS = """
+    ActionScreen #box { max-width: 132; border: heavy $error; }
+    ActionScreen.calm #box { border: heavy $accent; }
+    ActionScreen.ascii #box { border: ascii $error; }
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Made],
+        run: Callable[[Plan], AsyncIterable[Step]],
+        verb: str,
+        *,
+        at_once: bool = False,
+        presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
+        act: str = "",
+        asks: Sequence[Ask] = (),
+        fits: Callable[[FitAsk], Awaitable[Fit]] = fitting,
+    ) -> None:
+        super().__init__()
+        self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
+        self._presets_for, self._act, self._fits = presets, act, fits
+        self._asks, self._asked_at = asks, 0.0
+        self.deed: Deed | None = None
+        self.changes: StartChanges | None = None
+        self.fit: Fit | None = None
+        self._before: Phase = "looking"
+        self.plan: Plan | None = None
+        self.top = 0
+        self.armed = False
+        self.typed = ""
+        self.edit: LineEdit | None = None
+        self._take: Callable[[str], None] = lambda text: None
+        self._edits = ""
+        self._why = ""
+        self._culprits: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, deed: Deed) -> ActionScreen:
+        """The screen of an action that was begun before."""
+        screen = cls(lambda: None, perform, deed.verb, at_once=deed.at_once, act=deed.act)
+        screen.deed, screen.plan = deed, deed.plan
+        return screen
+
+    @property
+    def phase(self) -> Phase:
+        if self.deed is None:
+            return self._before
+        return "over" if self.deed.over else "running"
+
+    @property
+    def steps(self) -> list[Step]:
+        return [] if self.deed is None else self.deed.steps
+
+    @property
+    def follows(self) -> bool:
+        """Steps scroll by themselves."""
+        return self.phase == "running"
+
+    def parts(self) -> Iterable[LineView]:
+        self.set_class(self._at_once, "calm")
+        yield ActionBody()
+        yield ActionFoot()
+
+    def on_mount(self) -> None:
+        self._asked_at = self.hangtop.now()
+        self.set_interval(LOOK_S, self.look)
+        self.look()
+
+    def look(self) -> None:
+        """Make the plan as soon as it can be made, and once."""
+        if self.phase == "looking":
+            why = unanswered(self.hangtop.state, *self._asks)
+            self._settle(self._make() or (None if why is None else Refusal(why)))
+        self.show(self.hangtop.view)
+
+    def rows(self, width: int) -> list[Row]:
+        """The title, then what is to be read."""
+        if self.plan is None:
+            said: list[Row] = [((line, "ink"),) for line in textwrap.wrap(self._why or self._late(), width)] or [BLANK]
+            return [(("Nothing can be done" if self._why else "Looking …", "ink bold"),), *said]
+        title: Row = ((self.plan.title, "ink bold" if self._at_once else "bad bold"),)
+        if self.edit is not None:
+            return [title, ((f"{self._edits}:", "muted"),), BLANK, *self.edit.rows(width)]
+        if self.phase == "asking":
+            fit = fit_rows(self.fit, width) if self.changes is not None else []
+            return [title, *fit, *rows(self.plan, width, self._culprits), *self._preset_rows(width)]
+        return [title, *step_rows(self.steps, width)]
+
+    def _late(self) -> str:
+        """What is the matter with an answer that takes long."""
+        app = self.hangtop
+        said = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
+        return next((words for words in said if words), "")
+
+    def foot(self) -> tuple[Row, Row]:
+        """(buttons, keys)."""
+        if self.edit is not None:
+            return BLANK, key_words((("Enter", "take it"), ("Esc", "leave it as it was")))
+        match self.phase:
+            case "asking":
+                word = self.plan.word if self.plan else ""
+                keys = list(self._edit_keys())
+                return buttons(self._verb, armed=self.armed, word=word, typed=self.typed, edit=keys, blocked=self._blocked)
+            case "running" if self.deed is not None:
+                return at_work(self.deed)
+            case _:
+                return BLANK, key_words((("↑↓", "scroll"), ("Esc", "close")))
+
+    def key_of(self, words: str) -> str:
+        """The key that these words in the last line stand for; empty when they stand for none."""
+        if words == self._verb:
+            return "enter" if self.armed else "right"
+        return FOOT_KEYS.get(words, "")
+
+    def on_key(self, event: events.Key) -> None:
+        """Every key of this screen; nothing else of the program listens while it is open."""
+        event.stop()
+        event.prevent_default()
+        match event.key:
+            case key if self.edit is not None and key not in ("ctrl+c", "ctrl+q"):
+                self._edit(self.edit, key, event.character)
+            case "escape":
+                self._leave()
+            case "ctrl+c" | "ctrl+q":
+                self.hangtop.action_leave()
+            case "up" | "down" | "pageup" | "pagedown":
+                self.top += {"up": -1, "down": 1, "pageup": -10, "pagedown": 10}[event.key]
+            case "enter":
+                self._enter()
+            case key if self.phase == "asking":
+                self._answer(key, event.character)
+            case "x":
+                if self.deed is not None:
+                    self.deed.break_off()
+            case "q":
+                self.hangtop.action_leave()
+        if self.is_current:
+            self.show(self.hangtop.view)
+
+    def _edit(self, line: LineEdit, key: str, character: str | None) -> None:
+        """Change the plan: what is shown afterwards is what is done."""
+        if key == "escape":
+            self.edit = None
+        elif key != "enter":
+            line.press(key, character)
+        else:
+            try:
+                self._take(line.text)
+            except CommandError as error:
+                line.problem = str(error)
+            else:
+                self.edit = None
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.top += 3
+        self.show(self.hangtop.view)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.top -= 3
+        self.show(self.hangtop.view)
+
+    def _settle(self, made: Made) -> None:
+        match made:
+            case Plan() as plan:
+                self.plan, self._before = plan, "asking"
+                verdict = self.hangtop.view.verdict
+                self._culprits = (
+                    frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
+                )
+                if plan.start is not None:
+                    self.changes = StartChanges(plan, self._presets_for)
+                    self._changed(plan)
+                if self._at_once:
+                    self._begin(plan)
+            case Refusal(why=why):
+                self._why, self._before = why, "refused"
+
+    def _answer(self, key: str, character: str | None) -> None:
+        """Letters type the word of a dangerous plan; arrows go to the button and back."""
+        word = self.plan.word if self.plan else ""
+        if key == "ctrl+e" and self.plan is not None and self.plan.ray:
+            self._begin_edit("How Ray is started", shlex.join(self.plan.ray[0].argv), self._take_ray)
+        elif key == "ctrl+e" and self.changes is not None:
+            self._begin_edit("The command", self.changes.command, self._take_command)
+        elif key == "ctrl+n" and self.changes is not None:
+            self._begin_edit("Variables for this start alone, NAME=value each", self.changes.variables, self._take_variables)
+        elif key.isdecimal() and self.changes is not None:
+            self.changes.press(int(key))
+            self._changed(self.changes.plan)
+        elif word:
+            if key == "backspace":
+                self.typed = self.typed[:-1]
+            elif character is not None and character.isprintable() and len(self.typed) < 2 * len(word):
+                self.typed += character
+            self.armed = self.typed == word
+        elif key in ("right", "left", "tab", "shift+tab"):
+            self.armed = key == "right" or (key == "tab" and not self.armed)
+        elif key == "q":
+            self.hangtop.action_leave()
+
+    def _edit_keys(self) -> Iterable[tuple[str, str]]:
+        if self.plan is not None and self.plan.ray:
+            yield "^E", "edit how Ray starts"
+        elif self.changes is not None:
+            yield "^E", "edit"
+        if self.changes is not None:
+            yield "^N", "variables"
+
+    def _begin_edit(self, what: str, text: str, take: Callable[[str], None]) -> None:
+        self.edit, self._edits, self._take = LineEdit(text), what, take
+
+    def _take_ray(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_ray(text)
+            self._changed(self.changes.plan)
+        elif self.plan is not None:
+            self.plan = with_command(self.plan, plain_words(text))
+
+    def _take_command(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_command(text)
+            self._changed(self.changes.plan)
+
+    def _take_variables(self, text: str) -> None:
+        if self.changes is not None:
+            self.changes.take_variables(text)
+            self._changed(self.changes.plan)
+
+    def _preset_rows(self, width: int) -> list[Row]:
+        return [] if self.changes is None else preset_rows(self.changes.page, self.changes.chosen, width, self.changes.others)
+
+    @property
+    def _blocked(self) -> str:
+        """Why nothing can be carried out, in a word; empty when it can, or when that is still looked at."""
+        return "it would not start" if self.fit is not None and self.fit.problems else ""
+
+    @property
+    def _may_begin(self) -> bool:
+        return self.changes is None or (self.fit is not None and not self.fit.problems)
+
+    def _changed(self, plan: Plan) -> None:
+        """What is shown stays what is done, and whether it can start is looked at again."""
+        if self.changes is not None and (self.fit is None or plan != self.plan):
+            self.plan, self.fit = plan, None
+            self.run_worker(self._look_whether(fit_ask(plan)), name="fit", group="fit", exclusive=True)
+
+    async def _look_whether(self, ask: FitAsk | None) -> None:
+        self.fit = await self._fits(ask) if ask is not None else Fit()
+        self.show(self.hangtop.view)
+
+    def _enter(self) -> None:
+        if self.phase == "running":
+            return
+        if self.phase == "asking" and self.armed and self.plan is not None:
+            if self._may_begin:
+                self._begin(self.plan)
+        elif not self.typed or self.phase != "asking":
+            self._leave()
+
+    def _leave(self) -> None:
+        """What is under way goes on, and its key shows it again; what is over and was read is forgotten."""
+        if self.deed is not None and self.deed.over:
+            self.hangtop.under_way.pop(self._act, None)
+        self.dismiss()
+
+    def _begin(self, plan: Plan) -> None:
+        app = self.hangtop
+        self.deed = deed = Deed(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
+        if self._act:
+            app.under_way[self._act] = deed
+        app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)
+
+
+def _told(app: HangtopApp) -> None:
+    """Whoever shows an action shows its new step."""
+    front = app.screen_stack[-1] if app.screen_stack else None  # none any more while it closes
+    if isinstance(front, ActionScreen):
+        front.look()

@@ -1,0 +1,52 @@
+"""A box over the screen in front, all keys its own: an action's plan, a choice, a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget
+
+from hangtop.common.text import ascii_only, printable
+from hangtop.render.verdict_labels import Look, look_of
+from hangtop.render.view import View
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.widgets.row_widget import LineView
+
+
+class BoxScreen(LiveScreen, ModalScreen[None]):
+    """What is around it goes on as well: `HangtopApp.repaint` shows every screen that is in sight. A verdict that is another
+    than when the box was opened stands in its border."""
+
+    DEFAULT_CSS = """
+    BoxScreen { align: center middle; background: $background 60%; }
+    BoxScreen #box { width: 92%; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
+    BoxScreen.ascii #box { border: ascii $accent; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._opened_under: Look | None = None
+
+    def parts(self) -> Iterable[LineView]:
+        """What is in the box, from above."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        self.set_class(self.hangtop.ascii, "ascii")
+        with Vertical(id="box"):
+            yield from self.parts()
+
+    @property
+    def parts_shown(self) -> Iterable[Widget]:
+        return self.query_one("#box").children
+
+    def place(self, view: View) -> bool:
+        now = look_of(view.verdict) if view.verdict is not None else None
+        self._opened_under = self._opened_under or now
+        changed = now is not None and now != self._opened_under
+        sign = ascii_only if self.hangtop.ascii else printable
+        self.query_one("#box").border_subtitle = sign(f"now {now.sign} {now.word}") if changed and now is not None else ""
+        return False

@@ -1,0 +1,23 @@
+"""Everything that opens over the watch screen. Loaded after the first paint, for none of it is seen before a key is pressed."""
+
+from hangtop.tui.action_registry import ACTS
+from hangtop.tui.dialogs.action_dialog import ActionScreen
+from hangtop.tui.dialogs.quit_dialog import LeaveScreen
+from hangtop.tui.pages.actor_page import ActorScreen
+from hangtop.tui.pages.gpu_page import GpuScreen
+from hangtop.tui.pages.help_page import HelpScreen
+from hangtop.tui.pages.process_page import ProcessScreen
+from hangtop.tui.pages.rank_page import RankScreen
+from hangtop.tui.pages.verdict_page import VerdictScreen
+
+__all__ = [
+    "ACTS",
+    "ActionScreen",
+    "ActorScreen",
+    "GpuScreen",
+    "HelpScreen",
+    "LeaveScreen",
+    "ProcessScreen",
+    "RankScreen",
+    "VerdictScreen",
+]

@@ -1,0 +1,112 @@
+"""Where keys lead: to a pane, a page, a line of the log, and back."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from textual.app import App
+
+from hangtop.render.log.log_query import Sought
+from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.pages.watch_page import WatchScreen
+
+
+class Wayfinding(App[None]):
+    """The part of the app that knows its way: `watch_screen` is always below, pages come and go over it."""
+
+    watch_screen: WatchScreen
+
+    @abstractmethod
+    def repaint(self) -> None:
+        """Let the screen in front paint the present view."""
+
+    @property
+    def active(self) -> str:
+        """Id of the pane that the keys mean."""
+        return self.watch_screen.active
+
+    def action_pane(self, id_: str) -> None:
+        if self.screen is self.watch_screen:
+            self.watch_screen.open_pane(id_)
+
+    def action_next_pane(self, by: int = 1) -> None:
+        self.watch_screen.next_pane(by)
+
+    def action_verdict(self) -> None:
+        from hangtop.tui.lazy_screens import VerdictScreen
+
+        if self.screen is self.watch_screen:
+            self.push_screen(VerdictScreen())
+
+    def action_detail(self) -> None:
+        """Of the chosen rank; without one, of the verdict."""
+        from hangtop.tui.lazy_screens import RankScreen, VerdictScreen
+
+        if self.screen is not self.watch_screen:
+            return
+        chosen = self.watch_screen.ranks_pane.chosen
+        self.push_screen(VerdictScreen() if chosen is None or self.active == "log" else RankScreen(chosen))
+
+    async def action_back(self) -> None:
+        """One step back: page, filter, choice, maximised pane, focus."""
+        watch = self.watch_screen
+        if self.screen is not watch:
+            self.pop_screen()
+        elif watch.log_pane.book.base.filtered:
+            watch.log_pane.look_for(Sought(file=watch.log_pane.book.base.file))
+        elif not watch.ranks_pane.unchoose():
+            watch.enlarged = False
+            watch.set_focus(None)
+        self.repaint()
+
+    def action_filter(self) -> None:
+        if isinstance(self.screen, LiveScreen):
+            self.screen.ask_filter(opened=True)
+
+    def action_search(self, direction: int) -> None:
+        self.watch_screen.log_pane.find(direction)
+
+    def action_errors(self) -> None:
+        log = self.watch_screen.log_pane
+        base = log.book.base
+        log.look_for(Sought(base.pattern, base.regex, not base.notable, base.file))
+
+    def action_follow(self) -> None:
+        self.watch_screen.log_pane.follow()
+
+    def action_file(self, by: int) -> None:
+        self.watch_screen.log_pane.choose_file(by)
+
+    def choose_rank(self, rank: int) -> None:
+        self.watch_screen.ranks_pane.chosen = rank
+
+    def show_rank(self, rank: int) -> None:
+        """The page of this rank, in place of the one that asks."""
+        from hangtop.tui.lazy_screens import RankScreen
+
+        self.pop_screen()
+        self.choose_rank(rank)
+        self.push_screen(RankScreen(rank))
+
+    def show_process(self, key: ProcessKey) -> None:
+        from hangtop.tui.lazy_screens import ProcessScreen
+
+        self.push_screen(ProcessScreen(key))
+
+    def show_gpu(self, host: str, index: int) -> None:
+        from hangtop.tui.lazy_screens import GpuScreen
+
+        self.push_screen(GpuScreen(host, index))
+
+    def show_actor(self, key: str) -> None:
+        """The page of this actor, by its key in the Ray pane."""
+        from hangtop.tui.lazy_screens import ActorScreen
+
+        self.push_screen(ActorScreen(key))
+
+    def show_line(self, file: int, offset: int) -> None:
+        """Close the page and show this line of the log."""
+        self.pop_screen()
+        self.watch_screen.active = "log"
+        self.watch_screen.log_pane.jump((file, offset))

@@ -1,0 +1,165 @@
+"""Everything known of one actor of Ray: what it does, asks for and holds, why it died, and the last lines that it printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hangtop.common import text
+from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since
+from hangtop.diagnosis.facts.ray_pending import resources, wishes
+from hangtop.diagnosis.status.ray_methods import in_words
+from hangtop.monitor.questions import end_of, late, unanswered
+from hangtop.records.ask import ActorLogAsk
+from hangtop.records.ray import RayActor, RayCluster
+from hangtop.records.ray_workers import ActorLogReading, WorkerOutput
+from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
+from hangtop.render.ray.ray_sessions import clusters_shown
+from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row, wrapped
+from hangtop.tui.keys import Key
+from hangtop.tui.pages.help_page import section
+from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+
+LAST_LINES = 20
+ASK_AGAIN_S = 4.0
+
+
+class ActorScreen(PageScreen):
+    """An actor stays on its page when it is gone: with the last that was known of it."""
+
+    keys = (Key("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key = key
+        self._last: tuple[RayCluster, RayActor] | None = None
+        self._asked_at = float("-inf")
+        self._ask: ActorLogAsk | None = None
+        self._said: ActorLogReading | None = None
+
+    @property
+    def actor(self) -> RayActor | None:
+        """As it was last known."""
+        return self._last[1] if self._last is not None else None
+
+    def head(self, view: View) -> Row:
+        return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))
+
+    def show(self, view: View) -> None:
+        self._last = found(view, self._key) or self._last
+        if self._last is not None:
+            self._ask_for_lines(view, *self._last)
+        super().show(view)
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        if self._last is None:
+            return [(("This actor is not known any more.", "muted"),)]
+        return page_rows(*self._last, self._said, view, width)
+
+    def open(self) -> None:
+        if self._last is not None and self._last[1].rank is not None:
+            self.hangtop.show_rank(self._last[1].rank)
+
+    def _ask_for_lines(self, view: View, cluster: RayCluster, actor: RayActor) -> None:
+        """The end of its output, again every few seconds, on whichever node it is: only while the page is open, and not before
+        the last answer has come."""
+        if self._ask is not None:
+            self._said = self._told(view, self._ask) or self._said
+            if not _has_ended(view, self._ask):
+                return
+        if view.now - self._asked_at < ASK_AGAIN_S or self.hangtop.replay is not None or (actor.id is None and actor.log is None):
+            return
+        self._asked_at, self._ask = view.now, ActorLogAsk(int(view.now * 1000), cluster.session, actor.id or "", actor.log)
+        self.hangtop.feed.ask(self._ask)
+
+    def _told(self, view: View, ask: ActorLogAsk) -> ActorLogReading | None:
+        """The answer, or why there is none yet; what is shown already is not replaced by a late one."""
+        told = view.state.actor_log
+        if told is not None and told.ask == ask.ask:
+            return told
+        why = unanswered(view.state, ask) or ("" if self._said else late(view.state, ask, view.now - self._asked_at))
+        return ActorLogReading(ask.ask, problem=why) if why else None
+
+
+def _has_ended(view: View, ask: ActorLogAsk) -> bool:
+    told = view.state.actor_log
+    return (told is not None and told.ask == ask.ask) or end_of(view.state, ask) is not None
+
+
+def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
+    """The actor of this key, and its cluster."""
+    there = ((cluster, actor) for cluster in clusters_shown(view) for actor in cluster.actors)
+    return next(((cluster, actor) for cluster, actor in there if key_of(actor) == key), None)
+
+
+def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
+    odd = next((one for one in odd_actors(cluster) if one.actor == actor and one.sure), None)
+    title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
+    rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
+    since = stale_since(cluster, view.now)
+    if since is not None:
+        rows += [((f"What Ray tells is as of {text.clock(since)}.", "warn"),), BLANK]
+    rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
+    if actor.death is not None:
+        rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
+        rows += [cut((("    ", ""), (line, "muted")), width) for line in actor.death.traceback]
+    return [*rows, *_output_rows(said, width)]
+
+
+def _output_rows(said: ActorLogReading | None, width: int) -> list[Row]:
+    """The last lines of each of its files, and how old they are."""
+    if said is None:
+        return []
+    if said.problem:
+        return [BLANK, section("Last lines", width), ((said.problem, "muted"),)]
+    return [row for output in said.outputs for row in _of_output(output, width)]
+
+
+def _of_output(output: WorkerOutput, width: int) -> list[Row]:
+    age = "" if output.age_s is None else f"  written {text.age(output.age_s)} ago"
+    rows: list[Row] = [BLANK, section(f"Last lines{age}", width), cut(((output.path, "muted"),), width)]
+    if output.problem:
+        return [*rows, ((output.problem, "warn"),)]
+    return [*rows, *(cut(((line, "ink"),), width) for line in output.lines[-LAST_LINES:])]
+
+
+def _of_death(actor: RayActor) -> str:
+    death = actor.death
+    assert death is not None
+    return f"{death.cause}{': ' + death.detail if death.detail else ''}{' (it was meant to end)' if death.intended else ''}"
+
+
+def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
+    """Label and value; what does not apply is left out."""
+    since = "" if actor.since is None else f", since {'before ' if actor.since_seen else ''}{text.clock(actor.since)}"
+    yield "state", f"{STATE_WORDS[actor.state]}{since}"
+    if actor.method:
+        yield "runs", in_words(actor.cls, actor.method)
+    yield "id", actor.id or "not told: the dashboard does not answer, or this is a task"
+    if actor.job:
+        yield "job", actor.job
+    yield "rank", "none" if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
+    yield "asks for", resources(actor.resources) or "a worker process"
+    if actor.state == "resources":
+        lack = next((wish.lack for wish in wishes(cluster) if wish.asks == resources(actor.resources)), "")
+        yield "lacks", lack or "nothing that is not there: it waits for its turn"
+    yield "restarts", str(actor.restarts)
+    yield "node", " ".join(filter(None, (actor.host, actor.node and actor.node[:12]))) or "none yet"
+    if actor.gpus:
+        yield "GPUs", text.rank_ranges(actor.gpus)
+    yield "pid", _pid(actor)
+    yield "CPU", text.UNKNOWN if actor.cpu_percent is None else f"{actor.cpu_percent:.0f} %"
+    yield "memory", text.size(actor.rss_bytes)
+    if actor.gpu_memory_bytes:
+        yield "GPU memory", text.size(actor.gpu_memory_bytes)
+    if actor.pending_tasks is not None:
+        yield "waits for", f"{text.some(actor.pending_tasks, 'call')} that it made"
+
+
+def _pid(actor: RayActor) -> str:
+    if actor.pid is None and actor.ray_pid is None:
+        return "none yet" if actor.state != "dead" else "none"
+    inside = f", {actor.ray_pid} for Ray" if actor.ray_pid not in (None, actor.pid) else ""
+    state = f", state {actor.process_state}" if actor.process_state else ""
+    return f"{actor.pid if actor.pid is not None else 'not on this machine'}{inside}{state}"

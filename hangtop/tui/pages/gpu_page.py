@@ -1,0 +1,149 @@
+"""Everything known of one GPU: what is wrong with it, its readings, who computes on it, and its last minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hangtop.common import text
+from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
+from hangtop.render.gpu_rows import mig_rows
+from hangtop.render.processes.process_rows import named
+from hangtop.render.processes.process_tree import Node
+from hangtop.render.spans import BLANK, Row, align, cut, dotted
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row
+from hangtop.tui.keys import Key
+from hangtop.tui.pages.charts import Chart, chart_rows
+from hangtop.tui.pages.help_page import section
+from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.process_page import all_members
+from hangtop.tui.panes.gpus_pane import GpusPane, ranks_on, short_name
+
+PID_CELLS = 10
+NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
+
+
+class GpuScreen(PageScreen):
+    """Arrows go to the next GPU of its node. A GPU keeps its index for life, so it stays on its page when it is lost."""
+
+    def __init__(self, host: str, index: int) -> None:
+        super().__init__()
+        self.host, self.index = host, index
+
+    def show(self, view: View) -> None:
+        self.keys = (NEXT, *((ITS_RANK,) if self._ranks(view) else ()), *PAGE_KEYS)
+        super().show(view)
+
+    def head(self, view: View) -> Row:
+        gpu = self._gpu(view)
+        told = (self.host, short_name(gpu.name) if gpu is not None else "")
+        known: list[Row] = [((f"GPU {self.index}", "ink"),), *(((word, "muted"),) for word in told if word)]
+        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        gpu = self._gpu(view)
+        if gpu is None:
+            return [((f"Nothing is known of GPU {self.index} any more.", "muted"),)]
+        node = view.state.gpus[self.host]
+        said = [fact for fact in facts(node, view.now, of_run(view.state, self.host)) if fact.index == self.index]
+        return [
+            *_said_rows(gpu, said, view.now, width),
+            BLANK,
+            *(fact_row(label, value, width) for label, value in gpu_facts(gpu, view.now)),
+            *mig_rows(gpu, width),
+            BLANK,
+            *_process_rows(gpu, self.host, view, width),
+            *_past_rows(gpu, node.tracks.get(self.index, GpuTrack()), view.now, width),
+            *(row for note in node.reading.notes for row in (BLANK, cut(((note, "muted"),), width))),
+        ]
+
+    def move(self, by: int) -> None:
+        node = self.hangtop.view.state.gpus.get(self.host)
+        known = [gpu.index for gpu in node.reading.gpus] if node is not None else []
+        if self.index in known:
+            self.index = known[max(0, min(known.index(self.index) + by, len(known) - 1))]
+            self.hangtop.watch_screen.query_one(GpusPane).chosen = self.index
+
+    def open(self) -> None:
+        if ranks := self._ranks(self.hangtop.view):
+            self.hangtop.show_rank(ranks[0])
+
+    def _ranks(self, view: View) -> tuple[int, ...]:
+        return ranks_on(view, self.host).get(self.index, ())
+
+    def _gpu(self, view: View) -> Gpu | None:
+        node = view.state.gpus.get(self.host)
+        return next((gpu for gpu in node.reading.gpus if gpu.index == self.index), None) if node is not None else None
+
+
+def _said_rows(gpu: Gpu, said: Iterable[GpuFact], now: float, width: int) -> list[Row]:
+    """What is wrong with it, in words, gravest first."""
+    found: list[Row] = [(("▌ ", fact.role), (fact.text, f"{fact.role} bold" if fact.kind in BAD else fact.role)) for fact in said]
+    well: Row = ((f"GPU {gpu.index}  ", "ink bold"), (status_words(gpu, now), "muted"))
+    return [cut(row, width) for row in found or [well]]
+
+
+def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
+    """Label and value; what nobody tells is left out, what may not be read says so."""
+    yield "status", status_words(gpu, now) + ("" if gpu.since is None else f", since {text.moment(gpu.since, now)}")
+    if not is_current(gpu, now) and gpu.read_at is not None:
+        yield "values", f"of {text.age(now - gpu.read_at)} ago"
+    if gpu.util_percent is not None:
+        memory = "" if gpu.memory_util_percent is None else f", its memory {gpu.memory_util_percent:.0f} %"
+        yield "busy", f"{gpu.util_percent:.0f} %{memory}"
+    if gpu.power_w is not None:
+        yield "power", f"{gpu.power_w:.0f} W" + ("" if gpu.limit_w is None else f" of {gpu.limit_w:.0f} W")
+    if gpu.used_bytes is not None:
+        yield "memory", text.size(gpu.used_bytes) + ("" if gpu.total_bytes is None else f" of {text.size(gpu.total_bytes)}")
+    if gpu.temperature_c is not None:
+        yield "temperature", f"{gpu.temperature_c:.0f} °C"
+    if gpu.sm_clock_mhz is not None:
+        most = "" if gpu.sm_clock_max_mhz is None else f" of {gpu.sm_clock_max_mhz:,}"
+        memory = "" if gpu.memory_clock_mhz is None else f", memory {gpu.memory_clock_mhz:,} MHz"
+        yield "clock", f"{gpu.sm_clock_mhz:,}{most} MHz{memory}" + ("" if gpu.pstate is None else f", P{gpu.pstate}")
+    if gpu.throttle:
+        yield "held back", ", ".join(gpu.throttle)
+    for label, received, sent in (
+        ("PCIe", gpu.pcie_rx_bytes_s, gpu.pcie_tx_bytes_s),
+        ("NVLink", gpu.nvlink_rx_bytes_s, gpu.nvlink_tx_bytes_s),
+    ):
+        if received is not None and sent is not None:
+            yield label, f"{text.rate(received)} in, {text.rate(sent)} out"
+    if gpu.ecc_uncorrected is not None:
+        yield (
+            "ECC errors",
+            f"{gpu.ecc_uncorrected:,} uncorrected" + ("" if gpu.ecc_corrected is None else f", {gpu.ecc_corrected:,} corrected"),
+        )
+    if gpu.remap:
+        yield "remapped", gpu.remap
+    if gpu.xid is not None:
+        yield "last Xid", str(gpu.xid) + ("" if gpu.xid_at is None else f" at {text.moment(gpu.xid_at, now)}")
+    if gpu.denied:
+        yield "not told", ", ".join(gpu.denied)
+    if gpu.uuid:
+        yield "UUID", gpu.uuid
+
+
+def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
+    """Who holds memory on it, by the driver's list; and of a process of this run what it is."""
+    rows = [section("Processes", width, f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU")]
+    names = {one.process.pid: named(Node((one,))) for one in all_members(view) if one.host == host}
+
+    def row(one: GpuProcess) -> Row:
+        name = names.get(one.pid, "not of this run" if one.visible else "not to be seen from here")
+        held = text.size(one.used_bytes)
+        return (align(str(one.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
+
+    return [*rows, *(cut(row(one), width) for one in gpu.processes)]
+
+
+def _past_rows(gpu: Gpu, track: GpuTrack, now: float, width: int) -> list[Row]:
+    """How busy it was over the last minutes; its memory over the whole watch, where a column may stand for longer."""
+    busy = (
+        Chart("util", track.util_percent, 100.0, lambda value: f"{value:.0f} %"),
+        Chart("power", track.power_w, gpu.limit_w or 0.0, lambda value: f"{value:.0f} W"),
+    )
+    memory = (Chart("memory", track.used_bytes, gpu.total_bytes or 0.0, lambda value: text.size(int(value))),)
+    return [row for part in (chart_rows(busy, now, width), chart_rows(memory, now, width)) if part for row in (BLANK, *part)]

@@ -1,0 +1,84 @@
+"""Keys, states, signs and words: made from the tables that the screen itself uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hangtop import __version__
+from hangtop.common.text import cells
+from hangtop.render.spans import BLANK, Row, align, cut, pad
+from hangtop.render.verdict_labels import LOOKS
+from hangtop.render.view import View
+from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
+from hangtop.tui.pages.page import PageScreen
+
+SIGNS: tuple[tuple[str, str, str], ...] = (
+    ("▸", "bad", "the odd row, or the stage now"),
+    (" 3 ", "accent bold reverse", "the row you chose"),
+    ("━━━╸──", "data", "part of a limit"),
+    ("■ ▲ ◆ ✗ □", "ink", "as peers, slower, behind, dead, no data"),
+    ("+ − ?", "ink bold", "speaks for it, would refute it, unknown"),
+    ("● ▲ ■ ? ○", "ink", "source live, late, stuck, refused, absent"),
+    ("×7", "muted", "seven alike, folded"),
+)
+WORDS: tuple[tuple[str, str], ...] = (
+    ("quiet", "time since the last output of this rank"),
+    ("lag", "steps behind the furthest rank"),
+    ("limit", "the --stall time, or 3 × the slow end of this run's own step times, or the stage's own"),
+    ("seen", "ranks that have named themselves in the log"),
+)
+
+
+def section(title: str, width: int, said: str = "") -> Row:
+    """A head line: the title, what is said of it, and a rule to the edge."""
+    more = f"{said} " if said else ""
+    rule = "─" * max(0, width - len(title) - cells(more) - 2)
+    return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)
+
+
+def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
+    return [cut((align(key.shown, 10, "accent bold"), (key.help, "ink")), width) for key in keys]
+
+
+def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
+    """One column under 100 cells, else two."""
+    column = width if width < 100 else (width - 3) // 2
+    look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
+    look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]
+    act = [section("Act", column), *key_rows(ACT, column), BLANK, *_safety(read_only)] if ACT else []
+    states = [section("States", column)]
+    states += [cut((align(f"{x.sign} {x.word}", 15, f"{x.role} bold"), (x.meaning, "ink")), column) for x in LOOKS.values()]
+    signs = [
+        section("Signs", column),
+        *(cut((*pad(((sign, role),), 12), (meaning, "ink")), column) for sign, role, meaning in SIGNS),
+    ]
+    words = [section("Words", width), *(cut((align(word, 9, "muted"), (meaning, "ink")), width) for word, meaning in WORDS)]
+    if column == width:
+        return [*look, BLANK, *([*act, BLANK] if act else []), *states, BLANK, *signs, BLANK, *words]
+    left, right = look, [*act, *([BLANK] if act else []), *states, BLANK, *signs]
+    lines = max(len(left), len(right))
+    left, right = left + [BLANK] * (lines - len(left)), right + [BLANK] * (lines - len(right))
+    return [*((*pad(one, column), ("   ", ""), *two) for one, two in zip(left, right, strict=True)), BLANK, *words]
+
+
+def _safety(read_only: bool) -> list[Row]:
+    if read_only:
+        return [(("--read-only: nothing here touches the run.", "muted"),)]
+    return [
+        (("Each one shows its plan first. Cancel is the default.", "muted"),),
+        (("Nothing outside the run is touched.", "muted"),),
+    ]
+
+
+class HelpScreen(PageScreen):
+    def head(self, view: View) -> Row:
+        return (
+            ("Help", "ink bold"),
+            ("   ", ""),
+            (f"hangtop {__version__}", "muted"),
+            (" · ", "faint"),
+            ("Esc goes back", "muted"),
+        )
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

@@ -1,0 +1,127 @@
+"""A page over the watch screen: status line on top, its own rows, its own keys. It goes on while it is open."""
+
+from __future__ import annotations
+
+import sys
+from typing import ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import MouseScrollDown, MouseScrollUp
+
+from hangtop.render.spans import Row, between, cut
+from hangtop.render.view import View
+from hangtop.tui.keys import Key
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.panes.footer import KeysLine, footer_row
+from hangtop.tui.panes.status_line import badge
+from hangtop.tui.widgets.row_widget import LineView
+
+PAGE_KEYS = (
+    Key("escape", "Esc", "back", "back", "back"),
+    Key("t", "t", "theme", "theme", "theme"),
+    Key("question_mark", "?", "help", "help", "help"),
+    Key("q", "q", "quit", "quit", "quit"),
+)
+
+
+class PageHead(LineView):
+    def show(self, view: View) -> None:
+        page = cast("PageScreen", self.screen)
+        left: Row = ((" hangtop  ", "muted"), *page.head(view))
+        self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
+
+
+class PageBody(LineView, can_focus=True):
+    """Rows that scroll when there are more than lines."""
+
+    DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "move(-1)", "up"),
+        ("down", "move(1)", "down"),
+        ("pageup", "page(-1)", "page up"),
+        ("pagedown,space", "page(1)", "page down"),
+        ("home", "top", "to the top"),
+        ("end", "bottom", "to the bottom"),
+        ("enter", "open", "open"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="page")
+        self.top = 0
+
+    def show(self, view: View) -> None:
+        rows = cast("PageScreen", self.screen).rows(view, self.size.width)
+        self.top = max(0, min(self.top, len(rows) - self.size.height))
+        self.paint([cut(row, self.size.width) for row in rows[self.top : self.top + self.size.height]])
+
+    def bring_into_sight(self, line: int) -> None:
+        self.top = min(line, max(self.top, line - self.size.height + 1))
+
+    def action_move(self, by: int) -> None:
+        cast("PageScreen", self.screen).move(by)
+        self.show(self.hangtop.view)
+
+    def action_page(self, by: int) -> None:
+        self.top += by * max(1, self.size.height - 1)
+        self.show(self.hangtop.view)
+
+    def action_top(self) -> None:
+        self.top = 0
+        self.show(self.hangtop.view)
+
+    def action_bottom(self) -> None:
+        self.top = sys.maxsize  # `show` knows where the last rows begin
+        self.show(self.hangtop.view)
+
+    def action_open(self) -> None:
+        cast("PageScreen", self.screen).open()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.top += 3
+        self.show(self.hangtop.view)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.top -= 3
+        self.show(self.hangtop.view)
+
+
+class PageFoot(KeysLine):
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return cast("PageScreen", self.screen).keys
+
+    def show(self, view: View) -> None:
+        self.paint((footer_row(view, self.size.width, self.keys_there, brief=True),))
+
+
+class PageScreen(LiveScreen):
+    """Subclasses give `head` and `rows`; `move` and `open` when arrows and Enter mean more than scrolling."""
+
+    CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
+    AUTO_FOCUS = "#page"
+    keys: tuple[Key, ...] = PAGE_KEYS
+
+    @property
+    def body(self) -> PageBody:
+        return self.query_one(PageBody)
+
+    def compose(self) -> ComposeResult:
+        yield PageHead()
+        yield PageBody()
+        yield PageFoot()
+
+    def head(self, view: View) -> Row:
+        """What the page is about, beside the brand."""
+        raise NotImplementedError
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        raise NotImplementedError
+
+    def move(self, by: int) -> None:
+        self.body.top += by
+
+    def open(self) -> None:
+        """What Enter does."""

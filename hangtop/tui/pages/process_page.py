@@ -1,0 +1,177 @@
+"""Everything known of one process: what it is and does, in words, who started it, what is below it, where it stands."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from hangtop.common import text
+from hangtop.records.process import Process, Recent
+from hangtop.render.processes.process_lines import members, odd_places, readings_of
+from hangtop.render.processes.process_rows import Look, M, named, table_rows
+from hangtop.render.processes.process_tree import Folds, Key, Member, Node, tree
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.view import View
+from hangtop.render.wrap import fact_row
+from hangtop.tui.keys import Key as KeyName
+from hangtop.tui.pages.help_page import section
+from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+
+MOST_FRAMES = 12
+LEAST_SEEN_PART = 0.005
+
+
+class ProcessScreen(PageScreen):
+    """A process stays on its page when it is gone: with the last that was known of it."""
+
+    keys = (KeyName("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+
+    def __init__(self, key: Key) -> None:
+        super().__init__()
+        self.key = key
+        self._last: tuple[Member, ...] = ()
+        self._gone_at: float | None = None
+
+    def head(self, view: View) -> Row:
+        return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        found = all_members(view)
+        there = next((member for member in found if member.key == self.key), None)
+        if there is not None:
+            self._last, self._gone_at = (there, *below(there, found)), None
+        elif not self._last:
+            return [((f"No process {self.key[1]} any more.", "muted"),)]
+        elif self._gone_at is None:
+            self._gone_at = view.now
+        gone = f"is gone since {text.clock(self._gone_at)}; this is the last that was known of it" if self._gone_at else None
+        return page_rows(self._last, found, view, width, gone)
+
+    def open(self) -> None:
+        number = self._last[0].number if self._last else None
+        if number is not None:
+            self.hangtop.show_rank(number)
+
+
+def all_members(view: View) -> list[Member]:
+    """Of the run, and what else the reading tells of, each once."""
+    known: dict[Key, Member] = {}
+    for part in ("processes", "orphans", "zombies", "ended"):
+        for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
+            known.setdefault(member.key, member)
+    return list(known.values())
+
+
+def below(member: Member, found: Sequence[Member]) -> list[Member]:
+    """Its descendants; parents come before their children."""
+    family = {member.process.pid}
+    kept: list[Member] = []
+    for other in found:
+        if other.host == member.host and other.process.ppid in family and other.key != member.key:
+            family.add(other.process.pid)
+            kept.append(other)
+    return kept
+
+
+def page_rows(family: Sequence[Member], found: Sequence[Member], view: View, width: int, gone: str | None) -> list[Row]:
+    """`family`: the process and its descendants. `found`: all others, among them its parents."""
+    member, *descendants = family
+    odd = odd_places(view, [member])
+    role = odd_role(view.verdict) if odd else "ink"
+    name = named(Node((member,)))
+    rows: list[Row] = [cut(((name, f"{role} bold"), (f"  {gone}" if gone else "", "warn")), width), BLANK]
+    rows += [fact_row(label, value, width) for label, value in facts(member, found, view)]
+    rows += [BLANK, section("Command", width), *_wrapped(member.process.command or member.process.name, width)]
+    if member.process.missing_right:
+        rows += [BLANK, section("Not permitted", width), (("What shows as ? needs the rights of its user:", "muted"),)]
+        rows += _wrapped(member.process.missing_right, width)
+    if descendants:
+        look = Look(now=view.now, role=odd_role(view.verdict))
+        nodes = tree(family, odd, Folds())
+        rows += [BLANK, section(f"Tree  {text.some(len(descendants), 'process')} below", width)]
+        rows += table_rows(nodes, look, width, full=True)
+    return [*rows, *_stack_rows(member.process, view, width)]
+
+
+def facts(member: Member, found: Iterable[Member], view: View) -> Iterable[tuple[str, str]]:
+    """Label and value; what does not apply is left out, what is hidden says `?`."""
+    process = member.process
+    since = f", since {text.clock(process.state_since)}" if process.state_since else ""
+    yield "state", f"{process.state}  {process.doing}{since}"
+    yield "pid", f"{process.pid}" + (f" on {member.host}" if member.host else "")
+    yield "started by", parents(member, found)
+    yield "part", process.role if member.number is None else f"rank {member.number}{_of(process)}"
+    if member.rank is not None and member.rank.doing:
+        yield "does", member.rank.doing
+    yield "user", process.user or (text.UNKNOWN if process.uid is None else str(process.uid))
+    yield "started", f"{text.clock(process.started_at)}, {text.age(view.now - process.started_at)} ago"
+    yield "CPU", f"{_percent(process.cpu_percent)} itself, {_percent(process.subtree_cpu_percent)} with all below"
+    yield "memory", text.size(process.rss_bytes)
+    if view.state.gpus and (member.gpu_bytes is not None or member.rank is not None):
+        on = "" if member.rank is None or member.rank.gpu is None else f" on GPU {member.rank.gpu}"
+        yield "GPU memory", text.size(member.gpu_bytes) + on
+    if process.devices:
+        yield "holds", f"/dev/nvidia{text.rank_ranges(sorted(set(process.devices)))}"
+    if process.visible_devices is not None:
+        yield "sees GPUs", process.visible_devices or "none"
+    yield "threads", f"{process.threads:,}"
+    yield "storage", f"reads {_rate(process.read_b_s)}, writes {_rate(process.write_b_s)}"
+    if process.recent is not None:
+        yield "lately", _lately(process.recent)
+
+
+def _of(process: Process) -> str:
+    local = "" if process.local_rank is None else f" (local {process.local_rank})"
+    return (f" of {process.world}" if process.world else "") + local
+
+
+def parents(member: Member, found: Iterable[Member]) -> str:
+    """The parent and what started that, as far as the run goes."""
+    by_pid = {other.process.pid: other for other in found if other.host == member.host}
+    chain: list[str] = []
+    ppid = member.process.ppid
+    while ppid in by_pid and len(chain) < 4:
+        chain.append(f"{ppid} {named(Node((by_pid[ppid],)))}")
+        ppid = by_pid[ppid].process.ppid
+    return " ← ".join(chain) or ("pid 1: its parent is gone" if ppid == 1 else f"pid {ppid}")
+
+
+def _lately(recent: Recent) -> str:
+    """What the samples of the last moments say."""
+    parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
+    if recent.blocked_part > LEAST_SEEN_PART:
+        where = f" in {recent.wchan}" if recent.wchan else ""
+        parts.append(f"in state D {recent.blocked_part:.0%}{where}")
+    if recent.delay_part is not None and recent.delay_part > LEAST_SEEN_PART:
+        parts.append(f"waiting for a core {recent.delay_part:.0%}")
+    if recent.passed_b_s is not None:
+        parts.append(f"{_rate(recent.passed_b_s)} through reads and writes")
+    if recent.switches_s is not None:
+        parts.append(f"main thread slept {text.some(round(recent.switches_s), 'time')} a second")
+    return ", ".join(parts)
+
+
+def _percent(value: float | None) -> str:
+    return text.UNKNOWN if value is None else f"{value:,.0f} %"
+
+
+def _rate(value: float | None) -> str:
+    return text.UNKNOWN if value is None else f"{value / M:,.1f} MB/s"
+
+
+def _wrapped(words: str, width: int) -> list[Row]:
+    return [((line, "ink"),) for line in textwrap.wrap(words, max(20, width), break_on_hyphens=False)]
+
+
+def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
+    """Its main thread, innermost frame first, when someone looked."""
+    stacks = [stack for look in view.state.looks for stack in look.stacks if stack.pid == process.pid]
+    stack = next((one for one in reversed(stacks) if one.started_ticks in (0, process.start_ticks)), None)
+    if stack is None:
+        return []
+    rows = [BLANK, section(f"Stack  main thread at {text.clock(stack.at)}", width)]
+    if stack.main is None:
+        return [*rows, ((stack.problem or "no Python thread", "warn"),), *(((stack.mend, "ink"),) for _ in [0] if stack.mend)]
+    frames = [(frame.name, f"{frame.file.rpartition('/')[2]}:{frame.line}") for frame in stack.main.frames[:MOST_FRAMES]]
+    return [*rows, *(cut((align(name, 34, "ink"), (place, "muted")), width) for name, place in frames)]

@@ -1,0 +1,147 @@
+"""Everything known of one rank, against its peers: what differs comes first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from msgspec.structs import replace
+
+from hangtop.common import text
+from hangtop.diagnosis.facts.gpu_outliers import facts
+from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.records.rank_coordinates import place_words
+from hangtop.records.verdict import Culprit
+from hangtop.render.log.log_rows import line_row
+from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.process_lines import odd_places
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import Folds, tree
+from hangtop.render.rank_rows import odd_role, world_of
+from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.view import View
+from hangtop.tui.keys import Key
+from hangtop.tui.pages.help_page import section
+from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.process_page import all_members, below, parents
+from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
+from hangtop.tui.pages.rank_history import beside_rows
+
+LINES = 200
+TWO_COLUMNS, GAP = 100, 3
+
+
+class RankScreen(PageScreen):
+    """Arrows go to the next rank."""
+
+    keys = (Key("", "↑↓", "", "next rank", ""), *PAGE_KEYS)
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.rank = rank
+
+    def head(self, view: View) -> Row:
+        rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
+        known: list[Row] = [((f"rank {self.rank} of {world_of(view)}", "ink"),)]
+        if rank is not None:
+            told = (
+                place_words(rank.place),
+                rank.host,
+                rank.pid and f"pid {rank.pid}",
+                None if rank.gpu is None else f"GPU {rank.gpu}",
+                rank.actor and f"actor {rank.actor}",
+            )
+            known += [((word, "muted"),) for word in told if word]
+        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        ranks = view.ranks
+        rank = next((rank for rank in ranks if rank.rank == self.rank), None)
+        if rank is None:
+            return [((f"Nothing is known of rank {self.rank} any more.", "muted"),)]
+        culprit = next((c for c in view.verdict.culprits if c.rank == self.rank), None) if view.verdict else None
+        works = view.verdict is not None and self.rank in view.verdict.at_work
+        role = odd_role(view.verdict) if culprit else "warn"
+        titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
+        ranks = tuple(replace(rank, stage=titles.get(rank.stage or "", rank.stage)) for rank in ranks)
+        rank = next(rank for rank in ranks if rank.rank == self.rank)
+        peers = [peer for peer in ranks if peer is not rank]
+        return [
+            *(_at_work(view, width) if works else _stands_out(culprit, role, width)),
+            *_known_rows(rank, peers, view, width, role, odd=works or culprit is not None),
+            BLANK,
+            *_process_rows(rank, view, width),
+            section("Log", width, f"lines of rank {self.rank}"),
+            *self._lines(view, width),
+        ]
+
+    def move(self, by: int) -> None:
+        ranks = sorted(rank.rank for rank in self.hangtop.view.ranks)
+        if self.rank in ranks:
+            self.rank = ranks[max(0, min(ranks.index(self.rank) + by, len(ranks) - 1))]
+            self.hangtop.choose_rank(self.rank)
+
+    def _lines(self, view: View, width: int) -> list[Row]:
+        lines = [line for line in view.state.tail if line.rank == self.rank][-LINES:]
+        if not lines:
+            return [(("none among the newest lines", "muted"),)]
+        return [line_row(line, width) for line in lines]
+
+
+def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
+    """The facts, and where there is room beside them its stack and its past; else those below."""
+    more = (*collective_facts(view.state), *gpu_facts(view.state))
+    left = width if width < TWO_COLUMNS else (width - GAP) * 9 // 20
+    right = width - left - GAP if left < width else width
+    beside = beside_rows(rank, view, right, role if odd else "")
+    left = left if beside else width
+    title = f"Against its {text.some(len(peers), 'peer')}" if peers else "The only rank"
+    facts = [section(title, left, "differences first" if peers else ""), *fact_rows(rank, peers, view.now, left, role, more)]
+    if left == width:
+        return [*facts, *([BLANK, *beside] if beside else [])]
+    return [(*pad(one, left + GAP), *two) for one, two in zip_longest(facts, beside, fillvalue=BLANK)]
+
+
+def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
+    """Its process and what that started, as in the pane; then what else shows life or trouble on its machine."""
+    rows: list[Row] = []
+    found = all_members(view) if rank.process is not None else []
+    member = next(
+        (one for one in found if rank.process is not None and one.process.pid == rank.process.pid and one.number == rank.rank),
+        None,
+    )
+    if member is not None:
+        family = [member, *below(member, found)]
+        look = Look(now=view.now, role=odd_role(view.verdict))
+        rows += [section("Process", width, f"started by {parents(member, found)}")]
+        rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
+    if beside := [*_gpu_said(rank, view), *signs(view.state, view.now, trouble=True)]:
+        rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
+    return rows
+
+
+def _gpu_said(rank: Rank, view: View) -> list[Row]:
+    """What is said of its GPU in words: a GPU with a rank has no page of its own."""
+    node = view.state.gpus.get(rank.host or "")
+    said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
+    return [((f"GPU {one.index}: {one.text}", one.role),) for one in said if one.index == rank.gpu]
+
+
+def _at_work(view: View, width: int) -> list[Row]:
+    """The others wait for this rank, and it works: what the verdict says of it."""
+    said = "" if view.verdict is None else view.verdict.headline
+    return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
+
+
+def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
+    """Why this rank is named, whole, however long."""
+    if culprit is None:
+        return []
+    word = "CULPRIT" if role == "bad" else "STANDS OUT"
+    first, *more = textwrap.wrap("; ".join(culprit.why), max(20, width - len(word) - 4)) or [""]
+    edge = ("▌ ", role)
+    rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
+    rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]
+    return [*rows, BLANK]

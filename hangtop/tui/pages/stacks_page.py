@@ -1,0 +1,251 @@
+"""All ranks' stacks, folded into classes, the odd ones first: taken when the screen opens, and again with each `s`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from hangtop.common.text import rank_ranges, some
+from hangtop.diagnosis.facts.stack_pauses import pause
+from hangtop.diagnosis.members.rank_table import join
+from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
+from hangtop.diagnosis.snapshot import look
+from hangtop.monitor.questions import late, unanswered
+from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
+from hangtop.render.collective_rows import collective_rows
+from hangtop.render.log.log_query import Sought
+from hangtop.render.plan_rows import plain
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import Row
+from hangtop.render.stack_choice import StackChoice, choice
+from hangtop.render.stack_rows import StackView, far_rows, rows, summary
+from hangtop.render.view import View
+from hangtop.stacks.stack_classes import each_thread
+from hangtop.tui.dialogs.ask_first import AskFirst
+from hangtop.tui.keys import Key
+from hangtop.tui.pages.page import PAGE_KEYS, PageFoot, PageScreen
+from hangtop.tui.panes.log_pane import FilterPrompt
+from hangtop.tui.subprocess_task import written
+
+MOST_PIDS = 256
+SAVED_CELLS = 200
+
+
+class StacksScreen(PageScreen):
+    """The run is not stopped by a look. `v`, for the frames of C code too, stops its processes for a moment, and asks before."""
+
+    CSS = "StacksScreen FilterPrompt { display: none; }"
+    keys = (
+        Key("enter", "Enter", "", "unfold", ""),
+        Key("s", "s", "", "take again", ""),
+        Key("slash", "/", "", "ranks, function", ""),
+        Key("a", "a", "", "all threads", ""),
+        Key("y", "y", "", "copy", ""),
+        Key("w", "w", "", "save", ""),
+        Key("l", "l", "", "locals", ""),
+        Key("v", "v", "", "native", ""),
+        *PAGE_KEYS,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("s", "again", "again"),
+        ("a", "threads", "all threads"),
+        ("y", "copy", "copy"),
+        ("w", "save", "save"),
+        ("l", "locals", "local variables"),
+        ("v", "native", "frames of C code"),
+        ("x", "far_task", "take those of other nodes by a task there"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all_threads = self._unfolded = False
+        self._asked: StacksAsk | None = None
+        self._far_asked: FarStacksAsk | None = None
+        self._asked_at = 0.0
+        self._said = self._typed = ""
+        self._choice = StackChoice()
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        yield FilterPrompt()
+
+    def on_mount(self) -> None:
+        self.action_again()
+
+    def head(self, view: View) -> Row:
+        shown = self._view(view)
+        told = self._said or ("" if shown is None else summary(shown))
+        chosen: Row = ((f"   only {self._typed}", "warn"),) if self._typed else ()
+        return ((view.title, "ink bold"), *chosen, ("   ", ""), (told or "stacks", "ink"))
+
+    def rows(self, view: View, width: int) -> list[Row]:
+        if why := self._why_not(view):
+            return [((why, "ink"),)]
+        shown = self._view(view)
+        waits: list[Row] = [(words,) for words in self._on_their_way(view)]
+        waits += far_rows(view.state.far_stacks, width, may_ask=self._may_send)
+        found = [] if shown is None else rows(shown, width)
+        if found and not self._typed:
+            ranks = {rank.pid: rank.rank for rank in join(view.state) if rank.pid is not None}
+            counted = collective_rows(view.state.nccl, ranks, width)
+            found += [(), *counted[:-1]] if counted else []
+        nothing: list[Row] = [((f"No stack of {self._typed!r}: / and Enter shows all again.", "ink"),)] if self._typed else []
+        return [*waits, *(found or nothing)]
+
+    def open(self) -> None:
+        self._unfolded = not self._unfolded
+        self.show(self.hangtop.view)
+
+    def action_again(self) -> None:
+        """Another look, which stops no process; the one before stays to be compared with."""
+        self._take({}, with_locals=False)
+
+    def action_locals(self) -> None:
+        """With the values of local variables, once a person agreed: they are the run's own data."""
+        pids = self._pids()
+        if pids:
+            lines = (
+                f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
+                "Values may hold secrets; they are shown here, and w would save them.",
+            )
+            self.app.push_screen(AskFirst("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True)))
+
+    def action_native(self) -> None:
+        """With the frames of C code, once a person agreed to the stop that it takes."""
+        pids = self._pids()
+        pausing = pause(self.hangtop.state.procs, pids)
+        if not pids or not pausing.stop or not self._may_send:
+            why = "hangtop is --read-only" if pids and not self._may_send else "; ".join(pausing.spared)
+            self._say(f"no process is stopped: {why or 'no process of this run is known on this machine'}")
+            return
+        lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
+        self.app.push_screen(
+            AskFirst("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
+        )
+
+    def _pids(self) -> tuple[int, ...]:
+        app = self.hangtop
+        return () if app.replay is not None else look(app.state, app.spec, app.now()).pids[:MOST_PIDS]
+
+    def _take(self, stop: dict[int, int], *, with_locals: bool) -> None:
+        app, pids = self.hangtop, self._pids()
+        if pids:
+            number = int(app.now() * 1000)
+            if self._may_send:  # it writes a byte into the run's own FIFO
+                app.feed.ask(FlightAsk(number, pids))
+            self._asked, self._asked_at, self._said = StacksAsk(number, pids, stop, with_locals), app.now(), ""
+            app.feed.ask(self._asked)
+        self._ask_far(task=False)
+        self.show(app.view)
+
+    def action_far_task(self) -> None:
+        """Runs in the person's cluster, so only this key does it, and only after the page has said so."""
+        far = self.hangtop.view.state.far_stacks
+        if self._may_send and far is not None and far.done and any(stack.problem for stack in far.stacks):
+            self._ask_far(task=True)
+            self.show(self.hangtop.view)
+
+    @property
+    def _may_send(self) -> bool:
+        return self.hangtop.replay is None and not self.hangtop.read_only
+
+    def _ask_far(self, *, task: bool) -> None:
+        """The workers on other nodes; nothing is asked where there are none."""
+        app = self.hangtop
+        if app.replay is None and (ask := far_ask(app.state, int(app.now() * 1000), task=task)) is not None:
+            self._far_asked = ask
+            app.feed.ask(ask)
+
+    def action_threads(self) -> None:
+        self._all_threads = not self._all_threads
+        self.show(self.hangtop.view)
+
+    def action_copy(self) -> None:
+        """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
+        lines = self._plain()
+        self.hangtop.copy_to_clipboard("\n".join(lines))
+        self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
+
+    async def action_save(self) -> None:
+        """Into a file where hangtop was started, for its owner alone: stacks may hold secrets."""
+        lines, stamp = self._plain(), time.strftime("%Y%m%d-%H%M%S", time.localtime(self.hangtop.now()))
+        path = Path.cwd() / f"hangtop-stacks-{stamp}.txt"
+        problem = await written(path, "\n".join(lines) + "\n")
+        self._say(problem or f"{some(len(lines), 'line')} saved to {path}")
+
+    def ask_filter(self, *, opened: bool) -> None:
+        """Show or hide the line where ranks, `thread:NAME` or a function are typed."""
+        prompt, foot = self.query_one(FilterPrompt), self.query_one(PageFoot)
+        prompt.display, foot.display = opened, not opened
+        if opened:
+            prompt.open(Sought(self._typed or None), plain=True)
+            prompt.placeholder = "ranks (0-2,5), thread:NAME, or a function; empty: all"
+        self.set_focus(prompt if opened else self.body, scroll_visible=False)
+        self.show(self.hangtop.view)
+
+    def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
+        if event.pattern is not None:
+            self._typed = event.pattern.strip()
+            self._choice, self.body.top = choice(self._typed), 0
+        self.ask_filter(opened=False)
+
+    def _say(self, words: str) -> None:
+        self._said = words
+        self.show(self.hangtop.view)
+
+    def _plain(self) -> list[str]:
+        view = self.hangtop.view
+        shown = self._view(view)
+        first = [] if shown is None else [f"{view.title}   {summary(shown)}", ""]
+        return [*first, *(plain(row) for row in self.rows(view, SAVED_CELLS))]
+
+    def _view(self, view: View) -> StackView | None:
+        looks = view.state.looks
+        if len(looks) > 1 and not (looks[-1].done or looks[-1].problem):
+            looks = looks[:-1]  # until the new look is whole
+        looks, found = with_far(view.state, looks)
+        if not looks:
+            return None
+        stacks = self._choice.of(found)
+        apart = frozenset(view.verdict.apart if view.verdict else ())
+        shown = each_thread(stacks) if self._all_threads else stacks
+        unfolded = frozenset(range(len(shown))) if self._unfolded else frozenset()
+        return StackView(looks, shown, apart, odd_role(view.verdict), unfolded)
+
+    def _on_their_way(self, view: View) -> Iterator[tuple[str, str]]:
+        """What is not there yet of what was asked for: that it comes, that it is late, or why it does not come."""
+        state, asked = view.state, self._asked
+        if asked is not None and not any(look.ask == asked.ask and (look.done or look.problem) for look in state.looks):
+            yield self._told_of(view, asked) or ("Taking the stacks …", "muted")
+        far = self._far_asked
+        answered = far is None or (state.far_stacks is not None and state.far_stacks.ask == far.ask)
+        if far is not None and not answered and (told := self._told_of(view, far)) is not None:
+            yield told
+
+    def _told_of(self, view: View, ask: Ask) -> tuple[str, str] | None:
+        if (why := unanswered(view.state, ask)) is not None:
+            return (f"No stacks: {why}", "warn")
+        said = late(view.state, ask, view.now - self._asked_at)
+        return None if said is None else (f"Taking the stacks: {said}", "warn")
+
+    def _why_not(self, view: View) -> str:
+        """Why there can be no stacks, in one line."""
+        if view.state.looks or view.state.far_stacks is not None or self._far_asked is not None:
+            return ""
+        health = view.state.health.get("stacks")
+        if health is not None and (said := health.problem or health.absent):
+            return f"No stacks: {said}"
+        if self.hangtop.replay is not None:
+            return "No stacks were taken until this moment of the recording."
+        if "stacks" not in view.spec.sources:
+            return "No stacks: --sources leaves them out."
+        return (
+            ""
+            if self._asked is not None
+            else "No process of this run is known on this machine: give --pid, or run hangtop there."
+        )

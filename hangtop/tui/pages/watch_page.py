@@ -1,0 +1,180 @@
+"""The main screen: every part in the place that `arrange` gives it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.widget import Widget
+
+from hangtop.render.view import View
+from hangtop.tui.live_screen import LiveScreen
+from hangtop.tui.panes.footer import Footer
+from hangtop.tui.panes.log_pane import FilterPrompt, LogPane
+from hangtop.tui.panes.pane import Pane
+from hangtop.tui.panes.processes_pane import ProcessesPane
+from hangtop.tui.panes.ranks_pane import RanksPane
+from hangtop.tui.panes.ray_pane import RayPane
+from hangtop.tui.panes.registry import PANES
+from hangtop.tui.panes.stages_pane import StageBar
+from hangtop.tui.panes.status_line import StatusLine
+from hangtop.tui.panes.tabs import Tabs
+from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
+from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
+from hangtop.tui.widgets.row_widget import LineView
+
+
+class PlacedLayout(Layout):
+    """Puts each widget where the screen has placed it by id."""
+
+    name = "placed"
+
+    def __init__(self) -> None:
+        self.places: dict[str, Rect] = {}
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        parent.pre_layout(self)
+        return [
+            WidgetPlacement(Region(rect.x, rect.y, rect.width, rect.height), NULL_OFFSET, NULL_SPACING, child)
+            for child in children
+            if (rect := self.places.get(child.id or "")) is not None
+        ]
+
+
+class TooSmall(LineView):
+    """All that a very small terminal shows."""
+
+    def show(self, view: View) -> None:
+        said = f"hangtop needs {LEAST_WIDTH}x{LEAST_HEIGHT} cells"
+        self.paint(
+            (
+                ((said[: max(1, self.size.width)], "ink"),),
+                ((f"this terminal has {self.app.size.width}x{self.app.size.height}", "muted"),),
+            )
+        )
+
+
+class WatchScreen(LiveScreen):
+    """`active`: id of the pane with the focus, which is the open tab on a small terminal."""
+
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = "WatchScreen { background: $background; overflow: hidden; StatusLine, Footer { background: $panel; } }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("tab", "app.next_pane", "next pane"),
+        ("shift+tab", "app.next_pane(-1)", "pane before"),
+        ("up", "choose(-1)", "choose"),
+        ("down", "choose(1)", "choose"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._placed = PlacedLayout()
+        self.panes: tuple[Pane, ...] = tuple(pane() for pane in PANES)
+        self.active = "ranks"
+        self.enlarged = False
+        self._asking = False
+        self._filtered: LogPane | ProcessesPane | RayPane | None = None
+
+    @property
+    def layout(self) -> Layout:
+        return self._placed
+
+    def compose(self) -> ComposeResult:
+        yield StatusLine(id="status")
+        yield StageBar(id="stages")
+        yield VerdictBand(id="verdict")
+        yield Tabs(self.panes)
+        yield from self.panes
+        yield Footer(id="footer")
+        yield TooSmall(id="small")
+
+    @property
+    def log_pane(self) -> LogPane:
+        return self.query_one(LogPane)
+
+    @property
+    def ranks_pane(self) -> RanksPane:
+        return self.query_one(RanksPane)
+
+    @property
+    def processes_pane(self) -> ProcessesPane:
+        return self.query_one(ProcessesPane)
+
+    def on_mount(self) -> None:
+        """Everything has its place before the first layout. The prompt comes after it: an input costs as much as all panes."""
+        self.place(self.hangtop.view)
+        self.call_after_refresh(self.mount, FilterPrompt())
+
+    def open_pane(self, id_: str) -> None:
+        """Focus a pane; again: maximise it; again: back."""
+        focused = self.active == id_ and self.query_one(f"#{id_}").has_focus
+        self.enlarged = focused and not self.enlarged
+        self.active = id_
+        self.show(self.hangtop.view)
+        self.set_focus(self.query_one(f"#{id_}"), scroll_visible=False)  # at once: the next key may be there already
+
+    def action_choose(self, by: int) -> None:
+        """Arrows without a focus choose a rank."""
+        self.open_pane("ranks")
+        self.ranks_pane.action_choose(by)
+
+    def next_pane(self, by: int) -> None:
+        ids = [pane.id or "" for pane in self.panes if is_wide(*self.size) is False or pane.display or self.enlarged]
+        at = ids.index(self.active) if self.active in ids else 0
+        first = not any(pane.has_focus for pane in self.panes)
+        self.enlarged = False
+        self.open_pane(ids[at] if first else ids[(at + by) % len(ids)])
+
+    def ask_filter(self, *, opened: bool) -> None:
+        """Show or hide the line where a filter is typed: for processes or actors while they have the focus, else for the log."""
+        prompt = next(iter(self.query(FilterPrompt)), None)
+        if prompt is None:  # nothing is painted yet
+            return
+        self._asking = opened
+        if opened:
+            tables = (self.processes_pane, self.query_one(RayPane))
+            self._filtered = next((pane for pane in tables if pane.has_focus), self.log_pane)
+            prompt.open(self._filtered.search, plain=self._filtered is not self.log_pane)
+        self.show(self.hangtop.view)
+        focus = prompt if opened else self._filtered if self._filtered and self.active == self._filtered.id else None
+        self.set_focus(focus, scroll_visible=False)
+
+    def on_filter_prompt_typed(self, event: FilterPrompt.Typed) -> None:
+        log = self.log_pane
+        log.book.said = event.problem
+        if event.problem:
+            self.hangtop.repaint()
+            return
+        if event.pattern is not None and isinstance(self._filtered, ProcessesPane | RayPane):
+            self._filtered.look_for(event.pattern)
+        elif event.pattern is not None:
+            self.active = "log"
+            log.look_for(log.book.base_with(event.pattern, regex=event.regex))
+        self.ask_filter(opened=False)
+
+    def place(self, view: View) -> bool:
+        places = self._places(view)
+        if places == self._placed.places:
+            return False
+        self._placed.places = places
+        for child in self.children:
+            child.display = child.id in places
+        for pane in self.panes:
+            pane.headless = "tabs" in places and not (pane.id == "log" and self.active == "log")
+        self.query_one(StatusLine).refresh(repaint=False, layout=True)  # from a child on, so that the screen arranges anew
+        return True
+
+    def _places(self, view: View) -> dict[str, Rect]:
+        width, height = self.app.size
+        if too_small(width, height):
+            return {"small": Rect(0, 0, width, height)}
+        *panes, _ = self.panes
+        wants = {pane.id or "": pane.want(view, width - 2) for pane in panes}
+        lines = len(verdict_rows(view, width - 2, VERDICT_LINES if is_wide(width, height) else VERDICT_LINES - 1))
+        places = arrange(width, height, lines, wants, active=self.active, maximised=self.enlarged)
+        if self._asking:
+            places["prompt"] = places.pop("footer")
+        return places

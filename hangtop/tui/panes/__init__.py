@@ -1,0 +1,1 @@
+"""The panes of the main page, each a widget that repaints only what changed."""

@@ -1,0 +1,139 @@
+"""The footer: keys on the left, sources on the right."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rich.cells import cell_len
+from textual.events import Click
+
+from hangtop.common import text
+from hangtop.records.health import SourceHealth
+from hangtop.records.watch_spec import ASKED_SOURCES
+from hangtop.render.spans import Row, between, width_of
+from hangtop.render.view import View
+from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
+from hangtop.tui.widgets.row_widget import LineView
+
+STUCK_S = 10.0
+HIDDEN = frozenset(ASKED_SOURCES)
+MISSED = ("gpu", "ray")
+"""Of the sources that are absent only these are told: they have a pane."""
+ORDER = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
+
+
+def source_sign(health: SourceHealth) -> tuple[str, str]:
+    """(sign, role): live, late, stuck, refused, absent."""
+    if health.absent is not None:
+        return "○", "stale"
+    if health.problem is not None:
+        return "?", "warn"
+    if health.busy_s > max(STUCK_S, health.deadline_s):
+        return "■", "bad"
+    if health.busy_s > health.deadline_s:
+        return "▲", "warn"
+    return "●", "ok"
+
+
+def sources_row(view: View) -> Row:
+    if view.state.probe is not None and not view.state.probe.alive:
+        return (("■ ", "bad"), ("probe is gone", "bad"))
+    row: Row = ()
+    for health in _known(view):
+        sign, role = source_sign(health)
+        late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.busy_s > health.deadline_s else ""
+        row = (
+            *row,
+            ("  " if row else "", ""),
+            (f"{sign} ", role),
+            (health.name + late, "muted" if role in ("ok", "stale") else role),
+        )
+    return row
+
+
+def sources_short(view: View) -> Row:
+    """`● 4 sources`, with the worst sign."""
+    known = _known(view)
+    if not known or (view.state.probe is not None and not view.state.probe.alive):
+        return sources_row(view)
+    worst = max((source_sign(h) for h in known), key=lambda sign: ("○●?▲■").index(sign[0]))
+    return ((f"{worst[0]} ", worst[1]), (text.some(len(known), "source"), "muted"))
+
+
+def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
+    row: Row = ()
+    for key in keys:
+        row = (*row, (" " * gap if row else "", ""), (f"{key.shown} ", "accent bold"), (key.word, key.role))
+    return row
+
+
+def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
+    """Keys drop when it is narrow; the way back, help and quit never do. `brief`: the sources as one sign, and where it is narrow
+    none, for a page needs its keys more."""
+    over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
+    short = width < 100
+    right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
+    gap = 2 if short else 3
+    if brief and width_of(keys_row(tuple(key for key in keys_there if key.word), gap)) > width - width_of(right) - 2:
+        right = ()
+    keys, all_fit = _fitting(keys_there, width - width_of(right) - 2, gap, over=over)
+    return between(((" ", ""), *keys), right if all_fit else (), width)
+
+
+@lru_cache(maxsize=64)
+def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) -> tuple[Row, bool]:
+    """The keys that have room, and whether that is enough: what may not drop may still be too wide."""
+    keys = [key for key in keys_there if key.word]
+    dropped = DROPPED_FIRST_WHEN_OVER if over else DROPPED_FIRST
+    while width_of(row := keys_row(tuple(keys), gap)) > room:
+        spare = [key for key in keys if key.shown not in NEVER_DROPPED and key.role == "muted"]
+        if not spare:
+            return row, False
+        first = min(spare, key=lambda key: dropped.index(key.shown) if key.shown in dropped else len(dropped))
+        keys.remove(first if first.shown in dropped else spare[-1])
+    return row, True
+
+
+def _known(view: View) -> list[SourceHealth]:
+    known = [one for one in view.state.health.values() if one.name not in HIDDEN and (one.absent is None or one.name in MISSED)]
+    return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
+
+
+class KeysLine(LineView):
+    """A click on a key is that key."""
+
+    @property
+    def keys_there(self) -> tuple[Key, ...]:
+        return self.hangtop.footer_keys
+
+    def on_click(self, event: Click) -> None:
+        shown = key_at(self.rows[0] if self.rows else (), event.x)
+        name = next((key.keys for key in self.keys_there if key.shown == shown), "")
+        if name:
+            self.hangtop.simulate_key(name.partition(",")[0])
+
+
+class Footer(KeysLine):
+    def show(self, view: View) -> None:
+        self.paint((footer_row(view, self.size.width, self.keys_there),))
+
+
+def key_at(row: Row, x: int) -> str | None:
+    """The key whose letter or word is painted at this cell of the footer."""
+    at, key = 0, None
+    for text_, role in row:
+        key = text_.strip() if role == "accent bold" else key if role else None
+        at += cell_len(text_)
+        if x < at:
+            return key
+    return None
+
+
+def words_at(row: Row, x: int) -> str:
+    """What is painted at this cell, as far as it has one colour: the word of a button."""
+    at = 0
+    for text_, _ in row:
+        at += cell_len(text_)
+        if x < at:
+            return text_.strip()
+    return ""

@@ -1,0 +1,181 @@
+"""Pane 6: the log. It follows, scrolls back through the whole file, filters, searches, and jumps to a line."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import MouseScrollDown, MouseScrollUp
+from textual.message import Message
+from textual.widgets import Input
+
+from hangtop.records.ask import PageAsk
+from hangtop.records.log import PageReading
+from hangtop.render.log.log_merge import Place
+from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_rows import head_right, head_summary, log_rows
+from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.spans import Row
+from hangtop.render.view import View
+from hangtop.tui.panes.pane import Pane
+from hangtop.tui.widgets.layout import Want
+
+WHEEL_LINES = 3
+SHIFT_CELLS = 20
+
+
+class LogPane(Pane):
+    """Always the elastic pane. Without room for a head it is the log's tail."""
+
+    id_ = "log"
+    key = "6"
+    title = "Log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "scroll(-1)", "scroll"),
+        ("down", "scroll(1)", "scroll"),
+        ("pageup", "scroll_page(-1)", "page"),
+        ("pagedown,space", "scroll_page(1)", "page"),
+        ("home,g", "start", "start"),
+        ("end,G", "end", "end"),
+        ("left", "shift(-1)", "left"),
+        ("right", "shift(1)", "right"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = LogBook(self._send)
+        self.shift = 0
+
+    @property
+    def search(self) -> Sought:
+        """What was asked for last."""
+        return self.book.search
+
+    def want(self, view: View, width: int) -> Want:
+        return Want(1_000)
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        self.book.take_tail(view.state)
+        top = self.head(head_summary(view, self.book), width, head_right(self.book))
+        return [top, *log_rows(view, self.book, width, height - 1, self.shift)]
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        silent = view.verdict is not None and view.verdict.word in ("stalled", "hung")
+        return ("silent", "bad") if silent else None
+
+    def take_page(self, page: PageReading) -> None:
+        self.book.take_page(page, self._room(), self.hangtop.state)
+
+    def look_for(self, sought: Sought) -> None:
+        self.book.said = ""
+        self.book.look_for(sought, self.hangtop.state)
+        self.hangtop.repaint()
+
+    def jump(self, place: Place) -> None:
+        self.book.said = ""
+        self.book.jump(place, self._room(), self.hangtop.state)
+        self.hangtop.repaint()
+
+    def find(self, direction: int) -> None:
+        self.book.find(direction, self._room(), self.hangtop.state)
+        self.hangtop.repaint()
+
+    def follow(self) -> None:
+        self.book.said = ""
+        self.shift = 0
+        self.book.follow(self.hangtop.state)
+        self.hangtop.repaint()
+
+    def choose_file(self, by: int) -> None:
+        """All files merged, then each one alone."""
+        files = len(self.hangtop.state.log.files) if self.hangtop.state.log else 0
+        if files < 2:
+            return
+        now = -1 if self.book.sought.file is None else self.book.sought.file
+        after = (now + 1 + by) % (files + 1) - 1
+        sought = self.book.sought
+        self.look_for(Sought(sought.pattern, sought.regex, sought.notable, None if after < 0 else after))
+
+    def action_scroll(self, by: int) -> None:
+        self.book.scroll(by, self._room(), self.hangtop.state)
+        self.hangtop.repaint()
+
+    def action_scroll_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(1, self._room() - 1))
+
+    def action_start(self) -> None:
+        self.book.to_start(self.hangtop.state)
+        self.hangtop.repaint()
+
+    def action_end(self) -> None:
+        self.follow()
+
+    def action_shift(self, by: int) -> None:
+        self.shift = max(0, self.shift + by * SHIFT_CELLS)
+        self.hangtop.repaint()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.action_scroll(WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.action_scroll(-WHEEL_LINES)
+
+    def _room(self) -> int:
+        return max(1, self.size.height - (0 if self.headless else 1))
+
+    def _send(self, ask: PageAsk) -> None:
+        self.hangtop.feed.ask(ask)
+
+
+class FilterPrompt(Input):
+    """The line where a filter is typed. Tab changes between text and regex, Enter filters, Esc gives up."""
+
+    DEFAULT_CSS = """
+    FilterPrompt, FilterPrompt:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave"), ("tab", "regex", "regex")]
+
+    class Typed(Message):
+        """`pattern` is `None` when the person gave up, `problem` says why it cannot be used."""
+
+        def __init__(self, pattern: str | None, *, regex: bool, problem: str = "") -> None:
+            super().__init__()
+            self.pattern = pattern
+            self.regex = regex
+            self.problem = problem
+
+    def __init__(self) -> None:
+        super().__init__(id="prompt", compact=True, select_on_focus=False)
+        self.cursor_blink = False
+        self.regex = self._plain = False
+
+    def open(self, sought: Sought, *, plain: bool = False) -> None:
+        """What was asked for last stands there selected, so that typing replaces it. `plain`: for text alone."""
+        self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
+        self.select_all()
+        self._name_kind()
+
+    def action_regex(self) -> None:
+        if self._plain:
+            return
+        self.regex = not self.regex
+        self._name_kind()
+        self.post_message(self.Typed(None, regex=self.regex, problem="regex" if self.regex else "text"))
+
+    def action_leave(self) -> None:
+        self.post_message(self.Typed(None, regex=self.regex))
+
+    async def action_submit(self) -> None:
+        problem = ""
+        if self.regex:
+            try:
+                re.compile(self.value)
+            except re.error as error:
+                problem = f"not a regex: {error}"
+        self.post_message(self.Typed(self.value, regex=self.regex, problem=problem))
+
+    def _name_kind(self) -> None:
+        self.placeholder = "text" if self._plain else "regex, Tab: text" if self.regex else "text, Tab: regex"

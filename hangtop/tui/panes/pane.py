@@ -1,0 +1,56 @@
+"""What every pane is: a line view with a key, that says how much room it wants and paints from a view."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from hangtop.render.spans import BLANK, Row, cut, folded, head
+from hangtop.render.view import View
+from hangtop.tui.widgets.layout import Want
+from hangtop.tui.widgets.row_widget import LineView
+
+
+class Pane(LineView, can_focus=True):
+    """Panes paint their own head, unless a tab stands for it. `key` is the key that brings the focus here."""
+
+    key: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    id_: ClassVar[str] = ""
+
+    def __init__(self) -> None:
+        super().__init__(id=self.id_)
+        self.headless = False
+
+    def want(self, view: View, width: int) -> Want:
+        """How many lines this pane would fill, its head among them; one when there is nothing to show."""
+        raise NotImplementedError
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        """The rows to paint, the head first."""
+        raise NotImplementedError
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        """A word and its role for this pane's tab, when the pane has something to say."""
+        return None
+
+    def show(self, view: View) -> None:
+        width, height = self.size
+        skip = 1 if self.headless else 0
+        self.paint(self.body(view, width, height + skip)[skip : height + skip] if width else [])
+
+    def head(self, summary: Row, width: int, right: Row = BLANK) -> Row:
+        return head(self.key, self.title, summary, width, focused=self.has_focus, right=right)
+
+    def on_focus(self) -> None:
+        self.show(self.hangtop.view)  # only its own head tells who has the focus
+
+    def on_blur(self) -> None:
+        self.show(self.hangtop.view)
+
+
+def one_line(pane: Pane, said: Row, width: int) -> list[Row]:
+    """A pane with nothing to show: no rule, title in plain. Under a tab, which has its title, all that it says: there is room."""
+    if pane.headless:
+        return [BLANK, *folded(said, width, 0)]
+    title = f"{pane.title:<13}"
+    return [cut(((f"{pane.key} ", "accent bold"), (title, "accent" if pane.has_focus else "ink"), *said), width)]

@@ -1,0 +1,254 @@
+"""Pane 4: the processes of the run as a tree, alike ones folded, what stands out apart; below it other signs of life."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+from textual.binding import BindingType
+
+from hangtop.records.verdict import Culprit, VerdictWord
+from hangtop.render.log.log_query import Sought
+from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.process_lines import (
+    PLAIN,
+    STUCK_S,
+    Readings,
+    Shape,
+    age_of,
+    lines,
+    missing_right,
+    nothing,
+    outline,
+    readings_of,
+    summary,
+)
+from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_tree import ORDERS, Folds, Node, Path, state_of
+from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.rank_rows import odd_role
+from hangtop.render.spans import BLANK, Row, cut, dotted
+from hangtop.render.verdict_labels import CALM_WORDS
+from hangtop.render.view import View
+from hangtop.tui.keys import Key
+from hangtop.tui.panes.footer import keys_row
+from hangtop.tui.panes.pane import one_line
+from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
+from hangtop.tui.widgets.layout import RIGHT_WIDTH, Want
+
+MOST_ROWS = 10
+REPAINT_S = 5.0
+"""Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
+FULL_WIDTH = 76
+KEYS = (
+    Key("", "Enter", "", "detail", ""),
+    Key("", "← →", "", "fold", ""),
+    Key("", "o", "", "order", ""),
+    Key("", "a", "", "all training processes", ""),
+    Key("", "/", "", "filter", ""),
+)
+HEAD_CELLS = 70
+"""What the head's own words may take."""
+
+
+class ProcessesPane(ChoosingPane):
+    """The choice is a process, by host, pid and start: it stays with it when the order changes."""
+
+    id_, key, title = "procs", "4", "Processes"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("right", "unfold", "unfold"),
+        ("left", "fold", "fold"),
+        ("space", "fold_or_unfold", "fold or unfold"),
+        ("enter", "open", "detail"),
+        ("o", "order", "order"),
+        ("a", "everything", "all training processes"),
+        ("escape", "leave", "back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape = PLAIN
+        self.chosen: ProcessKey | None = None
+        self._all: list[Node] = []
+        self._made_for: tuple[Shape, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
+        self._steady: tuple[float, Readings, object] = (0.0, {}, None)
+        self._shown_as = Look(0.0)
+        self._most = 0
+
+    def want(self, view: View, width: int) -> Want:
+        """Never less than before: processes come and go, the panes stay where they are. It may get but half the width."""
+        nodes = self._look(view)
+        if not nodes and self.shape == PLAIN:
+            return Want(1)
+        if self.shape == PLAIN or not self._most:
+            self._most = max(self._most, min(len(nodes), MOST_ROWS))
+        return Want(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        nodes, readings = self._look(view), self._steady[1]
+        self.painted = ()
+        if not nodes and self.shape == PLAIN:
+            return one_line(self, nothing(view), width)
+        above, below = self._above(width), self._below(view, width)
+        room = max(1, height - 2 - len(above) - len(below))
+        shown = self.in_sight(room, len(nodes))
+        look = Look(
+            now=self._steady[0],
+            role=odd_role(view.verdict),
+            chosen=self.chosen,
+            single=self.shape.single,
+            stale=age_of(view) >= STUCK_S,
+            hosts=len(readings),
+        )
+        if look != self._shown_as:
+            self._shown_as = look
+        table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
+        if not nodes:
+            table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
+        self.painted = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
+        said = summary(view, readings, width)
+        if not above and (command := missing_right(readings)):
+            said = (*said, ("  ", ""), (command, "ink"))
+        return [self.head(said, width, self._how(shown)), *above, *table, *below]
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        """How many there are; in their place how many are blocked in the kernel, else stopped, else ended."""
+        processes = [process for reading in readings_of(view).values() for process in reading.processes]
+        bad = Counter(state_of(process) for process in processes)
+        for letters, word in (("D", "blocked"), ("Tt", "stopped"), ("ZX", "ended")):
+            if count := sum(bad[letter] for letter in letters):
+                return f"{count:,} {word}", "bad"
+        return (f"{len(processes):,}", "muted") if processes else None
+
+    def chosen_node(self) -> Node | None:
+        """The line that holds the chosen process, when it is there."""
+        line = self.chosen_line()
+        return None if line is None else self._all[line]
+
+    def _look(self, view: View) -> list[Node]:
+        """All lines; they are made anew when the numbers may move, or when something else than a number did."""
+        fresh, (at, _, seen) = readings_of(view), self._steady
+        if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
+            self._steady, self._made_for = (view.now, fresh, outline(fresh)), None
+        verdict = view.verdict
+        made_for = (self.shape, (verdict.word, verdict.culprits, verdict.at_work) if verdict is not None else None)
+        if made_for != self._made_for:
+            self._all, self._made_for = lines(view, self._steady[1], self.shape), made_for
+        return self._all
+
+    def _above(self, width: int) -> list[Row]:
+        """The command that grants what is missing, where the head has no room for it."""
+        command = missing_right(self._steady[1])
+        if command is None or len(command) < width - HEAD_CELLS:
+            return []
+        return [cut((("? ", "warn"), ("to see all of it: ", "muted"), (command, "ink")), width)]
+
+    def _below(self, view: View, width: int) -> list[Row]:
+        """Signs of life: enlarged, each on its own line, and what the keys do here."""
+        trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
+        found = signs(view.state, view.now, trouble=trouble)
+        if self.hangtop.enlarged == self.id_:
+            return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
+        return [cut((("  ", ""), *dotted(found)), width)] if found else []
+
+    def _how(self, shown: slice) -> Row:
+        order = self.shape.order if self.shape.order != "tree" else ""
+        asked: Row = (("all training processes", "accent"),) if self.shape.everything else BLANK
+        return dotted([asked, told_at_right(shown, len(self._all), pattern=self.shape.pattern, order=order)])
+
+    def chosen_line(self) -> int | None:
+        """Where the chosen process is, by itself or among its likes."""
+        if self.chosen is None:
+            return None
+        keys = ({member.key for member in (*node.members, *node.hidden)} for node in self._all)
+        return next((line for line, there in enumerate(keys) if self.chosen in there), None)
+
+    def choosable(self) -> Sequence[int]:
+        return [line for line, node in enumerate(self._all) if node.members]
+
+    def choose_line(self, line: int) -> None:
+        self.chosen = self._all[line].members[0].key
+
+    def open_chosen(self) -> None:
+        self.action_open()
+
+    def action_unfold(self) -> None:
+        node = self.chosen_node()
+        if node is not None:
+            self._fold(opened=node.path if len(node.members) > 1 else None, reopened=node.path)
+
+    def action_fold(self) -> None:
+        """What is below the line; a line without anything below goes back among its likes, or up to its parent."""
+        node = self.chosen_node()
+        if node is None:
+            return
+        if node.children and node.path not in self.shape.folds.closed:
+            self._fold(closed=node.path)
+        elif node.alone:
+            self._fold(together=node.path[:-1])
+        elif above := [line for line, other in enumerate(self._all) if other.members and other.path == node.parent]:
+            self.choose_line(above[0])
+            self.hangtop.repaint()
+
+    def action_fold_or_unfold(self) -> None:
+        node = self.chosen_node()
+        if node is not None and (len(node.members) > 1 or node.path in self.shape.folds.closed):
+            self.action_unfold()
+        else:
+            self.action_fold()
+
+    def _fold(
+        self,
+        *,
+        opened: Path | None = None,
+        reopened: Path | None = None,
+        closed: Path | None = None,
+        together: Path | None = None,
+    ) -> None:
+        if self.shape.single:
+            return
+        folds = self.shape.folds
+        open_now = (folds.opened | ({opened} if opened else set())) - ({together} if together else set())
+        closed_now = (folds.closed | ({closed} if closed else set())) - ({reopened} if reopened else set())
+        self._reshape(replace(self.shape, folds=Folds(frozenset(open_now), frozenset(closed_now))))
+
+    def action_open(self) -> None:
+        """Everything of the chosen process; alike ones are unfolded first."""
+        node = self.chosen_node()
+        if node is None:
+            self.hangtop.action_detail()
+        elif len(node.members) > 1 and not self.shape.single:
+            self.action_unfold()
+        else:
+            self.hangtop.show_process(node.members[0].key)
+
+    def action_order(self) -> None:
+        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
+
+    def action_everything(self) -> None:
+        self._reshape(replace(self.shape, everything=not self.shape.everything))
+
+    @property
+    def search(self) -> Sought:
+        """The filter as it is now."""
+        return Sought(self.shape.pattern or None)
+
+    def look_for(self, pattern: str) -> None:
+        """Only processes that say this text, in whatever names them."""
+        self._reshape(replace(self.shape, pattern=pattern))
+
+    def _reshape(self, shape: Shape) -> None:
+        self.shape = shape
+        self.hangtop.repaint()
+
+    def action_leave(self) -> None:
+        """One step back: filter, order and the like, choice; then as everywhere."""
+        if replace(self.shape, folds=PLAIN.folds) != PLAIN:
+            self._reshape(replace(PLAIN, folds=self.shape.folds))
+        elif self.chosen is not None:
+            self.chosen = None
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)

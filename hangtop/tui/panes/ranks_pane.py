@@ -1,0 +1,100 @@
+"""Pane 2: all ranks side by side. Up to 16 as rows, more as a heat grid with the odd ones beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hangtop.common.text import some
+from hangtop.render.heat_grid import blocks_of, grid_rows, legend_row, odd_rows, quiet_rows
+from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, table_rows, world_of
+from hangtop.render.spans import BLANK, Row, cut, dotted, pad
+from hangtop.render.view import View
+from hangtop.tui.panes.pane import one_line
+from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
+from hangtop.tui.widgets.layout import Want
+
+MOST_ROWS = 16
+LEAST_GRID = 14
+HEAD_LINES = 2
+
+
+class RanksPane(ChoosingPane):
+    """The choice is a rank, not a line: it stays with the rank when the order changes."""
+
+    id_ = "ranks"
+    key = "2"
+    title = "Ranks"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: int | None = None
+        self._order: tuple[int, ...] = ()
+
+    def want(self, view: View, width: int) -> Want:
+        ranks = len(view.ranks)
+        if not ranks:
+            return Want(1)
+        if ranks <= MOST_ROWS:
+            return Want(HEAD_LINES + ranks)
+        lines = max(LEAST_GRID, self.app.size.height // 2 - 6)
+        return Want(len(self._grid(view, rank_rows(view, self.chosen), width, lines + HEAD_LINES)), wide=True)
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        rows = rank_rows(view, self.chosen)
+        self._order = tuple(row.rank.rank for row in rows)
+        if not rows:
+            return one_line(self, _nothing(view), width)
+        if len(rows) <= MOST_ROWS or self.hangtop.enlarged == "ranks" or height < 5:
+            return self._table(view, rows, width, height)
+        self.painted = ()
+        return self._grid(view, rows, width, height)
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        odd = [row for row in rank_rows(view, self.chosen) if row.role]
+        at_work = view.verdict is not None and bool(view.verdict.at_work)
+        return (f"{len(odd)} {odd_word(view, odd) if at_work else 'odd'}", odd[0].role) if odd else None
+
+    def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
+        room = max(1, height - HEAD_LINES)
+        shown = self.in_sight(room, len(rows))
+        self.painted = (None, None, *range(shown.start, shown.stop))
+        return [self.head(summary(view, rows), width, told_at_right(shown, len(rows))), *table_rows(rows, width, shown=shown)]
+
+    def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
+        world = world_of(view)
+        beside = width >= 120
+        left = width if not beside else (width - 3) // 2
+        right = width - left - 3
+        odd = odd_rows(rows, right if beside else width, max(3, height - 8))
+        above = 0 if beside or not odd else len(odd) + 1
+        room = max(1, height - 2 - above)
+        grid = grid_rows(blocks_of(rows, world), left, room)
+        grid = [*grid, *([BLANK] if len(grid) < room else []), legend_row(grid)]
+        side = [*odd, *([BLANK] if odd else []), *quiet_rows(rows, world, right if beside else width)]
+        top = self.head(dotted((summary(view, rows), ((some(world, "rank"), "muted"),))), width)
+        if not beside:
+            return [top, *odd, *([BLANK] if odd else []), *grid]
+        lines = max(len(grid), len(side))
+        pairs = zip(grid + [BLANK] * (lines - len(grid)), side + [BLANK] * (lines - len(side)), strict=True)
+        return [top, *((*pad(one, left), ("   ", ""), *cut(two, right)) for one, two in pairs)]
+
+    def chosen_line(self) -> int | None:
+        return self._order.index(self.chosen) if self.chosen in self._order else None
+
+    def choosable(self) -> Sequence[int]:
+        return range(len(self._order))
+
+    def choose_line(self, line: int) -> None:
+        self.chosen = self._order[line]
+
+    def open_chosen(self) -> None:
+        self.hangtop.action_detail()
+
+    def unchoose(self) -> bool:
+        """True when there was a choice to give up."""
+        had, self.chosen = self.chosen is not None, None
+        return had
+
+
+def _nothing(view: View) -> Row:
+    return (("reading …" if not view.reading_yet else "none named in the log yet", "muted"),)

@@ -1,0 +1,228 @@
+"""Pane 5: Ray's actors, or its nodes, and what is sick in Ray itself. Enlarged: every actor a row of its own, with pid, GPU, CPU
+and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec.structs import replace
+from textual.binding import BindingType
+
+from hangtop.common.text import some
+from hangtop.diagnosis.facts.ray_health import troubles
+from hangtop.records.ray import RayCluster
+from hangtop.render.log.log_query import Sought
+from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
+from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
+from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorRow, Shape, actor_rows, key_of, table_rows
+from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
+from hangtop.render.spans import Row, cut
+from hangtop.render.verdict_labels import CALM_WORDS
+from hangtop.render.view import View
+from hangtop.tui.panes.pane import one_line
+from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
+from hangtop.tui.widgets.layout import Want
+
+MOST_ROWS = 16
+
+
+class RayPane(ChoosingPane):
+    """The cluster of the run. Of clusters that are not its own only their number is told.
+
+    The choice is an actor, by its id: it stays with it when the order changes. `a` shows nodes instead: then it is a node.
+    """
+
+    id_, key, title = "ray", "5", "Ray actors"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("right", "unfold", "unfold"),
+        ("left", "fold", "fold"),
+        ("enter", "open", "detail"),
+        ("o", "order", "order"),
+        ("a", "nodes", "nodes or actors"),
+        ("escape", "leave", "back"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shape = PLAIN
+        self.chosen: str | None = None
+        self.node: str | None = None
+        """Id of the chosen node, while nodes are shown."""
+        self._by_node: tuple[NodeRow, ...] | None = None
+        self._table: tuple[ActorRow, ...] = ()
+
+    def want(self, view: View, width: int) -> Want:
+        shown = clusters_shown(view)
+        if not shown:
+            return Want(1)
+        if self.by_node:
+            above = _above(view, shown[0], width)
+            return Want(3 + len(above) + min(len(shown[0].nodes), MOST_ROWS))
+        rows = self._look(view, shown[0])
+        around = len(_above(view, shown[0], width)) + len(_below(view, shown, rows, width))
+        return Want(1 + around + min(len(rows) + 1, MOST_ROWS + 1))
+
+    def body(self, view: View, width: int, height: int) -> list[Row]:
+        shown = clusters_shown(view)
+        self._table, self.painted, self._by_node = (), (), None
+        if not shown:
+            return one_line(self, nothing(view), width)
+        if self.by_node:
+            return self._node_body(view, shown[0], width, height)
+        rows = self._table = self._look(view, shown[0])
+        above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
+        room = max(1, height - 2 - len(above) - len(below))
+        seen = self.in_sight(room, len(rows))
+        table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
+        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        head = self.head(summary(shown[0], rows, view.now), width, self._how(seen, len(rows)))
+        return [head, *above, *table, *below]
+
+    def _node_body(self, view: View, cluster: RayCluster, width: int, height: int) -> list[Row]:
+        """The nodes as rows: what is sick stays above them."""
+        rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
+        above = _above(view, cluster, width)
+        room = max(1, height - 3 - len(above))
+        seen = self.in_sight(room, len(rows))
+        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
+        return [self.head(said, width, self._how(seen, len(rows))), *above, *node_table(rows, width, seen)]
+
+    def alarm(self, view: View) -> tuple[str, str] | None:
+        for cluster in clusters_shown(view)[:1]:
+            odd = [row for row in actor_rows(cluster, view.now, trouble=_in_trouble(view)) if row.role]
+            if odd:
+                return f"{sum(len(row.actors) for row in odd)} odd", odd[0].role
+            sick = [one for one in troubles(cluster, view.now) if one.part != "session"]
+            if sick:
+                return "sick", "warn"
+        return None
+
+    @property
+    def search(self) -> Sought:
+        """The filter as it is now."""
+        return Sought(self.shape.pattern or None)
+
+    def look_for(self, pattern: str) -> None:
+        """Only actors that say this text, in whatever names them or what they do."""
+        self._reshape(replace(self.shape, pattern=pattern))
+
+    @property
+    def by_node(self) -> bool:
+        """A filter and an order are of actors."""
+        return self.shape.nodes and not self.shape.single
+
+    def chosen_row(self) -> ActorRow | None:
+        """The row that is chosen, when it is there."""
+        line = self.chosen_line()
+        return None if line is None or self._by_node is not None else self._table[line]
+
+    def choosable(self) -> Sequence[int]:
+        return range(len(self._shown))
+
+    def open_chosen(self) -> None:
+        self.action_open()
+
+    def action_unfold(self) -> None:
+        """Each actor of the class a row of its own."""
+        row = self.chosen_row()
+        if row is not None:
+            self._reshape(replace(self.shape, opened=self.shape.opened | {row.first.cls}))
+
+    def action_fold(self) -> None:
+        row = self.chosen_row()
+        if row is not None:
+            self._reshape(replace(self.shape, opened=self.shape.opened - {row.first.cls}))
+
+    def action_nodes(self) -> None:
+        """Nodes in place of actors, and back."""
+        self.top = 0
+        self._reshape(Shape(opened=self.shape.opened, nodes=not self.by_node))
+
+    def action_open(self) -> None:
+        """Everything of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
+        row = self.chosen_row()
+        if self._by_node is not None and (line := self.chosen_line()) is not None:
+            self.look_for(self._by_node[line].node.host)
+        elif row is None:
+            self.hangtop.action_detail()
+        elif len(row.actors) > 1:
+            self.action_unfold()
+        else:
+            self.hangtop.show_actor(key_of(row.first))
+
+    def action_order(self) -> None:
+        self._reshape(replace(self.shape, order=ORDERS[(ORDERS.index(self.shape.order) + 1) % len(ORDERS)]))
+
+    def action_leave(self) -> None:
+        """One step back: filter and order, choice; then as everywhere."""
+        if self.shape.single:
+            self._reshape(Shape(opened=self.shape.opened, nodes=self.shape.nodes))
+        elif self._by_node is not None:
+            self.node = None
+            self._reshape(Shape(opened=self.shape.opened))
+        elif self.chosen is not None:
+            self.chosen = None
+            self.hangtop.repaint()
+        else:
+            self.call_next(self.hangtop.action_back)
+
+    @property
+    def _full(self) -> bool:
+        return self.hangtop.enlarged == self.id_
+
+    def _look(self, view: View, cluster: RayCluster) -> tuple[ActorRow, ...]:
+        trouble = _in_trouble(view)
+        at_work = view.verdict.at_work if view.verdict is not None else ()
+        return actor_rows(
+            cluster, view.now, trouble=trouble, at_work=at_work, folded=not self._full, shape=self.shape, chosen=self.chosen
+        )
+
+    def _how(self, seen: slice, total: int) -> Row:
+        order = self.shape.order if self.shape.order != PLAIN.order else ""
+        return told_at_right(seen, total, pattern=self.shape.pattern, order=order)
+
+    @property
+    def _shown(self) -> Sequence[ActorRow | NodeRow]:
+        """What is chosen among: nodes while they are shown, else actors."""
+        return self._table if self._by_node is None else self._by_node
+
+    def chosen_line(self) -> int | None:
+        return next((line for line, row in enumerate(self._shown) if row.chosen), None)
+
+    def choose_line(self, line: int) -> None:
+        if self._by_node is None:
+            self.chosen = key_of(self._table[line].first)
+        else:
+            self.node = self._by_node[line].node.id
+
+    def _reshape(self, shape: Shape) -> None:
+        self.shape = shape
+        self.hangtop.repaint()
+
+
+def _in_trouble(view: View) -> bool:
+    """In a slow run nothing is red: the peers differ for good reason."""
+    return view.verdict is not None and view.verdict.word not in CALM_WORDS | {"slow"}
+
+
+def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:
+    """What is sick, and what waits."""
+    return [*trouble_rows(cluster, view.now, width), *wish_rows(cluster, width)]
+
+
+def _below(view: View, shown: Sequence[RayCluster], rows: Sequence[ActorRow], width: int) -> list[Row]:
+    """Why the first of the dead died, how much of the ranks' output is still to come, and which other clusters there are."""
+    return [*death_rows(rows, width), *_far_logs(view, width), *other_lines(view, shown, width)]
+
+
+def _far_logs(view: View, width: int) -> list[Row]:
+    """While not all of it was read: nothing said of a rank is then no sign of its silence."""
+    readings = view.state.ray.values()
+    read, known = sum(one.far_logs_read for one in readings), sum(one.far_logs for one in readings)
+    return (
+        [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
+        if read < known
+        else []
+    )

@@ -1,0 +1,129 @@
+"""The stage bar: what is done and how long it took, where the run is against its limit, what is to come."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from msgspec import Struct
+
+from hangtop.common import text
+from hangtop.records.log import LogReading, StageEvent
+from hangtop.records.verdict import StageNow, Verdict
+from hangtop.render.spans import BLANK, Row, cut, width_of
+from hangtop.render.verdict_labels import look_of
+from hangtop.render.view import View
+from hangtop.tui.widgets.row_widget import LineView
+
+GAP: Row = (("   ", ""),)
+ALIKE_S = 15.0
+"""A stage that said nothing after its first seconds has been silent all along."""
+LAST_STAGE = "train_loop"
+NESTED_IN = {"engine_": "rollout_init"}
+"""Stages whose id starts so are part of another one: no chip of their own once they are done."""
+
+
+class DoneStage(Struct, frozen=True):
+    title: str
+    took_s: float | None
+
+
+def done_stages(log: LogReading, now: StageNow | None) -> tuple[DoneStage, ...]:
+    """Stages of this attempt that were left, in the order of their first entry, with the time of their latest stay. One word is
+    one chip: rollouts come again, and their engines' start may be called so too."""
+    events = [event for event in log.stages if event.attempt == log.attempt]
+    last = max((n for n, event in enumerate(events) if now is not None and event.id == now.id), default=len(events) - 1)
+    ids = {event.id for event in events}
+    took: dict[str, DoneStage] = {}
+    for event, following in zip_longest(events[: last + 1], events[1 : last + 2]):
+        if not _nested(event.id, ids):
+            took[event.id] = DoneStage(event.title, _stay_s(event, following))
+    left = {stage.title: stage for id_, stage in took.items() if now is None or id_ != now.id}
+    return tuple(stage for title, stage in left.items() if now is None or title != now.title)
+
+
+def stages_to_come(log: LogReading, now: StageNow | None) -> tuple[str, ...]:
+    """Titles of the plan's stages after the present one, up to the training loop."""
+    ids = [stage.id for stage in log.plan]
+    first = ids.index(now.id) + 1 if now is not None and now.id in ids else len(ids)
+    last = ids.index(LAST_STAGE) + 1 if LAST_STAGE in ids else len(ids)
+    entered = {word for event in log.stages if event.attempt == log.attempt for word in (event.id, event.title)}
+    to_come = (stage for stage in log.plan[first:last] if not stage.id.startswith(tuple(NESTED_IN)))
+    return tuple(dict.fromkeys(stage.title for stage in to_come if entered.isdisjoint((stage.id, stage.title))))
+
+
+def chip(view: View, verdict: Verdict) -> Row:
+    """The stage now: with its limit and ticking when one applies, else standing still."""
+    stage = verdict.stage
+    if stage is None:
+        return BLANK
+    look = look_of(verdict)
+    if verdict.word == "finished":
+        return (("✓ ", "ok"), (stage.title, "muted"))
+    if look.fill:
+        return ((f" ▸ {stage.title}{_times(verdict)} ", "bad bold reverse" if view.lit else "bad bold"),)
+    role = "warn bold" if look.role == "warn" else "accent bold"
+    return ((f"▸ {stage.title}{_times(verdict)}", role),)
+
+
+def _times(verdict: Verdict) -> str:
+    """How long in the stage, against which limit. It is a limit of silence, which is named where it is another time."""
+    stage = verdict.stage
+    assert stage is not None
+    silence_s, limit_s, since_s = verdict.silence_s, verdict.limit_s, stage.since_s
+    trouble = verdict.word not in ("running", "finished")
+    if stage.id != LAST_STAGE and since_s is not None and limit_s is not None:
+        silent_all_along = silence_s is not None and since_s - silence_s < ALIKE_S
+        if since_s <= limit_s or silent_all_along:
+            return f" {text.duration(since_s)} / {text.duration(limit_s)}"
+    since = "" if since_s is None else f" {text.duration(text.coarse(since_s) if since_s >= 5 else since_s)}"
+    if trouble and silence_s is not None and limit_s is not None:
+        return f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}"
+    return since
+
+
+def stage_row(view: View, width: int) -> Row:
+    """Too narrow: the finished ones fold to `✓ 5 stages 1:16`, then those to come drop."""
+    log, verdict = view.state.log, view.verdict
+    if log is None or verdict is None:
+        return ((" ", ""), ("reading …", "muted"))
+    done = done_stages(log, verdict.stage)
+    each = [_done_chip(stage.title, stage.took_s) for stage in done]
+    folded = [_folded(done)] if len(done) > 1 else each
+    now = [row for row in (chip(view, verdict),) if row]
+    later: list[Row] = [(("· ", "faint"), (title, "stale")) for title in stages_to_come(log, verdict.stage)]
+    for chips in ([*each, *now, *later], [*folded, *now, *later], [*folded, *now], now):
+        row = _joined(chips)
+        if width_of(row) <= width - 2:
+            return ((" ", ""), *row)
+    return ((" ", ""), *cut(_joined(now), width - 2))
+
+
+def _joined(chips: list[Row]) -> Row:
+    row: Row = ()
+    for part in chips:
+        row = (*row, *GAP, *part) if row else part
+    return row
+
+
+def _done_chip(title: str, took_s: float | None) -> Row:
+    took = f" {text.duration(took_s)}" if took_s is not None else ""
+    return (("✓ ", "ok"), (title, "muted"), (took, "stale"))
+
+
+def _folded(done: tuple[DoneStage, ...]) -> Row:
+    known = [stage.took_s for stage in done if stage.took_s is not None]
+    return _done_chip(text.some(len(done), "stage"), sum(known) if known else None)
+
+
+def _stay_s(event: StageEvent, following: StageEvent | None) -> float | None:
+    left_at = event.done_at if event.done_at is not None else following.at if following else None
+    return None if event.at is None or left_at is None else max(0.0, left_at - event.at)
+
+
+def _nested(id_: str, entered: set[str]) -> bool:
+    return any(id_.startswith(start) and outer in entered for start, outer in NESTED_IN.items())
+
+
+class StageBar(LineView):
+    def show(self, view: View) -> None:
+        self.paint((stage_row(view, self.size.width),))

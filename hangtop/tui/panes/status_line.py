@@ -1,0 +1,100 @@
+"""The status line: what is watched, how far it is, and the badge."""
+
+from __future__ import annotations
+
+from hangtop.common import text
+from hangtop.feeds.probe_feed import Seekable
+from hangtop.records.verdict import ENDED
+from hangtop.render.rank_rows import world_of
+from hangtop.render.spans import Row, between, dotted, width_of
+from hangtop.render.verdict_labels import look_of
+from hangtop.render.view import View
+from hangtop.tui.widgets.row_widget import LineView
+
+DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
+"""What goes when it is narrow, first to last."""
+
+
+def badge(view: View) -> Row:
+    """State and how long: never dropped. Its width changes only with the state and the digits of the time."""
+    verdict = view.verdict
+    if verdict is None:
+        return (("reading …", "muted"),)
+    look = look_of(verdict)
+    silence = text.duration(verdict.silence_s)
+    if look.fill:
+        face = f" {look.sign} {look.word}  {silence} " if verdict.silence_s is not None else f" {look.sign} {look.word} "
+        return ((face, f"{look.role} bold reverse" if view.lit else f"{look.role} bold"),)
+    tail = f"{silence} ago" if verdict.word == "finished" else f"quiet {silence}"
+    return ((f"{look.sign} {look.word}", f"{look.role} bold"), (f"  {tail}" if verdict.silence_s is not None else "", "muted"))
+
+
+def status_row(view: View, width: int, replay: str = "") -> Row:
+    """The badge and the log's name stay whatever the width. `replay`: where a replay stands, in place of hangtop's name."""
+    right = (*badge(view), (" ", ""))
+    parts: dict[str, Row] = {"replay": ((replay, "accent"),)} if replay else {"brand": (("hangtop", "muted"),)}
+    parts |= _parts(view)
+    left = _left(view, parts)
+    for name in DROPPED:
+        if width_of(left) + width_of(right) < width:
+            break
+        parts.pop(name, None)
+        left = _left(view, parts)
+    return between(left, right, width)
+
+
+def _left(view: View, parts: dict[str, Row]) -> Row:
+    brand = parts.get("brand") or parts.get("replay")
+    front: Row = (*brand, ("  ", "")) if brand else ()
+    facts = dotted(part for name, part in parts.items() if name not in ("brand", "replay"))
+    return ((" ", ""), *front, (view.title, "ink bold"), ("   ", ""), *facts)
+
+
+def _parts(view: View) -> dict[str, Row]:
+    """What the line can say, in the order on screen, by the name that decides when it goes."""
+    log = view.state.log
+    if log is None:
+        return {}
+    parts: dict[str, Row] = {}
+    if log.framework:
+        parts["framework"] = ((log.framework, "muted"),)
+    hosts = {rank.host for rank in view.ranks if rank.host}
+    where = "" if not hosts else f" on {next(iter(hosts))}" if len(hosts) == 1 else f" on {text.some(len(hosts), 'node')}"
+    if world := world_of(view):
+        parts["host"] = ((text.some(world, "rank") + where, "muted"),)
+    if log.attempt > 1:
+        parts["attempt"] = ((f"attempt {log.attempt}", "warn"),)
+    progress = log.progress
+    if progress.step is not None:
+        of = f"/{progress.total:,}" if progress.total else ""
+        parts["step"] = ((f"{progress.unit} {progress.step:,}{of}", "ink"),)
+    elif log.stages and log.stages[0].at is not None and view.now >= log.stages[0].at:
+        parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
+    if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
+        parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
+        if progress.eta_s is not None and view.verdict.word not in ENDED:
+            parts["eta"] = ((f"ETA {text.duration(progress.eta_s)}", "muted"),)
+    if not log.caught_up:
+        parts["catching up"] = ((f"reading {log.scanned_part:.0%}", "muted"),)
+    return parts
+
+
+class StatusLine(LineView):
+    def show(self, view: View) -> None:
+        replay = self.hangtop.replay
+        self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
+
+
+def place_in(replay: Seekable) -> str:
+    """`replay 1:10 of 4:25, paused`."""
+    first, last = replay.span
+    return f"replay {text.duration(replay.now() - first)} of {text.duration(last - first)}{', paused' if replay.paused else ''}"
+
+
+def terminal_title(view: View) -> str:
+    """`■ HUNG 2:31 train.log`; without trouble no age, so that it stands still."""
+    if view.verdict is None:
+        return f"hangtop {view.title}"
+    look = look_of(view.verdict)
+    age = f" {text.duration(view.verdict.silence_s)}" if look.fill else ""
+    return f"{look.sign} {look.word}{age} {view.title}"

@@ -1,0 +1,201 @@
+"""The verdict band: two quiet lines while all is well, up to six in trouble, all of it when it is maximised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from hangtop.common import text
+from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
+from hangtop.records.log import Finding, LogReading
+from hangtop.records.verdict import Evidence, Verdict
+from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
+from hangtop.render.verdict_labels import CALM_WORDS, KINDS, look_of
+from hangtop.render.view import View
+from hangtop.state.run_state import RunState
+from hangtop.tui.keys import Key, all_keys, word_of
+from hangtop.tui.panes.stages_pane import LAST_STAGE
+from hangtop.tui.widgets.row_widget import LineView
+
+METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
+"""Which metrics the healthy band shows, in this order; others follow by name."""
+SPARK = 12
+ALL = all_keys(read_only=False, replay=False)
+EVIDENCE_CELLS = 13
+"""Before the words of a piece of evidence stand its sign and its source."""
+LEAST_READ_B_S = 1_000_000
+STANDING = frozenset({"stalled", "hung", "crashed"})
+"""Of these the evidence is worth keeping."""
+
+
+def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] = ALL) -> list[Row]:
+    """`lines`: the most there is room for; the refutation and what to do next never give way to evidence. `None` on a page: all
+    of it, and nothing is cut. `keys`: those that are there now: of what is next no other is named."""
+    verdict = view.verdict
+    if verdict is None:
+        return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
+    if verdict.word in CALM_WORDS and view.state.log is not None:
+        return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
+    return _trouble_rows(verdict, width, lines, keys)
+
+
+def _calm_rows(state: RunState, log: LogReading, verdict: Verdict, width: int, keys: Sequence[Key], *, whole: bool) -> list[Row]:
+    edge = ("▏ ", "ok")
+    said = verdict.detail if whole else _last_sentences(verdict.detail, width - 4 - cell_len(verdict.headline))
+    first: Row = ((verdict.headline, "ink bold"), ("  ", ""), (said, "muted"))
+    rows: list[Row] = [(edge, *row) for row in (folded(first, width - 2, 0) if whole else [cut(first, width - 2)])]
+    rows.append((edge, *_figures(state, log, verdict, width - 2)))
+    if left := "; ".join(fact.text for fact in verdict.evidence if fact.source == SOURCE):
+        cleans = CLEAN in verdict.next and _is_there(CLEAN[0], keys)
+        key: Row = (("   ", ""), (f"{CLEAN[0]} ", "accent bold"), (CLEAN[1], "ink")) if cleans else BLANK
+        rows.append((edge, *cut(((left, "warn"),), width - 2 - width_of(key)), *key))
+    if verdict.word == "running" and verdict.evidence:
+        rows.append((edge, *cut((("noted ", "warn"), (text.first_line(verdict.evidence[0].text), "ink")), width - 2)))
+    return rows
+
+
+def _last_sentences(text_: str, cells: int) -> str:
+    """As many as fit whole, the last one at least: it holds the limit, and what comes before is on the screen elsewhere."""
+    while cell_len(text_) > cells and ". " in text_:
+        text_ = text_.partition(". ")[2]
+    return text_
+
+
+def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> Row:
+    """Progress bar, step time and metrics with their sparks, as many as fit whole."""
+    groups: list[Row] = []
+    progress = log.progress
+    if progress.step is not None and progress.total:
+        part = progress.step / progress.total
+        filled, track = text.bar(part, 26 if width >= 100 else 20)
+        colour = "ok" if verdict.word == "finished" else "data"
+        groups.append(((filled, colour), (track, "faint"), (f" {part:4.0%}".replace("%", " %"), "ink")))
+    elif (stages := _stages_done(log)) is not None:
+        groups += [stages, *_filling(state)]
+    if progress.step_s is not None:
+        groups.append(_figure(progress.unit, f"{text.pace(progress.step_s)} s", progress.history.get("step_s", ())))
+    for name in (*METRICS, *sorted(progress.metrics)):
+        if name in progress.metrics and name != "step_s" and (name in METRICS or len(groups) < 4):
+            figure = _figure(name, metric_shown(progress.metrics[name]), progress.history.get(name, ()))
+            if figure not in groups:
+                groups.append(figure)
+    row: Row = ()
+    for group in groups:
+        wider = (*row, ("   ", ""), *group) if row else group
+        if width_of(wider) > width:
+            break
+        row = wider
+    return row
+
+
+def _filling(state: RunState) -> list[Row]:
+    """What moves while a run starts and prints nothing: bytes read, and the memory of its GPUs."""
+    read = sum(one.read_b_s or 0.0 for procs in state.processes.values() for one in procs.processes)
+    reads = [_figure("reads", f"{text.size(int(read))}/s", ())] if read >= LEAST_READ_B_S else []
+    used = [gpu.used_bytes for node in state.gpus.values() for gpu in node.reading.gpus if gpu.used_bytes is not None]
+    tracks = [track.used_bytes.means for node in state.gpus.values() for track in node.tracks.values()]
+    past = next((means for means in tracks if len(means) > 1), ())
+    return [*reads, *([_figure("GPU memory", text.size(sum(used)), past)] if used else [])]
+
+
+def _stages_done(log: LogReading) -> Row | None:
+    ids = [stage.id for stage in log.plan if not stage.id.startswith("engine_")]
+    ids = ids[: ids.index(LAST_STAGE) + 1] if LAST_STAGE in ids else ids
+    entered = {event.id for event in log.stages if event.attempt == log.attempt}
+    reached = max((i for i, id_ in enumerate(ids) if id_ in entered), default=None)
+    if reached is None:
+        return None
+    filled, track = text.bar(reached / len(ids), 26)
+    return ((filled, "data"), (track, "faint"), (f"  {reached} of {text.some(len(ids), 'stage')}", "ink"))
+
+
+def metric_shown(value: float | None) -> str:
+    """In the records `None` stands for a metric that is no number: JSON has none for it."""
+    return "NaN" if value is None else text.metric(value)
+
+
+def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
+    shown = text.spark(history, SPARK)
+    return (
+        (f"{name} ", "muted"),
+        (value, "bad bold" if value in ("NaN", "Inf", "−Inf") else "ink"),
+        (f" {shown}" if shown else "", "data"),
+    )
+
+
+def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key]) -> list[Row]:
+    look = look_of(verdict)
+    sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and (width >= 90 or lines is None) else "")
+    first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
+    tail = [row for row in (_refute_row(verdict), _next_row(verdict, keys)) if row]
+    if lines is None:
+        said = [_evidence_row(fact, look.role) for fact in verdict.evidence]
+        rows = [*folded(first, width - 2, 4), ((f"    {sure}", "muted"),)]
+        rows += [line for row in (*said, *tail) for line in folded(row, width - 2, EVIDENCE_CELLS)]
+    else:
+        aside: Row = ((sure, "muted"), (" ", ""))
+        room = max(1, lines - len(tail) - bool(verdict.evidence))
+        top, *more = at_most(folded(first, width - 2, 4, width_of(aside) + 1), room, width - 2)
+        facts = _facts(verdict, look.role, max(1, lines - 1 - len(more) - len(tail)), width - 2)
+        rows = [between(top, aside, width - 2), *more, *facts, *tail]
+    return [(("▌ ", look.role), *cut(row, width - 2)) for row in rows]
+
+
+def _facts(verdict: Verdict, role: str, lines: int, width: int) -> list[Row]:
+    """One line for each piece of evidence; lines that are left over are for those that are longer, the first ones first."""
+    shown = verdict.evidence[:lines]
+    rows: list[Row] = []
+    for number, fact in enumerate(shown, 1):
+        room = lines - len(rows) - (len(shown) - number)
+        rows += at_most(folded(_evidence_row(fact, role), width, EVIDENCE_CELLS), room, width)
+    return rows
+
+
+def _evidence_row(fact: Evidence, role: str) -> Row:
+    sign, colour = {True: ("+", role), False: ("−", "muted"), None: ("?", "warn")}[fact.supports]
+    return ((f"  {sign} ", f"{colour} bold"), align(fact.source, 9, "muted"), (text.first_line(fact.text), "ink"))
+
+
+def _refute_row(verdict: Verdict) -> Row:
+    return (("  − ", "muted bold"), (f"wrong if {verdict.refute}", "muted")) if verdict.refute else BLANK
+
+
+def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
+    """Keys that are there; what has no key is said in words."""
+    evidence = () if verdict.word not in STANDING or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
+    steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
+    if not steps:
+        return BLANK
+    row: Row = (("    next     ", "muted"),)
+    for index, (key, what) in enumerate(steps):
+        row = (*row, ("   " if index else "", ""), (f"{key} " if key and word_of(key) else "", "accent bold"), (what, "ink"))
+    return row
+
+
+def _is_there(shown: str, keys: Sequence[Key]) -> bool:
+    return any(key.shown == shown for key in keys)
+
+
+def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
+    """Findings that are worth a page. In the log's order: this attempt first; earliest cause, victims, consequences, hints."""
+    return () if log is None else tuple(finding for finding in log.findings if finding.role != "noise")
+
+
+class VerdictBand(LineView):
+    """Tinted by state: the class is the role."""
+
+    DEFAULT_CSS = """
+    VerdictBand.bad { background: $tint-bad; }
+    VerdictBand.warn { background: $tint-warn; }
+    """
+
+    def show(self, view: View) -> None:
+        calm = view.verdict is None or view.verdict.word in CALM_WORDS
+        role = "" if calm or view.verdict is None else look_of(view.verdict).role
+        for name in ("bad", "warn"):
+            self.set_class(role == name, name)
+        self.paint(verdict_rows(view, self.size.width, self.size.height, self.hangtop.keys))
+
+    def on_click(self) -> None:
+        self.hangtop.action_verdict()

@@ -1,0 +1,1 @@
+"""Widgets and layout that know nothing of training runs."""
