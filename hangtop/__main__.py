@@ -1,5 +1,5 @@
 """`python -m hangtop`."""
 
-from hangtop.cli import main
+from hangtop.cli.main import main
 
 main()

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import hangtop.tui.app
-from hangtop.cli import hangtop as command_line
+from hangtop.cli.main import hangtop as command_line
 
 WAKE_S = 0.01
 WRITE_S = 1.0

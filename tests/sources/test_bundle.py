@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hangtop.commands import bundle as command
+from hangtop.cli.commands import bundle as command
 from hangtop.common.redact import Redactor
 from hangtop.diagnosis.snapshot import look
 from hangtop.feeds.probe_feed import ProbeFeed

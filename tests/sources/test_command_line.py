@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from hangtop import cli
-from hangtop.commands import check
+from hangtop.cli import main
+from hangtop.cli.commands import check
 from hangtop.records.ask import Ask
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogReading
@@ -287,8 +287,8 @@ def test_a_recorded_session_plays_again_in_plain_lines(hangtop, tmp_path):
 
 
 def test_every_command_explains_itself():
-    for words in ((), *((name,) for name in cli.hangtop.commands)):
-        ended = CliRunner().invoke(cli.hangtop, [*words, "--help"])
+    for words in ((), *((name,) for name in main.hangtop.commands)):
+        ended = CliRunner().invoke(main.hangtop, [*words, "--help"])
         assert ended.exit_code == 0
         assert ended.output.startswith("Usage: ")
 

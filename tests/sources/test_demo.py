@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hangtop.commands import demo as command
-from hangtop.commands.check import look_once
+from hangtop.cli.commands import demo as command
+from hangtop.cli.commands.check import look_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.feeds.probe_feed import ProbeFeed

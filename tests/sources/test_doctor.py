@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.commands import doctor
+from hangtop.cli.commands import doctor
 from hangtop.doctor import administration, environment, machine, network, packages, pairs, ray_address
 from hangtop.doctor.check import Check, Subject
 from hangtop.doctor.meeting import Meeting, meeting

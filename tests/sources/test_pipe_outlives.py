@@ -137,7 +137,8 @@ def test_another_program_that_reads_stdin_reads_all_of_it():
 
 def test_a_crash_of_hangtop_leaves_the_run_alone(tmp_path: Path):
     crash = (
-        "import hangtop.commands.watch as watch, hangtop.cli as cli\ndef run(*_): raise RuntimeError('boom')\nwatch.run = run\n"
+        "import hangtop.cli.commands.watch as watch\nimport hangtop.cli.main as cli\n"
+        "def run(*_): raise RuntimeError('boom')\nwatch.run = run\n"
     )
     words = (sys.executable, "-c", f"import sys; sys.argv[1:] = ['--log', '-', '--plain']\n{crash}cli.main()")
     with piped(tmp_path, *words, stderr=subprocess.PIPE) as (run, writer, hangtop):
@@ -149,7 +150,7 @@ def test_a_crash_of_hangtop_leaves_the_run_alone(tmp_path: Path):
 
 def test_where_no_drain_can_be_started_hangtop_itself_reads_on(tmp_path: Path):
     refused = (
-        "import errno, os, hangtop.probe.log.start_drain as start_drain, hangtop.cli as cli\n"
+        "import errno, os, hangtop.probe.log.start_drain as start_drain, hangtop.cli.main as cli\n"
         "def refuse(*_, **__): raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
         "start_drain.subprocess.Popen = refuse\n"
     )

@@ -22,7 +22,7 @@ from hangtop.actions.execute import client as perform_module
 from hangtop.actions.execute.executor import perform
 from hangtop.actions.prove import preflight
 from hangtop.actions.prove.preflight import fit
-from hangtop.commands.stop import show
+from hangtop.cli.commands.stop import show
 from hangtop.common.raw_text import from_os
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import FitAsk

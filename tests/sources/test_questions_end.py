@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 import pytest
 
-from hangtop.commands import stop
+from hangtop.cli.commands import stop
 from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor import headless

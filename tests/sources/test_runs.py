@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.commands.runs import listing
+from hangtop.cli.commands.runs import listing
 from hangtop.probe.processes.runs_here import RunsSource
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec

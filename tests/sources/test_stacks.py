@@ -17,7 +17,7 @@ import msgspec
 import psutil
 import pytest
 
-from hangtop.commands import stacks as command
+from hangtop.cli.commands import stacks as command
 from hangtop.demo import DemoRun, scenario
 from hangtop.probe.stacks import source_lines
 from hangtop.probe.stacks import stack_source as source

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hangtop.actions.execute.executor import perform
 from hangtop.actions.plans import restart_plan, stop_plan
 from hangtop.actions.plans.stop_plan import Myself
-from hangtop.commands.check import look_once
+from hangtop.cli.commands.check import look_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import processes_of

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hangtop.commands.explain import run
+from hangtop.cli.commands.explain import run
 from hangtop.diagnosis.explanation import page, setting_page
 from hangtop.logs.catalog.load import load
 

@@ -38,7 +38,7 @@ def test_the_probe_loads_a_source_only_when_it_is_asked_for() -> None:
 
 
 def test_check_starts_without_the_screen() -> None:
-    assert not loaded("import hangtop.cli, hangtop.commands.check") & {"textual", "rich", "pynvml", "ray"}
+    assert not loaded("import hangtop.cli.main, hangtop.cli.commands.check") & {"textual", "rich", "pynvml", "ray"}
 
 
 def test_the_screen_loads_the_catalog_without_what_reads_lines() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hangtop.commands import check, plain
+from hangtop.cli.commands import check, plain
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, Progress

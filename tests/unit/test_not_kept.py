@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.commands.check import notes
+from hangtop.cli.commands.check import notes
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.judge import judge
 from hangtop.diagnosis.snapshot import look

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.commands.plain import Said, changes, new_stages
+from hangtop.cli.commands.plain import Said, changes, new_stages
 from hangtop.logs.extract.stages import _newest
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from hangtop.commands import profiles as command
+from hangtop.cli.commands import profiles as command
 from hangtop.logs.catalog.load import load
 from hangtop.logs.catalog.profile import FRAMEWORKS, PAIRS, STAGE_IDS
 from hangtop.logs.catalog.signature import compiled

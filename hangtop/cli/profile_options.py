@@ -1,4 +1,4 @@
-"""The commands around profiles. Each is one thin function, as in `hangtop.cli`."""
+"""The commands around profiles. Each is one thin function, as in `hangtop.cli.main`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from hangtop.config import config_dir
-from hangtop.options import bad_data_said
+from hangtop.cli.config import config_dir
+from hangtop.cli.options import bad_data_said
 
 
 @click.group()
@@ -19,7 +19,7 @@ def profiles() -> None:
 @profiles.command("list")
 def profiles_list() -> None:
     """List all profiles, a line each."""
-    from hangtop.commands import profiles as command
+    from hangtop.cli.commands import profiles as command
 
     with bad_data_said():
         sys.exit(command.list_profiles(sys.stdout, config_dir()))
@@ -29,7 +29,7 @@ def profiles_list() -> None:
 @click.argument("name")
 def profiles_show(name: str) -> None:
     """Show stages, markers and limits of one profile."""
-    from hangtop.commands import profiles as command
+    from hangtop.cli.commands import profiles as command
 
     with bad_data_said():
         sys.exit(command.show(name, sys.stdout, config_dir()))
@@ -44,7 +44,7 @@ def profiles_test(name: str | None, log: Path | None, extra: Path | None) -> Non
 
     Checks every example, negative, literal and regex of it, or of all profiles; with --log also what matches where.
     """
-    from hangtop.commands import profiles as command
+    from hangtop.cli.commands import profiles as command
 
     with bad_data_said():
         sys.exit(command.prove(name, sys.stdout, config_dir(), log, extra))

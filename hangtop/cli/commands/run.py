@@ -11,7 +11,7 @@ from typing import TextIO
 from hangtop.actions.command_line.typed import with_variables
 from hangtop.actions.execute.client import myself, perform
 from hangtop.actions.plans import restart_plan
-from hangtop.commands.stop import Changes, show
+from hangtop.cli.commands.stop import Changes, show
 from hangtop.common.clean_words import clean
 from hangtop.common.raw_text import from_os
 from hangtop.feeds.probe_feed import Feed

@@ -14,12 +14,9 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
-from hangtop.cli_actions import clean, recover, restart, stop
-from hangtop.cli_profiles import profiles
-from hangtop.cli_ray import ray
-from hangtop.common.text import ascii_only
-from hangtop.config import config_dir
-from hangtop.options import (
+from hangtop.cli.action_options import clean, recover, restart, stop
+from hangtop.cli.config import config_dir
+from hangtop.cli.options import (
     LOOK,
     RECORD,
     WATCH,
@@ -32,6 +29,9 @@ from hangtop.options import (
     watch_look,
     watch_spec,
 )
+from hangtop.cli.profile_options import profiles
+from hangtop.cli.ray_options import ray
+from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
 
@@ -89,12 +89,12 @@ def hangtop(context: click.Context, /, **given: Any) -> None:
         if any(given.values()):
             raise click.UsageError(f"options come after the command: hangtop {context.invoked_subcommand} --log …")
         return
-    from hangtop.commands import watch
+    from hangtop.cli.commands import watch
 
     config = read_config(given["config"])
     spec = watch_spec(given, config)
     if not spec.logs and not spec.pids:
-        from hangtop.commands import runs
+        from hangtop.cli.commands import runs
 
         spec = runs.choose(spec)
     context.exit(watch.run(spec, watch_look(given, config), recorder(given["record"], spec)))
@@ -113,7 +113,7 @@ def check(context: click.Context, /, wait: float | None, as_json: bool, **given:
     Exit code 0: running, slow or finished; 1: stalled, hung or waiting; 2: wrong usage; 3: crashed; 4: blind, for the log
     cannot be read.
     """
-    from hangtop.commands import check as command
+    from hangtop.cli.commands import check as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
@@ -129,8 +129,8 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
 
     It has a terminal and a session of its own, and no input. Key r starts it again, key k stops it.
     """
-    from hangtop.commands import run as command
-    from hangtop.commands import watch
+    from hangtop.cli.commands import run as command
+    from hangtop.cli.commands import watch
 
     config = read_config(given["config"])
     if given["read_only"] or config.read_only:
@@ -160,7 +160,7 @@ def replay(context: click.Context, /, recording: Path, speed: float, **given: An
 
     Keys: p pauses, < and > go 30 s back and on.
     """
-    from hangtop.commands import replay as command
+    from hangtop.cli.commands import replay as command
 
     config = read_config(None)
     context.exit(command.run(recording, speed, watch_look(given, config)))
@@ -177,7 +177,7 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 
     SCENARIO is one of those that --list shows. All its processes end with hangtop.
     """
-    from hangtop.commands import demo as command
+    from hangtop.cli.commands import demo as command
 
     if listing:
         click.echo(command.listing())
@@ -198,7 +198,7 @@ def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
 
     Secrets are taken out of it; what was taken out is told.
     """
-    from hangtop.commands import bundle as command
+    from hangtop.cli.commands import bundle as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
@@ -215,7 +215,7 @@ def doctor(context: click.Context, /, as_json: bool, log: Path | None, command_w
 
     With the command of the run after -- also its interpreter, environment and files. Exit code 1: a check failed.
     """
-    from hangtop.commands import doctor as command
+    from hangtop.cli.commands import doctor as command
 
     with bad_data_said():
         context.exit(command.run(command_words, as_json=as_json, out=sys.stdout, log=log))
@@ -232,7 +232,7 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
 
     QUERY is the text of the message, the ID of a known one (--list), or - for stdin.
     """
-    from hangtop.commands import explain as command
+    from hangtop.cli.commands import explain as command
 
     chosen = lang or read_config(None).lang or system_language()
     with bad_data_said():
@@ -255,7 +255,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
 
     The odd ones first. The run is not stopped; --native stops each of its processes for about 0.1 s.
     """
-    from hangtop.commands import stacks as command
+    from hangtop.cli.commands import stacks as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))

@@ -51,7 +51,7 @@ def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
 def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:
     """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
     if not on_screen:
-        from hangtop.commands import plain
+        from hangtop.cli.commands import plain
 
         if look.theme is not None and (problem := _no_theme(spec, look.theme)):
             feed.close()

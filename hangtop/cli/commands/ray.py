@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.execute.client import myself
 from hangtop.actions.plans import ray_plan
-from hangtop.commands.stop import WIDE, show
+from hangtop.cli.commands.stop import WIDE, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import looks, too_long

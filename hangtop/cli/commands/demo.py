@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.commands.watch import Look, Wrap
-from hangtop.commands.watch import run as watch_run
+from hangtop.cli.commands.watch import Look, Wrap
+from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder

@@ -1,4 +1,4 @@
-"""The commands that change something: stop, restart, recover, clean. Each is one thin function, as in `hangtop.cli`.
+"""The commands that change something: stop, restart, recover, clean. Each is one thin function, as in `hangtop.cli.main`.
 
 All of them show their plan, and carry it out with --yes.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from hangtop.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
+from hangtop.cli.options import PLAN, WATCH, carries_out, options, read_config, spec_of_run, watch_spec
 
 
 def _presets(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> Any:
@@ -65,7 +65,7 @@ def stop(context: click.Context, /, rank: int | None, **given: Any) -> None:
     Prints its plan; only --yes carries it out: TERM, wait, KILL, children first. Signals only processes of this run that are
     yours, each checked again by its start time. Exit code 1: something survived.
     """
-    from hangtop.commands import stop as command
+    from hangtop.cli.commands import stop as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
@@ -83,8 +83,8 @@ def restart(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     With the same command, folder, environment and limits. Whether it can start is looked at before anything is ended. Prints its
     plan; only --yes carries it out. Exit code 1: something survived, or did not start; 2: it could not start, nothing was done.
     """
-    from hangtop.commands import run as command
-    from hangtop.commands.stop import Changes
+    from hangtop.cli.commands import run as command
+    from hangtop.cli.commands.stop import Changes
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
@@ -103,8 +103,8 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     Stacks, bundle, stop the run and its Ray session, clean up, start Ray and the run, watch it pass where it hung. Prints its
     plan; only --yes carries it out. Exit code 1: something survived, did not start, or has not passed that place in time.
     """
-    from hangtop.commands import recover as command
-    from hangtop.commands.stop import Changes
+    from hangtop.cli.commands import recover as command
+    from hangtop.cli.commands.stop import Changes
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
@@ -129,7 +129,7 @@ def clean(context: click.Context, /, older: float, **given: Any) -> None:
     what is yours, not in use and older than --older. Never a cache of models or compiled code. Exit code 1: something
     stayed.
     """
-    from hangtop.commands import clean as command
+    from hangtop.cli.commands import clean as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])

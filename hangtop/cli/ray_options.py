@@ -1,4 +1,4 @@
-"""The commands around Ray. Each is one thin function, as in `hangtop.cli`."""
+"""The commands around Ray. Each is one thin function, as in `hangtop.cli.main`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from hangtop.options import PLAN, WATCH, carries_out, options, read_config, watch_spec
+from hangtop.cli.options import PLAN, WATCH, carries_out, options, read_config, watch_spec
 
 
 @click.group()
@@ -52,7 +52,7 @@ def ray_restart(context: click.Context, /, changes: tuple[str, ...], **given: An
 
 
 def _ray(context: click.Context, verb: Any, given: Any, *, changes: tuple[str, ...] = (), plain: bool = False) -> NoReturn:
-    from hangtop.commands import ray as command
+    from hangtop.cli.commands import ray as command
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])

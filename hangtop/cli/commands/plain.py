@@ -10,7 +10,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from hangtop.commands.check import not_kept, text
+from hangtop.cli.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
 from hangtop.diagnosis.snapshot import look
 from hangtop.feeds.probe_feed import Feed

@@ -8,7 +8,7 @@ from typing import TextIO
 from hangtop.actions.execute.client import myself
 from hangtop.actions.execute.evidence_commands import place
 from hangtop.actions.plans import ray_plan, recovery_plan, restart_plan
-from hangtop.commands.stop import Changes, show
+from hangtop.cli.commands.stop import Changes, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import looks, ray_known, settled, too_long

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from hangtop.config import Config, ConfigError, config_dir
-from hangtop.config import load as load_config
+from hangtop.cli.config import Config, ConfigError, config_dir
+from hangtop.cli.config import load as load_config
 from hangtop.probe.log.stdin_pipe import STDIN, as_log
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, KeptPipe, WatchSpec
 
@@ -171,7 +171,7 @@ def check_profile(profile: str) -> None:
 
 def watch_look(given: dict[str, Any], config: Config) -> Any:
     """How to show it."""
-    from hangtop.commands.watch import Look
+    from hangtop.cli.commands.watch import Look
 
     return Look(
         as_lines=given["plain"],

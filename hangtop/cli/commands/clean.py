@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.execute.client import myself
 from hangtop.actions.plans import clean_plan
-from hangtop.commands.stop import show
+from hangtop.cli.commands.stop import show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import looks, too_long

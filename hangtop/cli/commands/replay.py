@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.commands import watch
+from hangtop.cli.commands import watch
 from hangtop.common.text import some
 from hangtop.feeds.recording import RecordingError, ReplayFeed, load
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from hangtop.commands.check import look_once
-from hangtop.commands.doctor import subject_of
-from hangtop.commands.stacks import told
+from hangtop.cli.commands.check import look_once
+from hangtop.cli.commands.doctor import subject_of
+from hangtop.cli.commands.stacks import told
 from hangtop.common.text import printable, size, some
 from hangtop.diagnosis.snapshot import Case
 from hangtop.doctor.packages import installed
