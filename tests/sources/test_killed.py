@@ -14,7 +14,8 @@ import pytest
 
 from hangtop.actions.execute import delete_leftovers, start_run, terminate
 from hangtop.actions.execute.executor import execute
-from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
+from hangtop.probe.processes.leftover_places import LeftoverPlaces
+from hangtop.probe.processes.leftovers_source import LeftoverSource
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
@@ -80,7 +81,7 @@ class Scene:
         return Plan("restart", "Restart", targets, grace_s=0.2, removals=self.leftovers(), start=start)
 
     def leftovers(self) -> tuple[Removal, ...]:
-        places = Places(shm=(str(self.folder),), ray=(str(self.folder),))
+        places = LeftoverPlaces(shm=(str(self.folder),), ray=(str(self.folder),))
         ask = LeftoversAsk(1, 600.0)
         (found,) = LeftoverSource(WatchSpec(), places).answer(ask, time.time() + LATER_S)
         assert isinstance(found, LeftoversReading)
