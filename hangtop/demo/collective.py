@@ -47,7 +47,7 @@ class Hub:
         return int(self._listener.getsockname()[1])
 
     def serve(self, seconds: float) -> None:
-        """Wait this long for something to come, and deal with it."""
+        """Wait so long for ranks to connect or send, and answer them."""
         for key, _ in self._selector.select(seconds):
             if key.fileobj is self._listener:
                 self._selector.register(self._listener.accept()[0], selectors.EVENT_READ)
@@ -67,7 +67,7 @@ class Hub:
         self._sent[rank] = _NUMBER.unpack(number)[0]
         if len(self._sent) == self._world:
             total = _NUMBER.pack(sum(self._sent.values()))
-            for one in self._sent:
-                with suppress(ConnectionError):  # its end is seen at the next look
-                    one.sendall(total)
+            for peer in self._sent:
+                with suppress(ConnectionError):  # its end is seen in the next poll
+                    peer.sendall(total)
             self._sent.clear()

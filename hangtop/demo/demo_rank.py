@@ -19,17 +19,17 @@ from types import TracebackType
 
 from hangtop.demo import lifeline
 from hangtop.demo.collective import ProcessGroup
-from hangtop.demo.scenario import ATTEMPT, Scenario, scenario
+from hangtop.demo.scenario import Scenario, scenario
 from hangtop.demo.shards import SHARDS, Shards
 
 
 class Rank:
     """One process of the run, from its config to its last step."""
 
-    def __init__(self, plan: Scenario, folder: Path, rank: int, world: int, port: int, attempt: int) -> None:
+    def __init__(self, plan: Scenario, folder: Path, rank: int, world: int, port: int) -> None:
         self.plan, self.folder, self.rank, self.world, self.port = plan, folder, rank, world, port
         self.log = logging.getLogger("train")
-        self.at_fault = plan.fault is not None and plan.rank == rank and attempt == 1
+        self.at_fault = plan.fault is not None and plan.rank == rank and _is_first_start(folder)
 
     def run(self) -> None:
         """All stages, in order."""
@@ -108,9 +108,18 @@ class Rank:
                 os.fsync(file.fileno())
 
 
+def _is_first_start(folder: Path) -> bool:
+    """Whether the run is started for the first time in this folder. Only the rank at fault asks, once."""
+    try:
+        (folder / "started").touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 def main() -> None:
     lifeline.hold(leader=False)
-    rank, world, port, attempt = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", ATTEMPT))
+    rank, world, port = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
     form = f"[rank{rank}]: %(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stdout, format=form)
 
@@ -121,7 +130,7 @@ def main() -> None:
 
     sys.excepthook = say
     random.seed(rank)
-    Rank(scenario(sys.argv[1]), Path(sys.argv[2]), rank, world, port, attempt).run()
+    Rank(scenario(sys.argv[1]), Path(sys.argv[2]), rank, world, port).run()
 
 
 if __name__ == "__main__":

@@ -12,20 +12,18 @@ import subprocess
 import sys
 import time
 from datetime import datetime
-from pathlib import Path
 from types import FrameType
 
 from hangtop.demo import lifeline
 from hangtop.demo.collective import Hub
-from hangtop.demo.scenario import ATTEMPT, Scenario, scenario
+from hangtop.demo.scenario import Scenario, scenario
 
-POLL_S = 0.1  # torchrun looks after its children as often
+POLL_S = 0.1  # as often as torchrun
 
 
 def main() -> None:
     plan, folder = scenario(sys.argv[1]), sys.argv[2]
     lifeline.hold(leader=True)
-    attempt = _attempt(Path(folder))
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
     omp = (
@@ -35,7 +33,7 @@ def main() -> None:
     hub = Hub(plan.world)
     ranks: list[subprocess.Popen[bytes]] = []
     try:
-        ranks.extend(_start(plan, folder, rank, hub.port, attempt) for rank in range(plan.world))
+        ranks.extend(_start(plan, folder, rank, hub.port) for rank in range(plan.world))
         failed = _watch(ranks, hub)
     finally:
         _end(ranks)
@@ -44,16 +42,8 @@ def main() -> None:
         sys.exit(1)
 
 
-def _attempt(folder: Path) -> int:
-    """The number of this start, counted from 1 in the run's own folder."""
-    with (folder / "starts").open("a+") as starts:
-        starts.write(f"{os.getpid()}\n")
-        starts.seek(0)
-        return len(starts.readlines())
-
-
-def _start(plan: Scenario, folder: str, rank: int, port: int, attempt: int) -> subprocess.Popen[bytes]:
-    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": plan.world, "LOCAL_WORLD_SIZE": plan.world, ATTEMPT: attempt}
+def _start(plan: Scenario, folder: str, rank: int, port: int) -> subprocess.Popen[bytes]:
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": plan.world, "LOCAL_WORLD_SIZE": plan.world}
     env = {**os.environ, **{name: str(value) for name, value in place.items()}}
     env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
     argv = [sys.executable, "-P", "-m", "hangtop.demo.demo_rank", plan.name, folder]
@@ -61,7 +51,7 @@ def _start(plan: Scenario, folder: str, rank: int, port: int, attempt: int) -> s
 
 
 def _watch(ranks: list[subprocess.Popen[bytes]], hub: Hub) -> int | None:
-    """Until all ranks have ended well, or one has not: then its number."""
+    """Serve until all ranks have ended well, or one has failed: then its number."""
     while True:
         hub.serve(POLL_S)
         codes = [rank.poll() for rank in ranks]
@@ -113,7 +103,7 @@ def _say(level: str, place: str, text: str) -> None:
 
 
 def _write(*lines: str) -> None:
-    """In one piece: the ranks write into the same log, and unbuffered `print` writes text and end of line apart."""
+    """Write in one piece: the ranks write to the same log, and unbuffered `print` writes text and end of line apart."""
     sys.stdout.write("\n".join((*lines, "")))
     sys.stdout.flush()
 

@@ -8,16 +8,13 @@ from typing import Literal
 
 import msgspec
 
-ATTEMPT = "HANGTOP_DEMO_ATTEMPT"
-"""The variable that tells the ranks how often the run has been started, this time counted."""
-
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run. `rank`: the one to blame. Its fault strikes in the first attempt only, as a race or a broken node does: when the
-    run is started again it passes the place.
+    """One run. `rank`: the culprit. Its fault strikes only when the run is started for the first time, as a race or a broken node
+    does: a restarted run passes the place.
 
-    `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
-    `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
+    `meet_every`: steps from one collective to the next; with more than 1 a slow rank falls behind in the log, too.
+    `stall_s`: the stall limit to watch it with, shorter than the usual 120 s, so that nobody waits two minutes for a demo.
     """
 
     name: str
@@ -51,7 +48,7 @@ def scenario(name: str | None = None) -> Scenario:
     """The scenario of this name, or the default one. Raises `DemoError`."""
     if name is None:
         return scenarios()[0]
-    for one in scenarios():
-        if one.name == name:
-            return one
-    raise DemoError(f"no demo scenario '{name}'; there are: {', '.join(one.name for one in scenarios())}")
+    known = {scenario.name: scenario for scenario in scenarios()}
+    if name not in known:
+        raise DemoError(f"no demo scenario '{name}'; there are: {', '.join(known)}")
+    return known[name]

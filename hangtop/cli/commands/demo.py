@@ -1,4 +1,4 @@
-"""`hangtop demo`: start a real little run, let it be watched, and leave nothing of it behind."""
+"""`hangtop demo`: start a real little run, watch it, and leave nothing of it behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
 SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
-"""Plain output of a demo ends with these: it has shown what it is there to show."""
+"""Plain output of a demo ends with these verdicts: it has shown what it is for."""
 
 Show = Callable[[WatchSpec, DemoRun, str], int]
 """Watches the run (screen or plain lines) and returns the exit code. The text says what is shown, and with which limit."""
@@ -42,7 +42,7 @@ def watch(plan: Scenario, log: Path, spec: WatchSpec) -> WatchSpec:
 
 
 def notice(plan: Scenario, spec: WatchSpec) -> str:
-    """One line that says what runs here, and that its limit is short."""
+    """One line that says what runs, and that its stall limit is short."""
     limit = f"stall limit {spec.stall_s:g} s instead of {DEFAULT_STALL_S:g} s"
     return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
 
@@ -66,7 +66,7 @@ def show(name: str | None, spec: WatchSpec, look: WatchOptions, record: Callable
 
 
 def listing() -> str:
-    """All scenarios, one a line, for `--list`."""
+    """All scenarios, one on each line, for `--list`."""
     width = max(len(plan.name) for plan in scenarios())
     default = scenarios()[0].name
     return "\n".join(
