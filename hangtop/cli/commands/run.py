@@ -18,7 +18,7 @@ from hangtop.system.stores import launch_store
 
 
 def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
-    """Start it in this folder with this environment. Exit code 0, or 2 with one line when that cannot be done."""
+    """Start the command in this folder with this environment. Exit code 0, or 2 with one line when that fails."""
     log = plain_file(logs)
     if log is None or os.path.isdir(log):
         out.write("hangtop run: one plain file takes the output: hangtop --log train.log -- COMMAND …\n")
@@ -27,7 +27,7 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
     begin = Start(argv, from_os(os.getcwd()), from_os(os.path.abspath(log)))
     plan = Plan("run", f"Run {clean_words(shlex.join(argv))}", start=begin)
     for step in asyncio.run(_steps(plan)):
-        if step.kind == "done":  # it is started; what becomes of it is seen in its log
+        if step.kind == "done":  # started; its log shows the rest
             return 0
         if step.kind == "failed":
             out.write(f"hangtop run: {step.text}\n")
@@ -36,7 +36,7 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
 
 
 def goes_on(logs: Sequence[str]) -> str:
-    """What a person needs to know when the screen is left."""
+    """What to tell a person who leaves the screen while the run goes on."""
     known = launch_store.latest(os.path.realpath(logs[0]))
     if known is None or known.exit_code is not None:
         return ""

@@ -1,6 +1,6 @@
 """An action from its plan to its proof, on one screen. What is shown is what is done: the plan is made once, when asked for.
 
-Cancel is chosen at first, so Enter twice does nothing; a plan with a word runs only once that word is typed.
+Cancel is the default, so Enter twice does nothing; a plan with a word runs only after that word is typed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ActionBody(RowWidget):
 
 
 class ActionFoot(RowWidget):
-    """Where all does not fit, the last key goes: it is Esc."""
+    """Buttons and keys. If they do not fit, the last key is left out: it is Esc."""
 
     DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
 
@@ -76,7 +76,7 @@ class ActionFoot(RowWidget):
         self.paint((between(left, right, width),))
 
     def on_click(self, event: events.Click) -> None:
-        """As its keys: a click on the word of the action only arms it, a second one carries it out."""
+        """Like the keys: a click on the button only arms it, a second one carries out the plan."""
         screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
         key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
         if key:
@@ -129,7 +129,7 @@ class ActionScreen(DialogScreen):
 
     @classmethod
     def of(cls, deed: RunningAction) -> ActionScreen:
-        """The screen of an action that was begun before."""
+        """The screen of an action under way."""
         screen = cls(lambda: None, carry_out, deed.verb, at_once=deed.at_once, act=deed.act)
         screen.deed, screen.plan = deed, deed.plan
         return screen
@@ -180,7 +180,7 @@ class ActionScreen(DialogScreen):
         return [title, *step_rows(self.steps, width)]
 
     def _late(self) -> str:
-        """What is the matter with an answer that takes long."""
+        """Why an answer takes long."""
         app = self.hangtop
         said = (late(app.state, ask, app.now() - self._asked_at) for ask in self._asks)
         return next((words for words in said if words), "")
@@ -200,13 +200,13 @@ class ActionScreen(DialogScreen):
                 return BLANK, key_words((("↑↓", "scroll"), ("Esc", "close")))
 
     def key_of(self, words: str) -> str:
-        """The key that these words in the last line stand for; empty when they stand for none."""
+        """The key for these words of the last line; empty for other words."""
         if words == self._verb:
             return "enter" if self.armed else "right"
         return FOOT_KEYS.get(words, "")
 
     def on_key(self, event: events.Key) -> None:
-        """Every key of this screen; nothing else of the program listens while it is open."""
+        """All keys: no other part of the program gets one while this is open."""
         event.stop()
         event.prevent_default()
         match event.key:
@@ -261,9 +261,8 @@ class ActionScreen(DialogScreen):
                 self._verb = self._verb.format(number_of(plan.targets))
                 self.plan, self._before = plan, "asking"
                 verdict = self.hangtop.view.verdict
-                self._culprits = (
-                    frozenset(one.rank for one in verdict.culprits if one.rank is not None) if verdict else frozenset()
-                )
+                culprits = verdict.culprits if verdict is not None else ()
+                self._culprits = frozenset(culprit.rank for culprit in culprits if culprit.rank is not None)
                 self.changes = StartChanges(plan, self._presets_for)
                 self._changed(plan)
                 if self._at_once:
@@ -301,7 +300,7 @@ class ActionScreen(DialogScreen):
 
     @property
     def _blocked(self) -> str:
-        """Why nothing can be carried out, in a word; empty when it can, or when that is still looked at."""
+        """Why the plan cannot be carried out; empty when it can, or while that is checked."""
         return "it would not start" if self.fit is not None and self.fit.problems else ""
 
     @property
@@ -309,7 +308,7 @@ class ActionScreen(DialogScreen):
         return self.fit is not None and not self.fit.problems
 
     def _changed(self, plan: Plan) -> None:
-        """What is shown stays what is done, and whether it can start is looked at again."""
+        """Show the changed plan, and check again whether it can start."""
         if plan == self.plan and self.fit is not None:
             return
         ask = fit_ask(plan)
@@ -331,7 +330,7 @@ class ActionScreen(DialogScreen):
             self._leave()
 
     def _leave(self) -> None:
-        """What is under way goes on, and its key shows it again; what is over and was read is forgotten."""
+        """Close. An action under way goes on, and its key shows it again; one that is over is forgotten."""
         if self.deed is not None and self.deed.over:
             self.hangtop.under_way.pop(self._act, None)
         self.dismiss()
@@ -345,7 +344,7 @@ class ActionScreen(DialogScreen):
 
 
 def _told(app: HangtopApp) -> None:
-    """Whoever shows an action shows its new step."""
+    """If the front screen shows an action, show its new step."""
     front = app.screen_stack[-1] if app.screen_stack else None  # none any more while it closes
     if isinstance(front, ActionScreen):
         front.look()

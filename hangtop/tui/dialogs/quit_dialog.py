@@ -1,4 +1,4 @@
-"""Before hangtop quits while a run that it started still lives: leave it running, stop it, or stay. Leaving is the default."""
+"""The question before hangtop quits while a run that it started still lives: leave it running (default), stop it, or stay."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class QuitBody(RowWidget):
 
 
 class QuitScreen(DialogScreen):
-    """Every way out of it is immediate: it reads nothing and waits for nobody. `q` a second time quits."""
+    """Every answer acts at once. `q` a second time quits."""
 
     DEFAULT_CSS = "QuitScreen #box { max-width: 78; }"
 

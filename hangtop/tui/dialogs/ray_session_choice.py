@@ -1,4 +1,4 @@
-"""Which Ray session an action is meant for, where none is proven to be the run's. Nothing is chosen until a person chooses it."""
+"""Ask which Ray session an action is meant for, when none is proven to be the run's. Nothing is preselected."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class SessionsBody(RowWidget):
 
 
 class RaySessionScreen(DialogScreen):
-    """`known`: the sessions to choose from. `take` is called with the name of the chosen one, once this screen is closed.
+    """`known`: the sessions to choose from. `take` is called with the name of the chosen session, after this screen is closed.
 
-    `without`: what to do with none of them, in words; then `take` is called with no name.
+    `without`: what happens without a session, in words; that choice calls `take` with an empty name.
     """
 
     DEFAULT_CSS = "RaySessionScreen #box { max-width: 120; }"
@@ -50,7 +50,7 @@ class RaySessionScreen(DialogScreen):
         yield SessionsBody()
 
     def rows(self, width: int, now: float) -> list[Row]:
-        """A row for each session, and what is not known: which of them is meant."""
+        """The question, and a row for each session."""
         heads, table = session_table(self.known, now, width - 2)
         lines: list[Row] = [*table, *([((self._without, "ink"),)] if self._without else [])]
         top = max(0, min((self.at or 0) - MOST + 1, len(lines) - MOST))
@@ -90,7 +90,7 @@ class RaySessionScreen(DialogScreen):
         self.show(self.hangtop.view)
 
     async def on_click(self, event: events.Click) -> None:
-        """Marks the row; of the marked one opens the plan."""
+        """Mark the row; a click on the marked row opens the plan."""
         place = event.screen_y - self.query_one(SessionsBody).region.y - 4
         if not 0 <= place < min(len(self.known) + bool(self._without), MOST):
             return
@@ -101,14 +101,15 @@ class RaySessionScreen(DialogScreen):
         self.show(self.hangtop.view)
 
     def _choose(self) -> None:
-        """Nothing is taken for chosen that was not marked."""
+        """Take the marked row; without one nothing happens."""
         if self.at is not None:
             self.dismiss()
             self._take(self.known[self.at].session if self.at < len(self.known) else "")
 
     @staticmethod
-    def _said_of(one: RayCluster) -> Row:
-        return (("its driver: ", "muted"), (drivers(one), "ink"), (f"   GCS {one.gcs_address or text.UNKNOWN}", "muted"))
+    def _said_of(cluster: RayCluster) -> Row:
+        gcs = f"   GCS {cluster.gcs_address or text.UNKNOWN}"
+        return (("its driver: ", "muted"), (drivers(cluster), "ink"), (gcs, "muted"))
 
 
 def _marked(row: Row, chosen: bool) -> Row:
