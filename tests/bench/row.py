@@ -19,7 +19,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        if self.budget is None:
+        if self.budget is None or self.measured != self.measured:
             return ""
         kept = self.measured >= self.budget if self.at_least else self.measured <= self.budget
         return "ok" if kept else "OVER"

@@ -1,49 +1,42 @@
-"""Prints what one paint of the processes pane costs, from the state to the rows, for 137 and 2,000 processes and on 128 nodes.
-
-    python tests/bench/bench_processes.py
-
-Budget: a refresh ≤ 100 ms with 1,024 ranks on 128 nodes (design §9). Nothing is asserted: a busy machine is no fault.
-"""
+"""What one paint of the processes pane costs, from the state to the rows, for 137 and 2,000 processes and on 128 nodes."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 from types import MappingProxyType
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from hangtop.records.process import Process, ProcessReading
+from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.processes.process_lines import PLAIN, Shape, lines, outline, readings_of, summary
+from hangtop.render.processes.process_lines import PLAIN, Shape, lines, readings_of, summary
 from hangtop.render.processes.process_rows import Look, table_rows
 from hangtop.render.processes.process_tree import Folds
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.subtree_sums import with_subtrees
+from tests.bench.options import Options
+from tests.bench.row import Row
 
 NOW = 1_768_126_000.0
 ROUNDS = 20
+BUDGET_MS = 100
 SIZES = {"137 processes": (1, 8, 16), "2,000 processes": (1, 117, 16), "128 nodes × 8 ranks": (128, 8, 4)}
 """Nodes, ranks of each, data loader workers of each rank."""
 
 
-def main() -> None:
+def rows(options: Options) -> Iterator[Row]:
     for title, (nodes, ranks, workers) in SIZES.items():
         state = RunState(processes=MappingProxyType({f"n{node:03d}": _reading(node, ranks, workers) for node in range(nodes)}))
         opened = lines(View(state, None, WatchSpec(), NOW), state.processes, PLAIN)[1].path
         shapes = {
-            "tree": PLAIN,
+            "its tree": PLAIN,
             "unfolded": Shape(folds=Folds(frozenset({opened}))),
-            "by cpu": Shape(order="cpu"),
+            "sorted by CPU": Shape(order="cpu"),
             "filtered": Shape(pattern="rank 7"),
         }
-        print(title)
         for name, shape in shapes.items():
-            print(f"  {name:<10}{_best_ms(lambda shape=shape, state=state: _paint(state, shape)):8.1f} ms")
-        print(f"  {'outline':<10}{_best_ms(lambda state=state: outline(state.processes)):8.1f} ms")
+            yield Row(f"{title}: {name}", _best_ms(partial(_paint, state, shape)), "ms", BUDGET_MS)
 
 
 def _paint(state: RunState, shape: Shape) -> None:
@@ -73,12 +66,8 @@ def _reading(node: int, ranks: int, workers: int) -> ProcessReading:
     return ProcessReading(processes=with_subtrees(found))
 
 
-def _process(pid: int, ppid: int, command: str, role: str, rank: int | None) -> Process:
+def _process(pid: int, ppid: int, command: str, role: ProcessRole, rank: int | None) -> Process:
     return Process(
         pid, NOW - 600, pid, ppid, "python", command, "S", role=role, rank=rank,
         cpu_percent=3.0, rss_bytes=2**30, read_b_s=0.0, write_b_s=0.0, threads=4,
-    )  # type: ignore[arg-type]  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()
+    )  # fmt: skip

@@ -25,17 +25,18 @@ BUDGET_S = {16: 0.5, 64: 2.0}
 
 def rows(options: Options) -> Iterator[Row]:
     for ranks, budget_s in BUDGET_S.items():
-        with ExitStack() as stack:
-            started = [stack.enter_context(running(sys.executable, "-c", RANK, stdout=subprocess.PIPE)) for _ in range(ranks)]
+        with ExitStack() as ends:
+            started = [ends.enter_context(running(sys.executable, "-c", RANK, stdout=subprocess.PIPE)) for _ in range(ranks)]
             for process in started:
+                assert process.stdout is not None
                 process.stdout.readline()
             pids = [process.pid for process in started]
             looks, used = [], []
             for _ in range(RUNS):
                 before = _processor_s()
-                looks.append(list(take(pids, time.time())))
+                looks.append(list(take(pids, time.time(), stop={})))
                 used.append(_processor_s() - before)
-        read = sum(bool(one.threads) for part in looks[0] for one in part.stacks)
+        read = sum(bool(stack.threads) for part in looks[0] for stack in part.stacks)
         took = median(part.took_s for look in looks for part in look if part.took_s is not None)
         yield Row(f"stacks of {ranks} ranks ({read} read)", took, "s", budget_s)
         yield Row("the same: processor time, of hangtop and py-spy", median(used), "s")
@@ -43,4 +44,6 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _processor_s() -> float:
     """Of this process, and of its children that have ended."""
-    return sum(one.ru_utime + one.ru_stime for one in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    return sum(
+        used.ru_utime + used.ru_stime for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
