@@ -1,7 +1,7 @@
 """What a fresh interpreter loads with a part of hangtop.
 
-Which package may import which stands in `pyproject.toml`, and `lint-imports` checks it. Here is what only a start can tell: what a
-library brings along, and what is loaded later, when it is asked for.
+Which package may import which stands in `pyproject.toml`, and `lint-imports` checks it. Here is what only a start can tell: what
+a library brings along, and what is loaded later, when it is asked for.
 """
 
 from __future__ import annotations
