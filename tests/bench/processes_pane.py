@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.processes.process_lines import PLAIN, Shape, lines, readings_of, summary
-from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_lines import PLAIN, TreeOptions, lines, readings_of, summary
+from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
@@ -31,19 +31,19 @@ def rows(options: Options) -> Iterator[Row]:
         opened = lines(View(state, None, WatchSpec(), NOW), state.processes, PLAIN)[1].path
         shapes = {
             "its tree": PLAIN,
-            "unfolded": Shape(folds=Folds(frozenset({opened}))),
-            "sorted by CPU": Shape(order="cpu"),
-            "filtered": Shape(pattern="rank 7"),
+            "unfolded": TreeOptions(folds=Folds(frozenset({opened}))),
+            "sorted by CPU": TreeOptions(order="cpu"),
+            "filtered": TreeOptions(pattern="rank 7"),
         }
         for name, shape in shapes.items():
             yield Row(f"{title}: {name}", _best_ms(partial(_paint, state, shape)), "ms", BUDGET_MS)
 
 
-def _paint(state: RunState, shape: Shape) -> None:
+def _paint(state: RunState, shape: TreeOptions) -> None:
     """As the pane does it: all lines, the rows in sight, the head; the ranks are joined anew."""
     view = View(state, None, WatchSpec(), NOW)
     nodes = lines(view, readings_of(view), shape)
-    table_rows(nodes, Look(NOW, single=shape.single, hosts=len(state.processes)), 118, full=True, shown=slice(0, 40))
+    table_rows(nodes, RowLook(NOW, single=shape.single, hosts=len(state.processes)), 118, full=True, shown=slice(0, 40))
     summary(view, readings_of(view), 118)
 
 

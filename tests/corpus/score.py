@@ -15,8 +15,8 @@ import msgspec
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
@@ -60,8 +60,8 @@ def batches() -> Batches:
 
 
 @cache
-def index() -> Index:
-    return Index(load())
+def index() -> LiteralIndex:
+    return LiteralIndex(load())
 
 
 def read(data: bytes, silence_s: float = 0.0) -> LogReading:
@@ -70,7 +70,7 @@ def read(data: bytes, silence_s: float = 0.0) -> LogReading:
     digest.feed(data)
     at = NOW - silence_s
     files = [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data), modified_at=at)]
-    return join([digest.facts()], files, index().catalog, last_output_at=at, tail=digest.tail(200))
+    return join_logs([digest.facts()], files, index().catalog, last_output_at=at, tail=digest.tail(200))
 
 
 def labelled() -> Iterator[tuple[str, Answer]]:
