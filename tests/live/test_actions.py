@@ -8,14 +8,13 @@ import signal
 import subprocess
 import sys
 
-from acting import alive, app_over, begun, described, over, running
-from play import screen_text, seen, settle, until
-
 from hangtop.actions.execute.steps import step
 from hangtop.records.plan import Plan
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
+from tests.app.play import screen_text, seen, settle, until
 from tests.fakes.processes import PATIENCE_S
+from tests.live.acting import alive, app_over, begun, described, over, running
 
 
 async def test_the_plan_is_shown_and_enter_twice_does_nothing():

@@ -11,15 +11,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parent))
-
-from play import session
 
 from hangtop.common import clock
 from hangtop.records.ask import Ask
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.reading import Reading
 from hangtop.tui.app import HangtopApp
+from tests.app.play import session
 
 
 class BeatingFeed:

@@ -9,9 +9,9 @@ import sys
 
 import psutil
 import pytest
-from test_terminal import Terminal, play
 
 from tests.fakes.processes import eventually
+from tests.fakes.terminal import Terminal, play
 
 
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])

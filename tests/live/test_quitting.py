@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 import pytest
-from acting import alive, app_over, over, running
-from play import screen_text, seen, settle, until
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.tui.dialogs.quit_dialog import QuitScreen
+from tests.app.play import screen_text, seen, settle, until
+from tests.live.acting import alive, app_over, over, running
 
 
 @pytest.mark.parametrize("keys", [("q",), ("enter",), ("ctrl+c",)])

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from msgspec.structs import replace
-from play import Clock, MemoryFeed, session, settle, until
 
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import Ask
@@ -19,6 +18,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
+from tests.app.play import Clock, MemoryFeed, session, settle, until
 from tests.fakes.processes import PATIENCE_S
 
 WILLING = "import time; print(flush=True); time.sleep(600)"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from acting import app_over, running
 from msgspec.structs import replace
-from play import screen_text, seen, settle, until
 
 from hangtop.records.ask import ActorLogAsk, AskEnd, PageAsk, StacksAsk, kind_of
 from hangtop.records.health import Heartbeat, SourceHealth
@@ -16,6 +14,8 @@ from hangtop.records.reading import Reading
 from hangtop.render.ray.ray_rows import key_of
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.pages.actor_page import ActorScreen
+from tests.app.play import screen_text, seen, settle, until
+from tests.live.acting import app_over, running
 
 SOURCES = {"c": "leftovers", "r": "launch", "exclamation_mark": "launch", "s": "stacks"}
 

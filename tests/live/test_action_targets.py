@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
-from acting import alive, app_over, family, over, running
 from msgspec.structs import replace
-from play import screen_text, seen, settle, until
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.tui.pages.rank_page import RankScreen
 from hangtop.tui.panes.gpus_pane import GpusPane
 from hangtop.tui.selection import Selection, selected
+from tests.app.play import screen_text, seen, settle, until
+from tests.live.acting import alive, app_over, family, over, running
 
 
 async def test_a_chosen_rank_is_stopped_alone():

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_terminal import Terminal, quits_at_once
 
 from tests.fakes.nvml.stand_in import StandInDriver
+from tests.fakes.terminal import Terminal, quits_at_once
 
 SIZE = (120, 40)
 

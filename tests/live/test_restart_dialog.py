@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acting import WILLING, alive, app_over, over, running
-from play import screen_text, seen, settle, until
-
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.process import Process
@@ -19,8 +16,10 @@ from hangtop.records.reading import Reading
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
+from tests.app.play import screen_text, seen, settle, until
 from tests.fakes.processes import eventually
 from tests.fakes.started import end_run
+from tests.live.acting import WILLING, alive, app_over, over, running
 
 NEW = "import os, time; print('IB', os.environ.get('NCCL_IB_DISABLE'), os.environ.get('MINE'), flush=True); time.sleep(600)"
 
