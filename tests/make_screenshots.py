@@ -26,7 +26,7 @@ from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
 from rich.terminal_theme import TerminalTheme  # noqa: E402
 
-from hangtop.actions.plans.stop_plan import Myself  # noqa: E402
+from hangtop.actions.plans.stop_plan import OwnProcess  # noqa: E402
 from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
 from hangtop.records.reading import Reading  # noqa: E402
 from hangtop.records.stack import StacksReading  # noqa: E402
@@ -229,7 +229,7 @@ def make_png(path: Path) -> bool:
 
 
 def main(names: list[str]) -> None:
-    action_registry.myself = lambda: Myself(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
+    action_registry.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
     os.environ["TZ"] = "UTC"
     time.tzset()
     OUT.mkdir(exist_ok=True)

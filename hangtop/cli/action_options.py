@@ -84,13 +84,13 @@ def restart(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     plan; only --yes carries it out. Exit code 1: something survived, or did not start; 2: it could not start, nothing was done.
     """
     from hangtop.cli.commands import run as command
-    from hangtop.cli.commands.stop import Changes
+    from hangtop.cli.commands.stop import StartChanges
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
     yes = carries_out(given, config)
     spec = spec_of_run(given, config)
-    context.exit(command.restart_run(ProbeFeed(spec), spec, Changes(chosen, variables), yes=yes, out=sys.stdout))
+    context.exit(command.restart_run(ProbeFeed(spec), spec, StartChanges(chosen, variables), yes=yes, out=sys.stdout))
 
 
 @click.command()
@@ -104,7 +104,7 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     plan; only --yes carries it out. Exit code 1: something survived, did not start, or has not passed that place in time.
     """
     from hangtop.cli.commands import recover as command
-    from hangtop.cli.commands.stop import Changes
+    from hangtop.cli.commands.stop import StartChanges
     from hangtop.feeds.probe_feed import ProbeFeed
 
     config = read_config(given["config"])
@@ -112,7 +112,7 @@ def recover(context: click.Context, /, chosen: tuple[Any, ...], variables: dict[
     spec = watch_spec(given, config)
     if not spec.logs:
         raise click.UsageError("which run? give --log PATH")
-    changes = Changes(chosen, variables)
+    changes = StartChanges(chosen, variables)
     context.exit(command.run(ProbeFeed(spec), spec, changes, session=session, yes=yes, out=sys.stdout))
 
 

@@ -259,7 +259,7 @@ def stacks(context: click.Context, /, as_json: bool, **given: Any) -> None:
     from hangtop.feeds.probe_feed import ProbeFeed
 
     spec = spec_of_run(given, read_config(given["config"]))
-    wanted = command.Wanted(
+    wanted = command.StackOptions(
         native=given["native"],
         with_locals=given["with_locals"],
         again_s=given["again"],

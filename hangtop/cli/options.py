@@ -171,9 +171,9 @@ def check_profile(profile: str) -> None:
 
 def watch_look(given: dict[str, Any], config: Config) -> Any:
     """How to show it."""
-    from hangtop.cli.commands.watch import Look
+    from hangtop.cli.commands.watch import WatchOptions
 
-    return Look(
+    return WatchOptions(
         as_lines=given["plain"],
         calm=given["calm"] or config.calm,
         read_only=given["read_only"] or config.read_only,

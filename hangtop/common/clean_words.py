@@ -7,7 +7,7 @@ from collections.abc import Iterable
 MAX_COMMAND = 2_000
 
 
-def clean(text: str) -> str:
+def clean_words(text: str) -> str:
     """`text` on one line, every character that a terminal does not simply show replaced."""
     if text.isprintable():
         return text
@@ -16,5 +16,5 @@ def clean(text: str) -> str:
 
 def command_line(words: Iterable[str]) -> str:
     """Arguments as one line, cut at `MAX_COMMAND` characters."""
-    line = clean(" ".join(words)).strip()
+    line = clean_words(" ".join(words)).strip()
     return line if len(line) <= MAX_COMMAND else line[: MAX_COMMAND - 1] + "…"

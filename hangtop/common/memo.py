@@ -14,7 +14,7 @@ Answer = TypeVar("Answer")
 PLAIN = (int, float, str, slice)
 
 
-def kept(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+def memoized(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     """Keeps one answer: what the whole screen paints from is asked for by many parts, all at one moment, and by each key again.
 
     Nobody may change an answer. Numbers and texts are compared by value; other arguments that are equal but not the same only

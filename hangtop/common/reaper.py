@@ -7,7 +7,7 @@ import subprocess
 _abandoned: list[subprocess.Popen[bytes]] = []
 
 
-def abandon(process: subprocess.Popen[bytes]) -> None:
+def reap_later(process: subprocess.Popen[bytes]) -> None:
     """Look after a child later, should it end: whoever started it needs it no more. Never blocks."""
     _abandoned.append(process)
     _abandoned[:] = [left for left in _abandoned if left.poll() is None]

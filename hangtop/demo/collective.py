@@ -10,7 +10,7 @@ from contextlib import suppress
 _NUMBER = struct.Struct("!d")
 
 
-class Group:
+class ProcessGroup:
     """One rank's side of the process group. A call returns when all `world` ranks have made the same call."""
 
     def __init__(self, port: int, rank: int, world: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from hangtop.demo import lifeline
-from hangtop.demo.collective import Group
+from hangtop.demo.collective import ProcessGroup
 from hangtop.demo.scenario import ATTEMPT, Scenario, scenario
 from hangtop.demo.shards import SHARDS, Shards
 
@@ -52,7 +52,7 @@ class Rank:
 
     def init_process_group(self) -> None:
         self.log.info("initializing process group backend=gloo rank=%d world_size=%d", self.rank, self.world)
-        self.group = Group(self.port, self.rank, self.world)
+        self.group = ProcessGroup(self.port, self.rank, self.world)
         self.log.info("process group ready")
 
     def load_model(self) -> None:

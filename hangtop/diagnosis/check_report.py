@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
@@ -95,12 +95,12 @@ class Report(Struct, frozen=True):
     sources: dict[str, SourceReport | LogSourceReport]
 
 
-def report(case: Case, verdict: Verdict) -> Report:
+def report(snapshot: Snapshot, verdict: Verdict) -> Report:
     """The report of one look."""
-    log, progress = case.log, case.log.progress
+    log, progress = snapshot.log, snapshot.log.progress
     return Report(
         schema=1,
-        at=datetime.fromtimestamp(case.now, UTC).isoformat(timespec="seconds"),
+        at=datetime.fromtimestamp(snapshot.now, UTC).isoformat(timespec="seconds"),
         verdict=verdict.word,
         kind=verdict.kind,
         confidence=verdict.confidence,
@@ -113,18 +113,20 @@ def report(case: Case, verdict: Verdict) -> Report:
         progress=ProgressReport(
             progress.step, progress.total, _rounded(progress.step_s, 3), _rounded(progress.eta_s), _numbers(progress.metrics)
         ),
-        ranks=tuple(_rank(rank, verdict, case.now) for rank in case.ranks),
-        culprits=_culprits(case, verdict),
+        ranks=tuple(_rank(rank, verdict, snapshot.now) for rank in snapshot.ranks),
+        culprits=_culprits(snapshot, verdict),
         evidence=verdict.evidence,
-        findings=tuple(_finding(finding) for finding in case.findings if finding.role != "noise"),
-        sources={name: _source(health, case) for name, health in case.state.health.items() if name not in ASKED_SOURCES},
+        findings=tuple(_finding(finding) for finding in snapshot.findings if finding.role != "noise"),
+        sources={name: _source(health, snapshot) for name, health in snapshot.state.health.items() if name not in ASKED_SOURCES},
     )
 
 
-def _culprits(case: Case, verdict: Verdict) -> tuple[Culprit, ...]:
+def _culprits(snapshot: Snapshot, verdict: Verdict) -> tuple[Culprit, ...]:
     """A run that is one process, without a number anywhere, is rank 0 of one."""
-    busy = [one for one in case.standings if one.doing is None or one.doing.kind != "idle"] or case.standings
-    alone = not case.ranks and len(busy) == 1
+    busy = [
+        one for one in snapshot.member_statuses if one.activity is None or one.activity.kind != "idle"
+    ] or snapshot.member_statuses
+    alone = not snapshot.ranks and len(busy) == 1
     return tuple(replace(one, rank=0) if alone and one.rank is None else one for one in verdict.culprits)
 
 
@@ -158,26 +160,26 @@ def _finding(one: Finding) -> FindingReport:
     )
 
 
-def _source(health: SourceHealth, case: Case) -> SourceReport | LogSourceReport:
+def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport | LogSourceReport:
     problem = health.problem or health.absent
-    age_s = None if health.read_at is None else _rounded(max(0.0, case.now - health.read_at))
-    read = health.read_at is not None or (health.name == "log" and case.state.log is not None)  # a first look may take long
+    age_s = None if health.read_at is None else _rounded(max(0.0, snapshot.now - health.read_at))
+    read = health.read_at is not None or (health.name == "log" and snapshot.state.log is not None)  # a first look may take long
     ok = problem is None and read
     if health.name == "log":
-        problem = problem or next((said for file in case.log.files if (said := file.problem or file.not_kept)), None)
-        return LogSourceReport(ok, age_s, problem, case.log.bytes, case.log.lines)
+        problem = problem or next((said for file in snapshot.log.files if (said := file.problem or file.not_kept)), None)
+        return LogSourceReport(ok, age_s, problem, snapshot.log.bytes, snapshot.log.lines)
     if health.name == "gpu":
-        nodes = [node.reading for node in case.state.gpus.values()]
+        nodes = [node.reading for node in snapshot.state.gpus.values()]
         opening = next((node.stuck_in for node in nodes if node.stuck_in and not node.gpus), None)
         ok = ok and opening is None
         problem = problem or (f"no GPU is known yet: {opening} has not returned" if opening else None)
         problem = problem or "; ".join(dict.fromkeys(note for node in nodes for note in node.notes)) or None
     if health.name == "ray":
-        problem = problem or said_of(strangers(case.state), case.now) or None
-    if health.name == "procs" and case.procs is not None:
-        problem = problem or case.procs.note or case.procs.missing_right
-    if health.name == "nccl" and case.state.nccl:
-        problem = problem or case.state.nccl[-1].note
+        problem = problem or said_of(strangers(snapshot.state), snapshot.now) or None
+    if health.name == "procs" and snapshot.procs is not None:
+        problem = problem or snapshot.procs.note or snapshot.procs.missing_right
+    if health.name == "nccl" and snapshot.state.nccl:
+        problem = problem or snapshot.state.nccl[-1].note
     return SourceReport(ok, age_s, problem)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
 from hangtop.diagnosis.facts.leftover_members import with_leftovers
 from hangtop.diagnosis.facts.machine_evidence import host_evidence
-from hangtop.diagnosis.facts.missing_permissions import doubted, unseen
+from hangtop.diagnosis.facts.missing_permissions import doubted, missing_permissions
 from hangtop.diagnosis.rules import (
     crash_rules,
     dataloader_rules,
@@ -24,12 +24,12 @@ from hangtop.diagnosis.rules import (
     wait_rules,
     writer_rules,
 )
-from hangtop.diagnosis.snapshot import Case, look
+from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-Rule = Callable[[Case], Verdict | None]
+Rule = Callable[[Snapshot], Verdict | None]
 
 RULES: tuple[Rule, ...] = (
     log_health_rules.blind,
@@ -75,30 +75,32 @@ UNEXPLAINED = frozenset({"stalled", "slow"})
 """Verdicts that what could not be looked at might explain."""
 
 
-def judge(case: Case) -> Verdict:
+def judge(snapshot: Snapshot) -> Verdict:
     """The first rule that holds, or running."""
-    verdict = next((said for rule in RULES if (said := rule(case)) is not None), None) or log_rules.running(case)
-    verdict = doubted(case, with_leftovers(case.state, verdict))
-    evidence = _with_host(case, verdict.evidence if verdict.word in CALM else _with_gpus(case, verdict.evidence))
+    verdict = next((said for rule in RULES if (said := rule(snapshot)) is not None), None) or log_rules.running(snapshot)
+    verdict = doubted(snapshot, with_leftovers(snapshot.state, verdict))
+    evidence = _with_host(snapshot, verdict.evidence if verdict.word in CALM else _with_gpus(snapshot, verdict.evidence))
     if verdict.word in UNEXPLAINED:
-        evidence = (*evidence, *(missing for missing in unseen(case) if missing.text not in verdict.headline))
-    verdict = replace(verdict, evidence=evidence, silence_s=case.silence_s, limit_s=case.limit.stalled_s, stage=case.stage_now)
-    return stopped_rules.with_passage(case, verdict)
+        evidence = (*evidence, *(missing for missing in missing_permissions(snapshot) if missing.text not in verdict.headline))
+    verdict = replace(
+        verdict, evidence=evidence, silence_s=snapshot.silence_s, limit_s=snapshot.limit.stalled_s, stage=snapshot.stage_now
+    )
+    return stopped_rules.with_passage(snapshot, verdict)
 
 
-def _with_gpus(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+def _with_gpus(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """What the GPUs say, beside what the rule found; a rule over GPUs has said it already."""
     if any(one.source == "gpu" for one in evidence):
         return evidence
-    return (*evidence[:-1], *gpu_evidence(case.state, case.now)[:2], *evidence[-1:])
+    return (*evidence[:-1], *gpu_evidence(snapshot.state, snapshot.now)[:2], *evidence[-1:])
 
 
-def _with_host(case: Case, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
+def _with_host(snapshot: Snapshot, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
     """What the machine says, which no rule but that of the dead asks."""
     told = {one.source for one in evidence}
-    return evidence if "host" in told else (*evidence, *host_evidence(case.state, case.now)[:2])
+    return evidence if "host" in told else (*evidence, *host_evidence(snapshot.state, snapshot.now)[:2])
 
 
 def diagnose(state: RunState, spec: WatchSpec, now: float) -> Verdict:
     """The verdict at this moment."""
-    return judge(look(state, spec, now))
+    return judge(take_snapshot(state, spec, now))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
 from hangtop.diagnosis.members.rank_table import Rank, join
 from hangtop.diagnosis.status.gpu_wait import spinning
-from hangtop.diagnosis.status.majority import with_crowd
-from hangtop.diagnosis.status.member_status import Standing, standings
+from hangtop.diagnosis.status.majority import with_majority
+from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
 from hangtop.logs.finding_order import in_order
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
@@ -24,7 +24,7 @@ LOOP_AT_LEAST_S = 90.0
 """A rank that burns a core in one place, and may as well compute, is given this many limits of silence, and no less than this."""
 
 
-class Case(Struct, frozen=True):
+class Snapshot(Struct, frozen=True):
     """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet.
 
     `patient`: who may work or loop for ever is taken to work, so long as the silence is young.
@@ -39,7 +39,7 @@ class Case(Struct, frozen=True):
     stage: StageEvent | None
     plan: StagePlan | None
     ranks: tuple[Rank, ...]
-    standings: tuple[Standing, ...] = ()
+    member_statuses: tuple[MemberStatus, ...] = ()
     patient: bool = True
 
     @property
@@ -54,8 +54,8 @@ class Case(Struct, frozen=True):
     @property
     def pids(self) -> tuple[int, ...]:
         """The processes whose stacks tell: the members, who started them and may be one of them, the data workers below them."""
-        members = tuple(one.pid for one in self.standings if one.pid is not None and one.how != "gone")
-        parents = {one.process.ppid for one in self.standings if one.process is not None}
+        members = tuple(one.pid for one in self.member_statuses if one.pid is not None and one.status != "gone")
+        parents = {one.process.ppid for one in self.member_statuses if one.process is not None}
         members += tuple(
             one.pid for one in (self.procs.processes if self.procs else ()) if one.pid in parents and one.role == "other"
         )
@@ -96,12 +96,12 @@ class Case(Struct, frozen=True):
         return "before its first stage" if self.stage is None else f"in {self.stage.title}"
 
 
-@kept
+@memoized
 def _findings_of(findings: tuple[Finding, ...], attempt: int) -> tuple[Finding, ...]:
     return in_order(finding for finding in findings if finding.attempt == attempt)
 
 
-def look(state: RunState, spec: WatchSpec, now: float) -> Case:
+def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     """The case of this moment."""
     log = state.log or LogReading(files=())
     ranks = join(state)
@@ -110,12 +110,12 @@ def look(state: RunState, spec: WatchSpec, now: float) -> Case:
     limit, plan = limit_of(state, spec, stage), stage_plan(log, stage)
     patience_s = max(LOOP_AT_LEAST_S, LOOP_LIMITS * _quiet_s(spec, log, plan, limit))
     patient = silence_s is None or silence_s <= patience_s
-    members = standings(state, ranks, spinning(state, now), patient=patient)
+    members = member_statuses(state, ranks, spinning(state, now), patient=patient)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
     if not any(stage_of(one.place) for one in members):  # stages stand at different places, and the most are no crowd
-        members = with_crowd(members, world)
-    return Case(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
+        members = with_majority(members, world)
+    return Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
 
 
 def _quiet_s(spec: WatchSpec, log: LogReading, plan: StagePlan | None, limit: Limit) -> float:

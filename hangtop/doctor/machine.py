@@ -114,7 +114,7 @@ def memory(_: Subject) -> Iterator[Check]:
 
 def looking(_: Subject) -> Iterator[Check]:
     """Whether stacks of this user's processes may be read, when the run hangs later."""
-    at = ptrace_permission.standing(os.getppid())
+    at = ptrace_permission.ptrace_permission(os.getppid())
     if at.scope and not at.may_trace:
         why, mend = ptrace_permission.refusal(at, ("hangtop", "stacks"))
         yield Check("rights", "read stacks", "warn", why, mend)

@@ -12,7 +12,7 @@ from hangtop.common import clock
 from hangtop.common.text import size, some
 from hangtop.diagnosis.facts import ray_health as ray_words
 from hangtop.diagnosis.facts.gpu_outliers import BAD, facts
-from hangtop.diagnosis.facts.ray_pending import wishes
+from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.doctor import packages, pairs
 from hangtop.doctor.check import Check, Subject, ok
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -113,7 +113,7 @@ def _ray(state: RunState) -> Iterator[Check]:
         troubles = ray_words.troubles(cluster, clock.now())
         for trouble in troubles:
             yield Check("ray", trouble.part, "fail", trouble.text, trouble.mend)
-        for wish in wishes(cluster)[:3]:
+        for wish in pending_resources(cluster)[:3]:
             yield Check("ray", "resources", "warn", f"{wish.who} waits for {wish.asks}", "ray status")
         if not any(part.kind in ("gcs_server", "raylet") and part.gone_at is None for part in cluster.parts):
             yield Check("ray", "cluster", "warn", f"{cluster.session}: neither GCS nor raylet lives here", "hangtop clean")

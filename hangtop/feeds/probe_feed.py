@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import IO, Protocol, runtime_checkable
 
 from hangtop.common import clock
-from hangtop.common.reaper import abandon
+from hangtop.common.reaper import reap_later
 from hangtop.records import wire
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import ProbeState
@@ -284,7 +284,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    abandon(process)
+    reap_later(process)
 
 
 def _debug_file() -> IO[bytes]:

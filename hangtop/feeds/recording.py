@@ -18,9 +18,9 @@ from msgspec import Struct
 
 from hangtop import __version__
 from hangtop.common import clock
-from hangtop.common.reaper import abandon
+from hangtop.common.reaper import reap_later
 from hangtop.feeds.probe_feed import Feed
-from hangtop.feeds.recording_delta import Filler, Thinner
+from hangtop.feeds.recording_delta import DeltaDecoder, DeltaEncoder
 from hangtop.records import wire
 from hangtop.records.ask import Ask, PageAsk
 from hangtop.records.health import Rewind
@@ -55,7 +55,7 @@ class Recorder:
         self._pipe = self.child.stdin.fileno()
         os.set_blocking(self._pipe, False)
         self._backlog = bytearray()
-        self._thinner = Thinner()
+        self._thinner = DeltaEncoder()
         self.left_out = 0
         self.problem: str | None = None
         self._says = self.child.stdout
@@ -92,7 +92,7 @@ class Recorder:
             self.problem = _first_line(says.fileno(), 0.0).decode(errors="replace").strip() or None
         if self.problem is None and (self.left_out or self._backlog):
             self.problem = f"the recording lacks its last readings: {shlex.quote(self._name)}: the disk is too slow, or gone"
-        abandon(self.child)
+        reap_later(self.child)
 
     def _put(self, line: bytes) -> None:
         if len(self._backlog) > BACKLOG_BYTES:
@@ -223,11 +223,11 @@ class ReplayFeed:
         self._move(min(max(at, self.span[0]), self.span[1]))
 
     async def readings(self) -> AsyncIterator[Reading]:
-        filler = Filler()
+        filler = DeltaDecoder()
         while not self._closed:
             reached = bisect.bisect_right(self._recording.times, self._due())
             if reached < self._next:
-                self._next, filler = 0, Filler()
+                self._next, filler = 0, DeltaDecoder()
                 yield Reading("replay", "", self.span[0], Rewind())
             while self._next < reached:
                 reading = filler.whole(wire.decode_reading(self._recording.lines[self._next]))

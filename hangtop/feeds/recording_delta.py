@@ -33,7 +33,7 @@ Key = tuple[str, str, str]
 _as_fields: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
 
 
-class Told(Struct, frozen=True):
+class RecordedReading(Struct, frozen=True):
     """A reading as a recording tells it so far. `whole_at`: when it last stood there as a whole."""
 
     at: float
@@ -42,11 +42,11 @@ class Told(Struct, frozen=True):
     fields: Fields
 
 
-class Thinner:
+class DeltaEncoder:
     """On the way into a recording."""
 
     def __init__(self) -> None:
-        self._told: dict[Key, Told] = {}
+        self._told: dict[Key, RecordedReading] = {}
 
     def thin(self, reading: Reading) -> Reading:
         """The reading as it is to be written."""
@@ -56,11 +56,11 @@ class Thinner:
         key = (reading.source, reading.host, kind)
         before = self._told.get(key)
         if before is None or reading.at - before.whole_at >= WHOLE_EVERY_S:
-            self._told[key] = Told(reading.at, reading.at, reading.value, _fields(reading.value))
+            self._told[key] = RecordedReading(reading.at, reading.at, reading.value, _fields(reading.value))
             return reading
         value = _settled(before.value, reading.value)
         fields = _fields(value)
-        self._told[key] = Told(reading.at, before.whole_at, value, fields)
+        self._told[key] = RecordedReading(reading.at, before.whole_at, value, fields)
         return replace(reading, value=Changed(kind, before.at, _difference(before.fields, fields)))
 
     def forget(self) -> None:
@@ -68,18 +68,18 @@ class Thinner:
         self._told.clear()
 
 
-class Filler:
+class DeltaDecoder:
     """On the way out of a recording."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, Told] = {}
+        self._known: dict[Key, RecordedReading] = {}
 
     def whole(self, reading: Reading) -> Reading | None:
         """The reading as it was, but for how long an unchanged process has been looked at; `None` when the one that it is told
         against was lost."""
         value = reading.value
         if isinstance(value, REPLACING):
-            told = Told(reading.at, reading.at, value, _fields(value))
+            told = RecordedReading(reading.at, reading.at, value, _fields(value))
             self._known[reading.source, reading.host, _kind(value)] = told
         if not isinstance(value, Changed):
             return reading
@@ -89,7 +89,7 @@ class Filler:
             return None
         fields = _applied(known.fields, value.parts)
         filled: Value = msgspec.convert(fields, Value)
-        self._known[key] = Told(reading.at, known.whole_at, filled, fields)
+        self._known[key] = RecordedReading(reading.at, known.whole_at, filled, fields)
         return replace(reading, value=filled)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.logs.extract.stages import TRAINING, Course
+from hangtop.logs.extract.stages import TRAINING, StageCourse
 from hangtop.logs.file_facts import FileFacts
-from hangtop.records.log import StageEvent, Written, at_once
+from hangtop.records.log import StageEvent, WrittenAt, at_once
 
 IsPresent = Callable[[int, float | None], bool]
 """Whether a line of a file, by its offset and its time, is of the attempt that runs now."""
@@ -18,7 +18,7 @@ IsPresent = Callable[[int, float | None], bool]
 class Restart(Struct, frozen=True):
     """Where a new attempt begins: offset of the marker in each file that `shows` it, and when the first of these was written."""
 
-    written: Written
+    written: WrittenAt
     shows: Mapping[int, int]
 
 
@@ -26,7 +26,7 @@ class _Marker(Struct, frozen=True):
     """A restart as one file shows it. `trained_at`: when that file tells of the first step after it."""
 
     offset: int
-    written: Written
+    written: WrittenAt
     trained_at: float | None
 
 
@@ -39,7 +39,7 @@ class Attempts(Struct, frozen=True):
     def count(self) -> int:
         return len(self.restarts) + 1
 
-    def number(self, file: int, offset: int, written: Written) -> tuple[int, bool]:
+    def number(self, file: int, offset: int, written: WrittenAt) -> tuple[int, bool]:
         """The attempt to which a line belongs, and whether that is proven: by its place in a file that shows the restart, else by
         time."""
         first, last = 1, self.count
@@ -74,7 +74,7 @@ class Attempts(Struct, frozen=True):
         )
 
 
-def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, Course], lead: int) -> Attempts:
+def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, StageCourse], lead: int) -> Attempts:
     """The restarts that the files show, those of one restart together. Beginning with the latest, each file's latest marker is of
     the same restart, unless it had made steps since or another one was nearer: ranks begin together before any of them trains.
 
@@ -97,7 +97,7 @@ def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, Course], lead:
     return Attempts(tuple(reversed(restarts)))
 
 
-def _markers(facts: FileFacts, course: Course) -> list[_Marker]:
+def _markers(facts: FileFacts, course: StageCourse) -> list[_Marker]:
     at = {mark.offset: mark.at for mark in facts.marks}
     markers = []
     for number, offset in enumerate(course.restarts, 2):
@@ -123,7 +123,7 @@ def _is_same(marker: _Marker, latest: _Marker, earlier: Sequence[_Marker]) -> bo
     return not any(each.written.about is not None and abs(each.written.about - at) < begun - at for each in earlier)
 
 
-def _may_have_missed(course: Course, begun: Written) -> bool:
+def _may_have_missed(course: StageCourse, begun: WrittenAt) -> bool:
     """Whether a file may not show a restart at this time: it tells of no stages, or all of them on one side of it."""
     times = [each.at for each in course.events if each.at is not None]
     if begun.not_before is None or begun.not_after is None or not times:
@@ -131,7 +131,7 @@ def _may_have_missed(course: Course, begun: Written) -> bool:
     return not (min(times) < begun.not_before and max(times) > begun.not_after)
 
 
-def _is_later(written: Written, begun: Written) -> tuple[bool, bool]:
+def _is_later(written: WrittenAt, begun: WrittenAt) -> tuple[bool, bool]:
     """Whether a line was written after a restart began, and whether that is proven."""
     if written.surely_before(begun):
         return False, True

@@ -13,25 +13,25 @@ from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile, Stage
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.framework_votes import Frameworks
-from hangtop.logs.extract.layout_sizes import MeshTable
+from hangtop.logs.extract.layout_sizes import LayoutSizes
 from hangtop.logs.extract.line_kind import shown_line
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LARGE, pick
-from hangtop.logs.extract.line_writers import Writers
-from hangtop.logs.extract.literal_index import Index, Wants
+from hangtop.logs.extract.line_writers import LineWriters
+from hangtop.logs.extract.literal_index import LineReaders, LiteralIndex
 from hangtop.logs.extract.longest_gap import longest_gap_s
 from hangtop.logs.extract.messages import Messages
-from hangtop.logs.extract.model_output import FreeTexts
-from hangtop.logs.extract.multiline_steps import Reports
+from hangtop.logs.extract.model_output import ModelOutput
+from hangtop.logs.extract.multiline_steps import MultilineSteps
 from hangtop.logs.extract.notices import Notices
-from hangtop.logs.extract.progress import Sighting, read
+from hangtop.logs.extract.progress import ProgressSeen, read
 from hangtop.logs.extract.ray_sessions_named import RayNames
-from hangtop.logs.extract.repeated_literals import Floods
-from hangtop.logs.extract.stages import Marks
-from hangtop.logs.extract.step_heuristic import ANY, Counters
-from hangtop.logs.extract.step_tables import Tables
-from hangtop.logs.extract.tail_buffer import Recent
-from hangtop.logs.extract.unstamped_lines import Neighbours
+from hangtop.logs.extract.repeated_literals import RepeatedLiterals
+from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.step_heuristic import ANY, StepHeuristic
+from hangtop.logs.extract.step_tables import StepTables
+from hangtop.logs.extract.tail_buffer import TailBuffer
+from hangtop.logs.extract.unstamped_lines import UnstampedLines
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer, unglued
 from hangtop.logs.lines.carriage_return_bars import find_folded
@@ -58,7 +58,7 @@ class Digest:
 
     def __init__(
         self,
-        catalog: Catalog | Index,
+        catalog: Catalog | LiteralIndex,
         file: int,
         *,
         clock_shift_s: float | None = None,
@@ -67,29 +67,29 @@ class Digest:
         year: int | None = None,
         written_by: float | None = None,
     ) -> None:
-        self._index = catalog if isinstance(catalog, Index) else Index(catalog)
+        self._index = catalog if isinstance(catalog, LiteralIndex) else LiteralIndex(catalog)
         self._file = file
         self._blocks = Blocks(offset)
         self._clock = LogClock(clock_shift_s, year, written_by)
-        self._neighbours = Neighbours(self._clock)
+        self._neighbours = UnstampedLines(self._clock)
         self._history_end = offset
-        self._free = FreeTexts()
+        self._free = ModelOutput()
         self._frameworks = Frameworks(self._index.catalog.profiles)
-        self._marks = Marks()
-        self._writers = Writers()
+        self._marks = StageMarks()
+        self._writers = LineWriters()
         self._messages = self._new_messages()
         self._asides: dict[Writer, Messages] = {}
         self._notices = Notices()
-        self._tables = Tables()
-        self._reports = Reports()
-        self._counters = Counters()
+        self._tables = StepTables()
+        self._reports = MultilineSteps()
+        self._counters = StepHeuristic()
         self._ranks = RankTable(rank)
-        self._mesh = MeshTable()
+        self._mesh = LayoutSizes()
         self._ray = RayNames()
-        self._recent = Recent(self._clock)
+        self._recent = TailBuffer(self._clock)
         self._left_out: frozenset[int] = frozenset()
         self._detected: tuple[int, frozenset[int]] = (0, frozenset())
-        self._floods = Floods(self._index)
+        self._floods = RepeatedLiterals(self._index)
         self._swept = self._counted = -1
         self._heard: tuple[int, float] | None = None
         self._walks = 0
@@ -119,8 +119,8 @@ class Digest:
         known stays."""
         self._flush()
         self._blocks = Blocks(offset)
-        self._recent, self._swept = Recent(self._clock), -1
-        self._counters, self._counted = Counters(), -1
+        self._recent, self._swept = TailBuffer(self._clock), -1
+        self._counters, self._counted = StepHeuristic(), -1
         self._ray.reopened()
         self._neighbours.reopened()
         self._history_end = max(self._history_end, offset)
@@ -257,7 +257,7 @@ class Digest:
         if any(compared):
             self._neighbours.want(line, lines, span, before)
 
-    def _aside(self, wants: Wants, line: Line, lines: Lines, span: Span) -> None:
+    def _aside(self, wants: LineReaders, line: Line, lines: Lines, span: Span) -> None:
         """A line of free text. When its end may be missing, messages in it are kept aside until there is one."""
         if not self._free.is_unsure(line.writer):
             self._asides.pop(line.writer, None)
@@ -269,7 +269,7 @@ class Digest:
     def _new_messages(self) -> Messages:
         return Messages(self._writers.steps, self._index.roles, self._index.kinds, self._marks.starts)
 
-    def _read(self, wants: Wants, line: Line, lines: Lines, span: Span) -> bool:
+    def _read(self, wants: LineReaders, line: Line, lines: Lines, span: Span) -> bool:
         """Whether its time is compared with other files': it is the first of a known message, or of a stage of the start."""
         self._writers.heard(line)
         if wants.rank:
@@ -297,7 +297,7 @@ class Digest:
         rank = self._ranks.rank_of(line.writer)
         return line.writer if rank is None else ("rank", rank)
 
-    def _progress(self, wants: Wants, line: Line, *, starting: bool) -> bool:
+    def _progress(self, wants: LineReaders, line: Line, *, starting: bool) -> bool:
         """Reads the line in the words of each profile that knows such lines. Whether it is a bar that is at its end.
         `starting`: a framework knows it as a part of its start (`loading checkpoint … at iteration 12000`), so it is no step."""
         told: set[str] = set()
@@ -316,7 +316,7 @@ class Digest:
             self._below(wants, line)
         return complete
 
-    def _below(self, wants: Wants, line: Line) -> None:
+    def _below(self, wants: LineReaders, line: Line) -> None:
         """What is not told by the line alone, but by where it stands."""
         if (row := self._tables.read(line, wants.tables)) is not None:
             if row.line is not line:
@@ -326,7 +326,7 @@ class Digest:
         for told in self._reports.read(line):
             self._sighted(told.sighting, told.reader.stages, line, complete=False)
 
-    def _sighted(self, sighting: Sighting, stages: Iterable[tuple[Profile, Stage]], line: Line, *, complete: bool) -> None:
+    def _sighted(self, sighting: ProgressSeen, stages: Iterable[tuple[Profile, Stage]], line: Line, *, complete: bool) -> None:
         for profile, stage in stages:
             self._marks.saw(profile, stage, line, self._who(line), late=complete)
         jump = self._writers.saw(sighting, line)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from hangtop.logs.extract.line_ranks import RankFacts
-from hangtop.logs.extract.progress import Sighting
-from hangtop.logs.extract.stages import Mark
+from hangtop.logs.extract.progress import ProgressSeen
+from hangtop.logs.extract.stages import StageMark
 from hangtop.logs.lines.block_lines import Writer
-from hangtop.records.log import Finding, Pace, RaySaid, Written
-from hangtop.records.parallel_layout import Mesh
+from hangtop.records.log import Finding, Pace, RaySaid, WrittenAt
+from hangtop.records.parallel_layout import ParallelLayout
 
 Kind = tuple[str, str]
 """Profile and id of a progress line."""
@@ -22,8 +22,8 @@ class WriterFacts(Struct, frozen=True):
 
     writer: Writer
     rank: int | None
-    sightings: tuple[Sighting, ...]
-    marks: Mapping[str, Mark]
+    sightings: tuple[ProgressSeen, ...]
+    marks: Mapping[str, StageMark]
     last_at: float | None
     lines: int
 
@@ -45,15 +45,15 @@ class FileFacts(Struct, frozen=True):
     bytes: int = 0
     rank: int | None = None
     scores: Mapping[str, int] = {}
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[StageMark, ...] = ()
     findings: tuple[Finding, ...] = ()
-    times: Mapping[int, Written] = {}
+    times: Mapping[int, WrittenAt] = {}
     writers: tuple[WriterFacts, ...] = ()
     paces: Mapping[Kind, PaceFacts] = {}
     totals: Mapping[Kind, float] = {}
     ranks: tuple[RankFacts, ...] = ()
     world: int | None = None
-    meshes: Mapping[str, Mesh] = {}
+    meshes: Mapping[str, ParallelLayout] = {}
     workers: tuple[int, int] | None = None
     announced_until: float | None = None
     undated_wait_s: float | None = None

@@ -14,7 +14,7 @@ from heapq import merge
 
 from msgspec.structs import replace
 
-from hangtop.records.log import ROLES, TRACEBACK, Finding, StageEvent, Written, at_once
+from hangtop.records.log import ROLES, TRACEBACK, Finding, StageEvent, WrittenAt, at_once
 
 Tier = tuple[int, int, int, bool]
 
@@ -98,9 +98,9 @@ def _moment(finding: Finding) -> tuple[float, float, str, str]:
     return next(known, float("inf")), float("inf") if finding.rank is None else finding.rank, finding.id, finding.text
 
 
-def _written(finding: Finding) -> Written:
+def _written(finding: Finding) -> WrittenAt:
     """A recording of an older hangtop has nothing but the message's own time."""
-    return at_once(finding.at) if finding.written == Written() else finding.written
+    return at_once(finding.at) if finding.written == WrittenAt() else finding.written
 
 
 def _offset(finding: Finding) -> int:

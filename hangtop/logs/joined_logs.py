@@ -12,14 +12,14 @@ from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
-from hangtop.logs.extract.progress import Sighting
-from hangtop.logs.extract.stages import Course, StageMachine, plan_of, proven_by, stage_of
+from hangtop.logs.extract.progress import ProgressSeen
+from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
 from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, WriterFacts
 from hangtop.logs.findings import findings_of
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 
 
-def join(
+def join_logs(
     facts: Sequence[FileFacts],
     files: Sequence[LogFile],
     catalog: Catalog,
@@ -42,7 +42,7 @@ def join(
     everything = (*facts, *beside)
     courses = {each.file: _course(each, profiles, catalog) for each in facts}
     lead = max(facts, key=lambda each: _weight(each, courses), default=None)
-    course = courses[lead.file] if lead else Course()
+    course = courses[lead.file] if lead else StageCourse()
     attempts = attempts_of(facts, courses, lead.file) if lead else Attempts()
     events = attempts.renumbered(course.events)
     ranks = _ranks(everything, attempts, profiles)
@@ -89,7 +89,7 @@ def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -
     return max(known, default=None)
 
 
-def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> Course:
+def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> StageCourse:
     fatal = [finding for finding in facts.findings if finding.severity == "fatal"]
     course = StageMachine(profiles, facts.file, [finding.offset for finding in fatal]).run(facts.marks)
     for finding in fatal:
@@ -100,7 +100,7 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
     return course
 
 
-def _weight(facts: FileFacts, courses: Mapping[int, Course]) -> tuple[int, int, float, float]:
+def _weight(facts: FileFacts, courses: Mapping[int, StageCourse]) -> tuple[int, int, float, float]:
     """The file that tells most of the course of the run: rank 0's, or the driver's."""
     events = courses[facts.file].events
     newest_at = max((each.at for each in events if each.at is not None), default=-math.inf)
@@ -121,7 +121,7 @@ def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
-def _best(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> Sighting | None:
+def _best(sightings: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
     """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
     kind counts instead when it tells of the same steps, up to the same total."""
     steps = [
@@ -136,7 +136,7 @@ def _best(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[s
     return newest if newest.total is not None and newest.total == best.total else best
 
 
-def _metrics(sightings: Sequence[Sighting], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
+def _metrics(sightings: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
     """The newest value of each metric; `None` for one that is not finite."""
     merged: dict[str, float | None] = {}
     for each in sorted(sightings, key=lambda each: each.offset):
@@ -148,7 +148,7 @@ def _metrics(sightings: Sequence[Sighting], is_present: IsPresent, place: Mappin
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
     """The run's step is that of its furthest writer; and the kind of line that tells it."""
     place = _specific(profiles)
-    found: list[tuple[bool, bool, float, Sighting, FileFacts]] = []
+    found: list[tuple[bool, bool, float, ProgressSeen, FileFacts]] = []
     for each in facts:
         is_present = attempts.is_present(each.file)
         for writer in each.writers:
@@ -168,7 +168,7 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
     ), (best.profile, best.kind)
 
 
-def _total(best: Sighting, where: FileFacts) -> int | None:
+def _total(best: ProgressSeen, where: FileFacts) -> int | None:
     """The total that the line tells, else another line for it (`Total training steps: 870`), else another bar at this step."""
     total = best.total if best.total is not None else where.totals.get((best.profile, best.kind))
     if total is None:

@@ -12,7 +12,7 @@ import msgspec
 from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import clock
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor.monitor import Monitor
 from hangtop.records import wire
 from hangtop.records.reading import Reading
@@ -29,14 +29,14 @@ SESSION_BYTES = 32 << 20
 JUDGED_EVERY_S = 0.5
 
 
-def history(case: Case, verdict: Verdict, session: Sequence[Reading]) -> Iterator[str]:
+def history(snapshot: Snapshot, verdict: Verdict, session: Sequence[Reading]) -> Iterator[str]:
     """The stages of the run as its log tells them, what hangtop said while it looked, and its last word."""
     yield "stages, by the log's own clock"
-    for event in case.log.stages:
+    for event in snapshot.log.stages:
         attempt = f"  attempt {event.attempt}" if event.attempt > 1 else ""
         yield f"  {clock(event.at)}  {event.title} ({event.id}, {event.profile}){attempt}"
     yield "verdicts, while this was packed"
-    state, monitor, judged = RunState(), Monitor(case.spec), 0.0
+    state, monitor, judged = RunState(), Monitor(snapshot.spec), 0.0
     for reading in session:
         state = fold(state, reading)
         if state.log is not None and reading.at - judged >= JUDGED_EVERY_S:
@@ -46,10 +46,10 @@ def history(case: Case, verdict: Verdict, session: Sequence[Reading]) -> Iterato
     for entry in told:
         yield f"  {clock(entry.at)}  {entry.word}: {entry.headline}"
     if not told or told[-1].headline != verdict.headline:
-        yield f"  {clock(case.now)}  {verdict.word}: {verdict.headline}"
+        yield f"  {clock(snapshot.now)}  {verdict.word}: {verdict.headline}"
 
 
-def recording(case: Case, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
+def recording(snapshot: Snapshot, session: Sequence[Reading], redactor: Redactor) -> Iterator[str]:
     """The session as a recording: `hangtop replay session.hangtop` shows it. Of a very large one the newest part."""
     lines: list[str] = []
     left = SESSION_BYTES
@@ -59,20 +59,20 @@ def recording(case: Case, session: Sequence[Reading], redactor: Redactor) -> Ite
         if left < 0:
             break
         lines.append(line)
-    yield wire.encode(wire.Header(wire.SCHEMA, __version__, case.now, case.spec)).decode()
+    yield wire.encode(wire.Header(wire.SCHEMA, __version__, snapshot.now, snapshot.spec)).decode()
     yield from reversed(lines)
 
 
-def logs(case: Case) -> dict[str, str]:
+def logs(snapshot: Snapshot) -> dict[str, str]:
     """The head and tail of each log, and the surroundings of each finding; small files give a head alone."""
     texts: dict[str, str] = {}
-    for number, file in enumerate(case.log.files):
+    for number, file in enumerate(snapshot.log.files):
         if file.status not in ("ok", "gone") or file.path == "-":
             continue
         name = f"{number:02d}-{Path(file.path).name}"
-        share = max(LEAST_BYTES, LOGS_BYTES // len(case.log.files))
+        share = max(LEAST_BYTES, LOGS_BYTES // len(snapshot.log.files))
         head, tail = min(HEAD_BYTES, share // 4), min(TAIL_BYTES, share * 3 // 4)
-        found = [one for one in case.log.findings if one.file == number][:MOST_FINDINGS]
+        found = [one for one in snapshot.log.findings if one.file == number][:MOST_FINDINGS]
         try:
             with open(file.path, "rb") as raw:
                 end = raw.seek(0, os.SEEK_END)

@@ -21,7 +21,7 @@ from hangtop import __version__
 from hangtop.common.redact import Redactor
 from hangtop.common.text import size, some
 from hangtop.diagnosis.check_report import report
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.monitor import bundle_contents
 from hangtop.records.reading import Reading
 from hangtop.records.verdict import Verdict
@@ -33,7 +33,7 @@ ENVIRONMENT = re.compile(
 
 
 def compose(
-    case: Case,
+    snapshot: Snapshot,
     verdict: Verdict,
     environ: Mapping[str, str],
     versions: Mapping[str, str],
@@ -44,17 +44,17 @@ def compose(
     `stacks`: the stacks as a person reads them."""
     redactor = Redactor()
     chosen = {name: value for name, value in sorted(environ.items()) if ENVIRONMENT.search(name)}
-    state = case.state
+    state = snapshot.state
     texts = {
-        "processes.txt": "\n".join(_processes(case)),
+        "processes.txt": "\n".join(_processes(snapshot)),
         "versions.txt": "\n".join(f"{name} {version}" for name, version in sorted(versions.items())),
-        "issue.md": issue(case, verdict, chosen, versions),
-        "history.txt": "\n".join(bundle_contents.history(case, verdict, session)),
+        "issue.md": issue(snapshot, verdict, chosen, versions),
+        "history.txt": "\n".join(bundle_contents.history(snapshot, verdict, session)),
         "stacks.txt": stacks or "no stacks were taken: hangtop takes them when the run is quiet, and only where it may",
-        **{f"log/{name}": text for name, text in bundle_contents.logs(case).items()},
+        **{f"log/{name}": text for name, text in bundle_contents.logs(snapshot).items()},
     }
     records: dict[str, object] = {
-        "verdict.json": report(case, verdict),
+        "verdict.json": report(snapshot, verdict),
         "gpus.json": {host: node.reading for host, node in state.gpus.items()},
         "ray.json": dict(state.ray),
         "stacks.json": state.looks,
@@ -63,7 +63,7 @@ def compose(
         **{name: redactor.text(text) for name, text in texts.items()},
         **{name: _pretty(redactor.tree(msgspec.to_builtins(record))) for name, record in records.items()},
         "environment.txt": "\n".join(f"{name}={value}" for name, value in redactor.environ(chosen).items()),
-        "session.hangtop": "".join(bundle_contents.recording(case, session, redactor)),
+        "session.hangtop": "".join(bundle_contents.recording(snapshot, session, redactor)),
     }
     taken = [f"{times:>5}  {kind}" for kind, times in sorted(redactor.taken.items())] or ["nothing was found to take out"]
     told = "What was taken out, by kind; never what it was. Look through the files before you share them."
@@ -90,15 +90,15 @@ def write(files: Mapping[str, str], place: Path, at: float) -> None:
         raise
 
 
-def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> str:
+def issue(snapshot: Snapshot, verdict: Verdict, environ: Mapping[str, str], versions: Mapping[str, str]) -> str:
     """Markdown with what maintainers ask for: what happened, hardware, versions, command, log, environment, what was tried."""
-    log = case.log
+    log = snapshot.log
     gpus = [
         f"{len(node.reading.gpus)} × {node.reading.gpus[0].name or 'GPU'}"
-        for node in case.state.gpus.values()
+        for node in snapshot.state.gpus.values()
         if node.reading.gpus
     ]
-    processes = () if case.procs is None else case.procs.processes
+    processes = () if snapshot.procs is None else snapshot.procs.processes
     command = next(
         (process.command for process in processes if process.role == "launcher"), processes[0].command if processes else "?"
     )
@@ -108,9 +108,10 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
     lines = [
         f"### {verdict.word}: {verdict.headline}",
         "",
-        f"- framework: {log.framework}, stage: {verdict.stage.title if verdict.stage else '?'}, ranks: {len(case.ranks) or '?'}",
+        f"- framework: {log.framework}, stage: {verdict.stage.title if verdict.stage else '?'}, "
+        f"ranks: {len(snapshot.ranks) or '?'}",
         f"- silent for {verdict.silence_s or 0:.0f} s, limit {verdict.limit_s or 0:.0f} s",
-        f"- seen by hangtop {__version__} at {datetime.fromtimestamp(case.now, UTC).isoformat(timespec='seconds')}",
+        f"- seen by hangtop {__version__} at {datetime.fromtimestamp(snapshot.now, UTC).isoformat(timespec='seconds')}",
         "",
         "**Evidence**",
         "",
@@ -123,7 +124,7 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         *(f"- {one.id} ({one.severity}, {one.role}): {one.text[:200]}" for one in log.findings[:ISSUE_FINDINGS]),
         *([] if log.findings else ["- none that hangtop knows"]),
         "",
-        f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}; {_machine(case)}",
+        f"**Hardware**: {', '.join(gpus) or 'no GPU seen'}; {_machine(snapshot)}",
         f"**Versions**: {', '.join(f'{name} {versions[name]}' for name in shown) or '?'}",
         "",
         "**Command**",
@@ -132,7 +133,7 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
         "```",
         f"**Last lines of the log** (of {len(log.files)}; more in log/)",
         "```",
-        *([f"{line.prefix}{line.text}" for line in case.state.tail[-ISSUE_LINES:]] or [log.last_line or ""]),
+        *([f"{line.prefix}{line.text}" for line in snapshot.state.tail[-ISSUE_LINES:]] or [log.last_line or ""]),
         "```",
         "**Environment**: " + (", ".join(f"`{name}={value}`" for name, value in list(environ.items())[:20]) or "?"),
         "",
@@ -142,17 +143,17 @@ def issue(case: Case, verdict: Verdict, environ: Mapping[str, str], versions: Ma
     return "\n".join(lines) + "\n"
 
 
-def _machine(case: Case) -> str:
+def _machine(snapshot: Snapshot) -> str:
     """Cores, memory and kernel of this machine; `platform` when the host was not looked at."""
-    host = case.state.machine
+    host = snapshot.state.machine
     memory = f", {size(host.memory_bytes)} of memory" if host is not None and host.memory_bytes else ""
     cores = "" if host is None else f"{some(host.cores, 'core')}{memory}, "
     return f"{cores}{platform.platform()}"
 
 
-def _processes(case: Case) -> list[str]:
+def _processes(snapshot: Snapshot) -> list[str]:
     header = f"{'pid':>8} {'ppid':>8} {'rank':>5} s {'cpu':>5} {'role':<12} command"
-    processes = () if case.procs is None else case.procs.processes
+    processes = () if snapshot.procs is None else snapshot.procs.processes
     return [header] + [
         f"{one.pid:>8} {one.ppid:>8} {'' if one.rank is None else one.rank:>5} {one.state} "
         f"{'?' if one.cpu_percent is None else f'{one.cpu_percent:.0f}':>5} {one.role:<12} {one.command}"

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
-from hangtop.diagnosis.members.remote_stacks import far_ask
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.questions import unanswered
-from hangtop.monitor.stack_requests import SECOND_LOOK_S, wish
-from hangtop.records.ask import FarStacksAsk, LeftoversAsk
+from hangtop.monitor.stack_requests import SECOND_LOOK_S, stack_request
+from hangtop.records.ask import LeftoversAsk, RemoteStacksAsk
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import Heartbeat
@@ -95,7 +95,7 @@ async def looks(feed: Feed, patience_s: float) -> AsyncIterator[tuple[RunState, 
             return
 
 
-class Curiosity:
+class StackRequester:
     """Asks the feed for what the verdict still needs, and not twice for the same."""
 
     def __init__(self, feed: Feed) -> None:
@@ -103,9 +103,9 @@ class Curiosity:
         self._asked_at = -SECOND_LOOK_S
         self._looked_back_at = -LOOK_BACK_S
 
-    def follow(self, case: Case) -> None:
-        if case.now - self._asked_at >= SECOND_LOOK_S and (ask := wish(case)) is not None:
-            self._asked_at = case.now
+    def follow(self, snapshot: Snapshot) -> None:
+        if snapshot.now - self._asked_at >= SECOND_LOOK_S and (ask := stack_request(snapshot)) is not None:
+            self._asked_at = snapshot.now
             self._feed.ask(ask)
 
     def look_back(self, verdict: Verdict, now: float) -> None:
@@ -135,18 +135,18 @@ def _told_once(state: RunState, name: str) -> bool:
     return bool(state.health) and (health is None or health.told)
 
 
-class FarStacks:
+class RemoteStackRequester:
     """Asks once for the stacks of the run's workers on other nodes, where it has any."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._asked: FarStacksAsk | None = None
+        self._asked: RemoteStacksAsk | None = None
 
     def told(self, state: RunState) -> bool:
         """Whether there is nothing more to come. Whether a run is on Ray its log tells, who its workers are the Ray source."""
         if not _log_told(state) or (uses_ray(state) and not state.ray and not _told_once(state, "ray")):
             return False
-        ask = far_ask(state, 1)
+        ask = remote_stacks_ask(state, 1)
         if ask is not None and self._asked is None:
             self._asked = ask
             self._feed.ask(ask)
@@ -170,7 +170,7 @@ async def processes_of(feed: Feed, patience_s: float = 5.0, *, gpus: bool = Fals
     state = RunState()
     loop = asyncio.get_running_loop()
     until = loop.time() + FIRST_LOOK_S
-    looked, stacks = False, FarStacks(feed)
+    looked, stacks = False, RemoteStackRequester(feed)
     async for state in states(feed, LOOK_EVERY_S):
         if state.procs is not None and not looked:
             looked, until = True, loop.time() + patience_s

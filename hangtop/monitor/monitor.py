@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.judge import judge
-from hangtop.diagnosis.snapshot import Case, look
+from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.monitor.verdict_history import Timeline, follow
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
@@ -18,15 +18,15 @@ class Monitor:
         self._spec = spec
         self._draft = True
 
-    def look(self, state: RunState, now: float, *, draft: bool = False) -> Case:
+    def look(self, state: RunState, now: float, *, draft: bool = False) -> Snapshot:
         """Judges this state. `draft`: too little is known yet to hold on to what is said; the next look begins anew."""
-        case = look(state, self._spec, now)
-        self.judge(case, draft=draft)
-        return case
+        snapshot = take_snapshot(state, self._spec, now)
+        self.judge(snapshot, draft=draft)
+        return snapshot
 
-    def judge(self, case: Case, *, draft: bool = False) -> Verdict:
+    def judge(self, snapshot: Snapshot, *, draft: bool = False) -> Verdict:
         """The same of a case at hand."""
-        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(case), case.now)
+        self.timeline = follow(Timeline() if self._draft else self.timeline, judge(snapshot), snapshot.now)
         self._draft = draft
         return self.verdict
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.rules.gpu_rules import driver_doubted
 from hangtop.diagnosis.rules.wait_rules import GROWN_S
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.ask import StacksAsk
 from hangtop.stacks.loops import SPAN_S, trades
 
@@ -20,62 +20,62 @@ GONE = frozenset(("dead", "gone", "zombie"))
 """States of actors without a living process."""
 
 
-def looks_in_this_silence(case: Case) -> int:
+def looks_in_this_silence(snapshot: Snapshot) -> int:
     """Finished looks since the last output: older ones tell of another moment."""
-    since = case.now - (case.silence_s or 0.0)
-    return sum(1 for look in case.state.looks if look.done and look.started_at >= since)
+    since = snapshot.now - (snapshot.silence_s or 0.0)
+    return sum(1 for look in snapshot.state.looks if look.done and look.started_at >= since)
 
 
-def satisfied(case: Case) -> bool:
+def satisfied(snapshot: Snapshot) -> bool:
     """Nothing more to wait for before a verdict: the run is not quiet, or two looks were taken, or none can be."""
-    stacks = case.state.health.get("stacks")
-    impossible = stacks is None or stacks.problem is not None or any(look.problem for look in case.state.looks)
-    if (case.is_quiet and _workers_to_come(case)) or _leads_to_weigh(case):
+    stacks = snapshot.state.health.get("stacks")
+    impossible = stacks is None or stacks.problem is not None or any(look.problem for look in snapshot.state.looks)
+    if (snapshot.is_quiet and _workers_to_come(snapshot)) or _leads_to_weigh(snapshot):
         return False
-    if not case.is_quiet or not case.pids:
+    if not snapshot.is_quiet or not snapshot.pids:
         return True
-    if driver_doubted(case) or _may_grow(case):
+    if driver_doubted(snapshot) or _may_grow(snapshot):
         return False
-    return impossible or (looks_in_this_silence(case) >= 2 and not _unproven(case))
+    return impossible or (looks_in_this_silence(snapshot) >= 2 and not _unproven(snapshot))
 
 
-def _leads_to_weigh(case: Case) -> bool:
+def _leads_to_weigh(snapshot: Snapshot) -> bool:
     """Processes may be the run, and whether the log tells of them was asked before it had been read to its end."""
-    return case.procs is not None and bool(case.procs.leads) and not case.procs.weighed and case.log.caught_up
+    return snapshot.procs is not None and bool(snapshot.procs.leads) and not snapshot.procs.weighed and snapshot.log.caught_up
 
 
-def _workers_to_come(case: Case) -> bool:
+def _workers_to_come(snapshot: Snapshot) -> bool:
     """A run on Ray lives in its workers: whose session it is the Ray source tells, and then the process source who they are."""
-    health = case.state.health.get("ray")
-    if case.log.ray is None or health is None:
+    health = snapshot.state.health.get("ray")
+    if snapshot.log.ray is None or health is None:
         return False
-    actors = (actor for cluster in clusters_of_run(case.state) for actor in cluster.actors)
+    actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
     here = {actor.pid for actor in actors if actor.pid is not None and actor.state not in GONE}
-    seen = {process.pid for process in case.procs.processes} if case.procs is not None else set()
+    seen = {process.pid for process in snapshot.procs.processes} if snapshot.procs is not None else set()
     return not health.told or bool(here and not here & seen)
 
 
-def _unproven(case: Case) -> bool:
+def _unproven(snapshot: Snapshot) -> bool:
     """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
-    waits = (one.process for one in case.standings if one.how == "waits" and trades(one.doing))
+    waits = (one.process for one in snapshot.member_statuses if one.status == "waits" and trades(one.activity))
     return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
 
-def _may_grow(case: Case) -> bool:
+def _may_grow(snapshot: Snapshot) -> bool:
     """A file of a checkpoint was written lately, and one look at it cannot tell whether that goes on."""
-    saved = case.state.checkpoints
+    saved = snapshot.state.checkpoints
     if saved is None or saved.growth_b_s is not None or saved.modified_at is None:
         return False
-    return case.now - saved.modified_at <= GROWN_S
+    return snapshot.now - saved.modified_at <= GROWN_S
 
 
-def wish(case: Case) -> StacksAsk | None:
+def stack_request(snapshot: Snapshot) -> StacksAsk | None:
     """The stacks to ask for now, or none. Dumps never stop the run, and cost some 40 ms of one core a process."""
-    if case.silence_s is None or case.silence_s < AT_PART * case.quiet_s or not case.pids:
+    if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not snapshot.pids:
         return None
-    looks = case.state.looks
+    looks = snapshot.state.looks
     if looks and looks[-1].started_at > 0:
-        pause_s = SECOND_LOOK_S if looks_in_this_silence(case) < 2 else AGAIN_S
-        if case.now - looks[-1].started_at < pause_s:
+        pause_s = SECOND_LOOK_S if looks_in_this_silence(snapshot) < 2 else AGAIN_S
+        if snapshot.now - looks[-1].started_at < pause_s:
             return None
-    return StacksAsk(ask=int(case.now * 1000), pids=case.pids[:MOST_PIDS])
+    return StacksAsk(ask=int(snapshot.now * 1000), pids=snapshot.pids[:MOST_PIDS])

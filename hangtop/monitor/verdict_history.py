@@ -24,7 +24,7 @@ URGENCY: dict[VerdictWord, int] = {
 SURER = {"possible": 0, "likely": 1, "certain": 2}
 
 
-class Entry(Struct, frozen=True):
+class VerdictEntry(Struct, frozen=True):
     """From `at` (unix time) on this was said."""
 
     at: float
@@ -36,7 +36,7 @@ class Timeline(Struct, frozen=True):
     """What is said now, what was said before, and what waits to be said since when."""
 
     said: Verdict | None = None
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[VerdictEntry, ...] = ()
     pending: tuple[object, ...] | None = None
     pending_since: float = 0.0
 
@@ -45,13 +45,13 @@ def follow(timeline: Timeline, verdict: Verdict, now: float) -> Timeline:
     """The timeline after this verdict. `said` has its numbers fresh, also while a change is held back."""
     said = timeline.said
     if said is None or _meaning(said) == _meaning(verdict):
-        first = () if said is not None else (Entry(now, verdict.word, verdict.headline),)
+        first = () if said is not None else (VerdictEntry(now, verdict.word, verdict.headline),)
         return replace(timeline, said=verdict, entries=(*timeline.entries, *first), pending=None)
     held_since = timeline.pending_since if timeline.pending == _meaning(verdict) else now
     if not _at_once(said, verdict) and now - held_since < HOLD_S:
         still = replace(said, silence_s=verdict.silence_s, limit_s=verdict.limit_s, stage=verdict.stage)
         return replace(timeline, said=still, pending=_meaning(verdict), pending_since=held_since)
-    entry = Entry(now, verdict.word, verdict.headline)
+    entry = VerdictEntry(now, verdict.word, verdict.headline)
     return Timeline(said=verdict, entries=(*timeline.entries, entry)[-ENTRIES:])
 
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.probe.log.row_blocks import Readable
-from hangtop.probe.ray.dashboard.worker_access import Access
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.worker_files import WorkerLog
 from hangtop.records.log import BESIDE, LogReading, RankLog
 from hangtop.records.process import Process, ProcessReading
@@ -44,14 +44,14 @@ class Watched:
     def __init__(self) -> None:
         self.files: tuple[WatchedFile, ...] = ()
         self.beside: tuple[WatchedFile, ...] = ()
-        self.index: Index | None = None
+        self.index: LiteralIndex | None = None
         self.log: LogReading | None = None
         self.ranks: Mapping[int, RankLog] = {}
         self.procs: ProcessReading | None = None
         self.checkpoint_dir: str | None = None
         self.ray_workers: frozenset[Identity] = frozenset()
         self.workers: tuple[WorkerLog, ...] = ()
-        self.access: Mapping[str, Access] = {}
+        self.access: Mapping[str, ClusterAccess] = {}
 
     @property
     def members(self) -> tuple[Process, ...] | None:

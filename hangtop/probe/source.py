@@ -15,7 +15,7 @@ class Absent(Exception):  # not an error: there is nothing here to read
     """There is nothing to read here (no GPU, no Ray). The message says so in one line; the probe looks again later."""
 
 
-class Trouble(Exception):  # a state of the world, shown to the person as it is
+class SourceError(Exception):  # a state of the world, shown to the person as it is
     """The source cannot read. The message says what, why and the command that mends it; the probe tries again."""
 
 
@@ -27,7 +27,7 @@ class Source(Protocol):
     deadline_s: float
 
     def read(self, now: float) -> Iterable[Value]:
-        """What is new since the last call; nothing when nothing is. May raise `Absent` or `Trouble`."""
+        """What is new since the last call; nothing when nothing is. May raise `Absent` or `SourceError`."""
         ...
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hangtop.common import clock
 from hangtop.common.text import duration
-from hangtop.probe.source import Absent, Source, Trouble, open_source
+from hangtop.probe.source import Absent, Source, SourceError, open_source
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
@@ -146,7 +146,7 @@ class SourceThread(threading.Thread):
             self._emit(self._source.read(clock.now()))
         except Absent as absent:
             return self._failed(absent=str(absent))
-        except Trouble as trouble:
+        except SourceError as trouble:
             return self._failed(problem=str(trouble))
         except Exception as error:
             return self._failed(problem=self._crash(error))
@@ -159,7 +159,7 @@ class SourceThread(threading.Thread):
             return self._problem or self._absent
         try:
             self._emit(self._source.answer(ask, clock.now()), ask)
-        except (Absent, Trouble) as why:
+        except (Absent, SourceError) as why:
             return str(why)
         except Exception as error:
             return self._crash(error)

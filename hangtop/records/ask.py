@@ -79,7 +79,7 @@ class ActorLogAsk(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
     log: str | None = None
 
 
-class FarWorker(Struct, frozen=True, omit_defaults=True):
+class RemoteWorker(Struct, frozen=True, omit_defaults=True):
     """A worker of Ray on another node, by its pid there."""
 
     node: str
@@ -88,12 +88,12 @@ class FarWorker(Struct, frozen=True, omit_defaults=True):
     host: str | None = None
 
 
-class FarStacksAsk(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
+class RemoteStacksAsk(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
     """The stacks of workers on other nodes: from the dashboard, or with `task` by running a task on each node of the cluster."""
 
     ask: int
     session: str
-    workers: tuple[FarWorker, ...]
+    workers: tuple[RemoteWorker, ...]
     task: bool = False
 
 
@@ -104,7 +104,7 @@ class RayAsk(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     session: str = ""
 
 
-Ask = PageAsk | StacksAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | FarStacksAsk
+Ask = PageAsk | StacksAsk | FlightAsk | LeftoversAsk | LaunchAsk | RayAsk | ActorLogAsk | RemoteStacksAsk
 
 ANSWERED_BY: dict[type[Ask], str] = {
     PageAsk: "pages",
@@ -114,7 +114,7 @@ ANSWERED_BY: dict[type[Ask], str] = {
     LaunchAsk: "launch",
     RayAsk: "ray",
     ActorLogAsk: "rayworkers",
-    FarStacksAsk: "rayworkers",
+    RemoteStacksAsk: "rayworkers",
 }
 """Which source answers which question."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hangtop.records.plan import Removal, Spared
+from hangtop.records.plan import LeftAlone, Removal
 
 
 class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers"):
@@ -15,6 +15,6 @@ class LeftoversReading(Struct, frozen=True, omit_defaults=True, tag="leftovers")
 
     ask: int
     found: tuple[Removal, ...] = ()
-    kept: tuple[Spared, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
     writing: dict[int, str] = {}
     problem: str | None = None

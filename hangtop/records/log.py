@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.records.parallel_layout import Mesh
+from hangtop.records.parallel_layout import ParallelLayout
 from hangtop.records.stopped import StoppedRun
 
 LineKind = Literal["plain", "progress", "stage", "warning", "error"]
@@ -138,7 +138,7 @@ class Progress(Struct, frozen=True, omit_defaults=True):
     history: dict[str, tuple[float | None, ...]] = {}
 
 
-class Written(Struct, frozen=True, omit_defaults=True, array_like=True):
+class WrittenAt(Struct, frozen=True, omit_defaults=True, array_like=True):
     """When a line was written, in unix time: `about`, by its own clock or that of the nearest line that has one, and the bounds
     that its file proves. `None`: nothing tells."""
 
@@ -146,14 +146,14 @@ class Written(Struct, frozen=True, omit_defaults=True, array_like=True):
     not_before: float | None = None
     not_after: float | None = None
 
-    def surely_before(self, other: Written) -> bool:
+    def surely_before(self, other: WrittenAt) -> bool:
         """Whether nothing that is known lets it be later than `other`."""
         return self.not_after is not None and other.not_before is not None and self.not_after <= other.not_before
 
 
-def at_once(at: float | None) -> Written:
+def at_once(at: float | None) -> WrittenAt:
     """What a time alone says of a line."""
-    return Written(at, at, at)
+    return WrittenAt(at, at, at)
 
 
 Doubt = Literal["", "rank", "order", "attempt"]
@@ -197,7 +197,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     groups: dict[str, str] = {}
     attempt: int = 1
     survived: bool = False
-    written: Written = Written()
+    written: WrittenAt = WrittenAt()
     doubt: Doubt = ""
     hang: str = ""
     cause: str = ""
@@ -259,7 +259,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     profiles: tuple[str, ...] = ()
     attempt: int = 1
     world: int | None = None
-    mesh: Mesh | None = None
+    mesh: ParallelLayout | None = None
     workers: tuple[int, int] | None = None
     stages: tuple[StageEvent, ...] = ()
     plan: tuple[StagePlan, ...] = ()

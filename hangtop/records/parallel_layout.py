@@ -11,7 +11,7 @@ Place = tuple[tuple[str, int], ...]
 """Where a rank stands in each dimension that has more than one place, slowest first: `(("pp", 1), ("tp", 2))`."""
 
 
-class Mesh(Struct, frozen=True, omit_defaults=True):
+class ParallelLayout(Struct, frozen=True, omit_defaults=True):
     """What is said of the groups. `sizes` by dimension, counted through in `order`; one that is in `order` and not in `sizes` is
     as large as is left, if it is the only one. `told`: by rank, coordinates that were said outright."""
 

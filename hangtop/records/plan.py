@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.records.launch import Conditions
-from hangtop.records.stopped import Place
+from hangtop.records.stopped import RunPlace
 
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
 
@@ -53,7 +53,7 @@ class Removal(Struct, frozen=True, omit_defaults=True):
     changing: bool = False
 
 
-class Errand(Struct, frozen=True):
+class EvidenceCommand(Struct, frozen=True):
     """A command of hangtop itself that changes nothing of the run, such as `stacks`. What it prints goes to `output`, if given.
 
     Where it fails, or takes longer than `deadline_s`, the plan goes on: evidence is worth having, but not worth a hung run.
@@ -142,7 +142,7 @@ class Start(Struct, frozen=True, omit_defaults=True):
     ray: str = ""
 
 
-class Spared(Struct, frozen=True, omit_defaults=True):
+class LeftAlone(Struct, frozen=True, omit_defaults=True):
     """Something near the plan that will not be touched, and why."""
 
     what: str
@@ -165,20 +165,20 @@ class Plan(Struct, frozen=True, omit_defaults=True):
     action: str
     title: str
     targets: tuple[Target, ...] = ()
-    spared: tuple[Spared, ...] = ()
+    spared: tuple[LeftAlone, ...] = ()
     beyond: tuple[Target, ...] = ()
     warnings: tuple[str, ...] = ()
     word: str = ""
     grace_s: float = 10.0
     removals: tuple[Removal, ...] = ()
     start: Start | None = None
-    errands: tuple[Errand, ...] = ()
+    errands: tuple[EvidenceCommand, ...] = ()
     ray: tuple[RayStart, ...] = ()
     watch: Watch | None = None
     frees: str = ""
     ports: tuple[int, ...] = ()
     older_s: float = 600.0
-    stops: Place | None = None
+    stops: RunPlace | None = None
     logs: tuple[str, ...] = ()
     newest_ticks: int = 0
 

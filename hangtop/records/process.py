@@ -29,7 +29,7 @@ class Writer(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
 
 
-class Recent(Struct, frozen=True, omit_defaults=True):
+class RecentActivity(Struct, frozen=True, omit_defaults=True):
     """What a process did lately: over `seconds`, looked at `samples` times. Parts are of 1, rates per second, `None` not known.
 
     `running_part` and `blocked_part`: share of looks in state R and D. `wchan`: where it was in every look in state D, `None`
@@ -86,7 +86,7 @@ class Process(Struct, frozen=True, omit_defaults=True):
     reaped_percent: float | None = None
     read_b_s: float | None = None
     write_b_s: float | None = None
-    recent: Recent | None = None
+    recent: RecentActivity | None = None
     subtree_size: int = 1
     subtree_cpu_percent: float | None = None
     subtree_io_b_s: float | None = None

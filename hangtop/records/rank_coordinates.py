@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
 
-from hangtop.records.parallel_layout import ORDER, Mesh, Place
+from hangtop.records.parallel_layout import ORDER, ParallelLayout, Place
 
 NAMES = {
     "tensor": "tp", "model": "tp", "pipeline": "pp", "pipe": "pp", "context": "cp", "sequence": "sp", "data": "dp",
@@ -33,7 +33,7 @@ TITLE = re.compile(r"(?:^|[_:])(DP|PP|TP|CP|EP)(\d+)(?=_|\s|$)")
 """`VLLM::Worker_PP1_TP0`, `sglang::scheduler_DP0_TP1`."""
 
 
-def by_arguments(commands: Iterable[str]) -> Mesh:
+def by_arguments(commands: Iterable[str]) -> ParallelLayout:
     """What the run's processes were started with, where all say the same."""
     sizes: dict[str, set[int]] = {}
     order = ORDER
@@ -42,7 +42,7 @@ def by_arguments(commands: Iterable[str]) -> Mesh:
             sizes.setdefault(name, set()).add(size)
         if PIPELINE_BEFORE_DATA in command:
             order = ("dp", "pp", "cp", "tp")
-    return Mesh({name: next(iter(said)) for name, said in sizes.items() if len(said) == 1}, order)
+    return ParallelLayout({name: next(iter(said)) for name, said in sizes.items() if len(said) == 1}, order)
 
 
 @lru_cache(maxsize=4096)
@@ -59,7 +59,7 @@ def by_title(command: str) -> dict[str, int]:
     return {name.lower(): int(number) for name, number in TITLE.findall(command.split()[0])}
 
 
-def places(mesh: Mesh, world: int | None) -> dict[int, Place]:
+def places(mesh: ParallelLayout, world: int | None) -> dict[int, Place]:
     """The place of every rank that has one; nothing where what is said does not add up to the world."""
     if mesh.told:
         several = {name for row in mesh.told.values() for name in row if len({one.get(name) for one in mesh.told.values()}) > 1}
@@ -72,11 +72,11 @@ def places(mesh: Mesh, world: int | None) -> dict[int, Place]:
     return {rank: _unravelled(rank, sizes) for rank in range(world)}
 
 
-def _names(mesh: Mesh, row: Mapping[str, int]) -> list[str]:
+def _names(mesh: ParallelLayout, row: Mapping[str, int]) -> list[str]:
     return sorted(row, key=lambda name: mesh.order.index(name) if name in mesh.order else -1)
 
 
-def _complete(mesh: Mesh, world: int | None) -> list[tuple[str, int]]:
+def _complete(mesh: ParallelLayout, world: int | None) -> list[tuple[str, int]]:
     """All dimensions with their sizes. What nothing is said of is one, but for the data groups: these are what is left."""
     if world is None or not mesh.sizes or min(mesh.sizes.values()) < 1:
         return []

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.records.plan import RayStart, Removal, Spared
+from hangtop.records.plan import LeftAlone, RayStart, Removal
 
 RayKind = Literal["driver", "raylet", "gcs_server", "worker", "daemon"]
 """What a process is in its session. `worker` and `daemon` have with them what they started."""
@@ -54,7 +54,7 @@ class RaySession(Struct, frozen=True, omit_defaults=True, tag="ray_session"):
     unknown: str = ""
     holder: int | None = None
     removals: tuple[Removal, ...] = ()
-    kept: tuple[Spared, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
     matches: tuple[RayMatch, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str | None = None

@@ -29,8 +29,8 @@ class ActorLogReading(Struct, frozen=True, omit_defaults=True, tag="actor_log"):
     problem: str = ""
 
 
-class FarStacksReading(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
-    """A part of the answer to a `FarStacksAsk`; the parts of one `ask` add up. `asked`: of how many workers.
+class RemoteStacksReading(Struct, frozen=True, omit_defaults=True, tag="far_stacks"):
+    """A part of the answer to a `RemoteStacksAsk`; the parts of one `ask` add up. `asked`: of how many workers.
 
     `task`: taken by a task that ran in the person's cluster.
     """
@@ -43,7 +43,7 @@ class FarStacksReading(Struct, frozen=True, omit_defaults=True, tag="far_stacks"
     done: bool = False
 
 
-def add_far(known: FarStacksReading | None, part: FarStacksReading) -> FarStacksReading:
+def add_remote(known: RemoteStacksReading | None, part: RemoteStacksReading) -> RemoteStacksReading:
     """The look known so far with this part added, or a new one."""
     if known is None or known.ask != part.ask:
         return part

@@ -17,7 +17,7 @@ from hangtop.records.nccl import NcclReading
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.ray_session import RaySession
-from hangtop.records.ray_workers import ActorLogReading, FarStacksReading
+from hangtop.records.ray_workers import ActorLogReading, RemoteStacksReading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
 
@@ -35,7 +35,7 @@ Value = (
     | RayDaemons
     | RaySession
     | ActorLogReading
-    | FarStacksReading
+    | RemoteStacksReading
     | LeftoversReading
     | LaunchReading
     | AskEnd

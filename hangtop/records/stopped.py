@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Place(Struct, frozen=True, omit_defaults=True):
+class RunPlace(Struct, frozen=True, omit_defaults=True):
     """Where a run stands: its logs (paths), the title of its stage, its step."""
 
     logs: tuple[str, ...]
@@ -21,7 +21,7 @@ class StoppedRun(Struct, frozen=True, omit_defaults=True):
     """
 
     action: str
-    place: Place
+    place: RunPlace
     began_at: float
     performer_pid: int
     performer_start_ticks: int

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.common.text import rank_ranges
 from hangtop.diagnosis.facts.gpu_outliers import (
     BAD,
@@ -63,7 +63,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-@kept
+@memoized
 def node_rows(nodes: Mapping[str, NodeGpus], now: float, *, trouble: bool) -> tuple[NodeRow, ...]:
     """Odd nodes first: the more of their GPUs stand out, the earlier."""
     rows = [_node_row(host, node, now, trouble=trouble) for host, node in nodes.items()]

@@ -10,7 +10,7 @@ from itertools import groupby
 from msgspec import Struct, field
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.render.rank_rows import RankRow, table_rows
 from hangtop.render.spans import BLANK, Row, Span, align, cut
 
@@ -27,7 +27,7 @@ LEGEND: tuple[tuple[str, str, str], ...] = (
 WORST = ("✗", "◆", "▸", "▲", "□", "■")
 
 
-class Block(Struct):
+class RankBlock(Struct):
     """The ranks of one node, or eight in a row when nodes are not known."""
 
     label: str
@@ -56,20 +56,20 @@ def _distance(row: RankRow) -> tuple[str, str]:
     return ("▲", "warn") if row.role or (row.rank.lag or 0) > 1 else ("■", "data")
 
 
-@kept
-def blocks_of(rows: Sequence[RankRow], world: int) -> list[Block]:
+@memoized
+def blocks_of(rows: Sequence[RankRow], world: int) -> list[RankBlock]:
     """Blocks by host, in the order of their first rank; ranks that nothing is known of come as no data."""
     known = {row.rank.rank: row for row in rows}
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, RankBlock] = {}
     by_host = any(row.rank.host for row in rows)
     for rank in range(max(world, *(r + 1 for r in known))):
         row = known.get(rank)
         label = (row.rank.host if row and by_host else None) or str(rank // BLOCK * BLOCK)
-        blocks.setdefault(label, Block(label)).cells.append(cell_of(row))
+        blocks.setdefault(label, RankBlock(label)).cells.append(cell_of(row))
     return list(blocks.values())
 
 
-def grid_rows(blocks: Sequence[Block], width: int, lines: int) -> list[Row]:
+def grid_rows(blocks: Sequence[RankBlock], width: int, lines: int) -> list[Row]:
     """Blocks with spaces and a blank line every second line; when that is too tall without them, at last one cell a node."""
     label = min(12, max(len(block.label) for block in blocks))
     blocks = [part for block in blocks for part in _parts(block, max(1, width - label - 3))]
@@ -87,10 +87,10 @@ def grid_rows(blocks: Sequence[Block], width: int, lines: int) -> list[Row]:
     return _one_cell_each(blocks, width)[:lines]
 
 
-def _parts(block: Block, most: int) -> list[Block]:
+def _parts(block: RankBlock, most: int) -> list[RankBlock]:
     """A node with more ranks than a line has cells goes on in the next line, without its name."""
     cells = block.cells
-    return [Block("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
+    return [RankBlock("" if at else block.label, cells[at : at + most]) for at in range(0, len(cells), most)]
 
 
 def _parted(rows: Sequence[Row], every: int) -> list[Row]:
@@ -98,7 +98,7 @@ def _parted(rows: Sequence[Row], every: int) -> list[Row]:
     return [row for at, one in enumerate(rows) for row in ((BLANK, one) if at and at % every == 0 else (one,))]
 
 
-def _line(blocks: Sequence[Block], label: int, per_block: int, gap: str) -> Row:
+def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:
     """Cells that look alike are one span: a thousand of them would be measured and compared one by one."""
     spans: list[Span] = []
     for block in blocks:
@@ -108,7 +108,7 @@ def _line(blocks: Sequence[Block], label: int, per_block: int, gap: str) -> Row:
     return tuple(spans)
 
 
-def _one_cell_each(blocks: Sequence[Block], width: int) -> list[Row]:
+def _one_cell_each(blocks: Sequence[RankBlock], width: int) -> list[Row]:
     cells = [min(block.cells, key=lambda cell: WORST.index(cell[0])) for block in blocks]
     return [tuple(cells[start : start + width]) for start in range(0, len(cells), width)]
 
@@ -131,7 +131,7 @@ def odd_rows(rows: Sequence[RankRow], width: int, lines: int) -> list[Row]:
     return [*table[: lines - 1], ((f"  and {len(odd) - lines + 2} more", "muted"),)]
 
 
-@kept
+@memoized
 def quiet_rows(rows: Sequence[RankRow], world: int, width: int) -> list[Row]:
     """How many ranks are quiet how long."""
     ages = Counter(text.age(row.quiet_s) for row in rows)

@@ -15,21 +15,21 @@ POWER_NOISE_PART = 0.03
 REPAINT_S = 5.0
 
 
-class Shown(Struct, frozen=True):
+class SteadyGpu(Struct, frozen=True):
     """A GPU with the values that stand on the screen, and since when they do."""
 
     gpu: Gpu
     at: float
 
 
-def settle(shown: Mapping[int, Shown], node: NodeGpus, now: float) -> dict[int, Shown]:
+def settle(shown: Mapping[int, SteadyGpu], node: NodeGpus, now: float) -> dict[int, SteadyGpu]:
     """What to paint of each GPU, after `shown` was painted."""
     return {gpu.index: _settled(shown.get(gpu.index), gpu, now) for gpu in node.reading.gpus}
 
 
-def _settled(shown: Shown | None, gpu: Gpu, now: float) -> Shown:
+def _settled(shown: SteadyGpu | None, gpu: Gpu, now: float) -> SteadyGpu:
     if shown is None or now - shown.at >= REPAINT_S or _differs(shown.gpu, gpu):
-        return Shown(gpu, now)
+        return SteadyGpu(gpu, now)
     return shown
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hangtop.actions.plans.presets import Preset
 from hangtop.common import text
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.records.fit import Fit
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.render.recovery_rows import errand_rows, ray_rows, watch_rows, waves
@@ -153,12 +153,12 @@ def _removal_rows(removals: Sequence[Removal]) -> Iterator[Row]:
 def _start_rows(start: Start, width: int) -> Iterator[Row]:
     yield (("Started", "ink bold"), (f": attempt {start.attempt}, in a session of its own", "muted"))
     for name, value in sorted(start.set_env.items()):
-        yield (("  ", ""), (clean(f"{name}={shlex.quote(value)}"), "accent"))
+        yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
     yield from _labelled("changed", start.changed, width, "accent")
-    for number, line in enumerate(textwrap.wrap(clean(shlex.join(start.argv)), max(20, width - 4), break_on_hyphens=False)):
+    for number, line in enumerate(textwrap.wrap(clean_words(shlex.join(start.argv)), max(20, width - 4), break_on_hyphens=False)):
         yield (("    " if number else "  ", ""), (line, "ink"))
-    yield from _labelled("in", [clean(start.cwd)], width, "muted")
-    yield from _labelled("log", [clean(start.log)], width, "muted")
+    yield from _labelled("in", [clean_words(start.cwd)], width, "muted")
+    yield from _labelled("log", [clean_words(start.log)], width, "muted")
     environ = "hangtop's own" if start.environ_file is None else f"as it was, kept in {start.environ_file}"
     yield from _labelled("environ", [environ], width, "muted")
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.verdict import Verdict
@@ -40,7 +40,7 @@ class RankRow(Struct, frozen=True):
     works: bool = False
 
 
-@kept
+@memoized
 def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     """All ranks, odd ones first in the order of the verdict, then by number."""
     verdict = view.verdict
@@ -238,7 +238,7 @@ def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
     ]
 
 
-@kept
+@memoized
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
     """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
     columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from hangtop.common import text
-from hangtop.common.clean_words import clean
-from hangtop.records.plan import Errand, RayStart, Target, Watch
+from hangtop.common.clean_words import clean_words
+from hangtop.records.plan import EvidenceCommand, RayStart, Target, Watch
 from hangtop.render.spans import Row
 
 
-def errand_rows(errands: Sequence[Errand]) -> Iterator[Row]:
+def errand_rows(errands: Sequence[EvidenceCommand]) -> Iterator[Row]:
     yield (("First", "ink bold"), (": evidence, while the run still hangs; what fails here holds nothing up", "muted"))
     for errand in errands:
         into = f" > {errand.output}" if errand.output else ""
@@ -38,7 +38,7 @@ def ray_rows(starts: Iterable[RayStart], width: int) -> Iterator[Row]:
             (f": in {start.cwd}, within {start.deadline_s:.0f} s; environment as it was, kept in {start.environ_file}", "muted"),
         )
         for name, value in sorted(start.set_env.items()):
-            yield (("  ", ""), (clean(f"{name}={shlex.quote(value)}"), "accent"))
+            yield (("  ", ""), (clean_words(f"{name}={shlex.quote(value)}"), "accent"))
         for number, line in enumerate(_wrapped(shlex.join(start.argv), width - 4)):
             yield (("    " if number else "  ", ""), (line, "ink"))
 

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
-from hangtop.records.ray_workers import FarStacksReading
+from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
 from hangtop.render.spans import BLANK, Row, Span, align, cut
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.stacks.frames import rule
 from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of, library_summary, motion, stands_out
 
@@ -65,7 +65,7 @@ def rows(view: StackView, width: int) -> list[Row]:
     return found[:-1] if found and found[-1] == BLANK else found
 
 
-def far_rows(far: FarStacksReading | None, width: int, *, may_ask: bool) -> list[Row]:
+def far_rows(far: RemoteStacksReading | None, width: int, *, may_ask: bool) -> list[Row]:
     """What is on its way from other nodes; and where their dashboard gave nothing, what else can be done: said before it is."""
     if far is None:
         return []
@@ -144,12 +144,14 @@ def _members(one: StackClass, role: str) -> tuple[Span, ...]:
 
 def _what(one: StackClass, view: StackView) -> str:
     """`waits for a lock in load_shard · S futex_do_wait · unchanged · MainThread`."""
-    thread = one.doing.thread
+    thread = one.activity.thread
     kernel = " ".join(word for word in (thread.state, thread.wchan) if word)
     gil = "holds the GIL" if thread.owns_gil else ""
     before = view.before.get(one.members[0].pid)
     moved = motion(before, one.members[0]) if before else None
-    return " · ".join(word for word in (one.doing.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word)
+    return " · ".join(
+        word for word in (one.activity.text, kernel, gil, MOTION_WORDS[moved] if moved else "", thread.name) if word
+    )
 
 
 def _last_shown(one: StackClass) -> int:
@@ -193,7 +195,7 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
         return
     yield cut((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
     for stack in others:
-        known = doing(stack)
+        known = activity_of(stack)
         what = f"{known.text}  {known.where}" if known else "no Python frames"
         yield cut((("▏", "faint"), (f" pid {stack.pid}", "ink"), (f"  {what}", "muted")), width)
     yield BLANK

@@ -7,7 +7,7 @@ from msgspec import Struct
 from hangtop.records.verdict import Verdict, VerdictWord
 
 
-class Look(Struct, frozen=True):
+class VerdictLabel(Struct, frozen=True):
     """`fill`: the badge is reversed. `meaning`: the line on the help screen."""
 
     sign: str
@@ -17,18 +17,18 @@ class Look(Struct, frozen=True):
     meaning: str
 
 
-LOOKS: dict[VerdictWord, Look] = {
-    "running": Look("●", "RUNNING", "ok", False, "output, or proof of life, within the limit"),
-    "slow": Look("▲", "SLOW, ALIVE", "warn", False, "over the limit, yet something works"),
-    "waiting": Look("▲", "WAITING", "warn", False, "for resources that are not there"),
-    "stalled": Look("■", "STALLED", "bad", True, "silent over the limit, cause not known"),
-    "hung": Look("■", "HUNG", "bad", True, "silent, and two signals say why"),
-    "crashed": Look("✗", "CRASHED", "bad", True, "a rank died or the log ends in an error"),
-    "finished": Look("✓", "FINISHED", "ok", False, "the last step is done"),
-    "blind": Look("?", "BLIND", "warn", False, "the log cannot be read: no verdict"),
+LOOKS: dict[VerdictWord, VerdictLabel] = {
+    "running": VerdictLabel("●", "RUNNING", "ok", False, "output, or proof of life, within the limit"),
+    "slow": VerdictLabel("▲", "SLOW, ALIVE", "warn", False, "over the limit, yet something works"),
+    "waiting": VerdictLabel("▲", "WAITING", "warn", False, "for resources that are not there"),
+    "stalled": VerdictLabel("■", "STALLED", "bad", True, "silent over the limit, cause not known"),
+    "hung": VerdictLabel("■", "HUNG", "bad", True, "silent, and two signals say why"),
+    "crashed": VerdictLabel("✗", "CRASHED", "bad", True, "a rank died or the log ends in an error"),
+    "finished": VerdictLabel("✓", "FINISHED", "ok", False, "the last step is done"),
+    "blind": VerdictLabel("?", "BLIND", "warn", False, "the log cannot be read: no verdict"),
 }
-NO_WRITER = Look("?", "NO WRITER", "warn", False, "nobody here writes the log: it ended, or runs elsewhere")
-DRIVER_HUNG = Look("■", "DRIVER HUNG", "bad", True, "the GPU driver does not answer")
+NO_WRITER = VerdictLabel("?", "NO WRITER", "warn", False, "nobody here writes the log: it ended, or runs elsewhere")
+DRIVER_HUNG = VerdictLabel("■", "DRIVER HUNG", "bad", True, "the GPU driver does not answer")
 
 KINDS = {
     "nccl": "NCCL collective",
@@ -48,7 +48,7 @@ KINDS = {
 }
 
 
-def look_of(verdict: Verdict) -> Look:
+def verdict_label(verdict: Verdict) -> VerdictLabel:
     if verdict.kind == "driver_hung" and verdict.word == "hung":
         return DRIVER_HUNG
     if verdict.word == "running" and verdict.confidence == "possible":

@@ -7,7 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from hangtop.diagnosis.members.rank_table import Rank, join
-from hangtop.monitor.verdict_history import Entry
+from hangtop.monitor.verdict_history import VerdictEntry
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM, Alarm
@@ -24,7 +24,7 @@ class View(Struct, frozen=True, dict=True):
     title: str = ""
     alarm: Alarm = CALM
     calm: bool = False
-    history: tuple[Entry, ...] = ()
+    history: tuple[VerdictEntry, ...] = ()
 
     @cached_property
     def ranks(self) -> tuple[Rank, ...]:

@@ -58,7 +58,7 @@ WORDS: dict[DoingKind, str] = {
 }
 
 
-class Doing(Struct, frozen=True):
+class Activity(Struct, frozen=True):
     """What one process does. `call` is the frame that says so, `own` the frame of the user's code that called it, or the nearest.
 
     `phase` is what the own code is about, by its names. `thread` is the thread this is seen in.
@@ -105,7 +105,7 @@ class Doing(Struct, frozen=True):
         return f"{PurePath(self.own.file).name}:{self.own.line}"
 
 
-def doing(stack: Stack) -> Doing | None:
+def activity_of(stack: Stack) -> Activity | None:
     """What this process does; `None` without a stack.
 
     The main thread speaks for the process, with two exceptions. While it waits in C for its autograd threads, one of those may
@@ -123,13 +123,13 @@ def doing(stack: Stack) -> Doing | None:
     return ours
 
 
-def _busiest(others: list[Doing]) -> Doing | None:
+def _busiest(others: list[Activity]) -> Activity | None:
     """The thread that tells most: one that works, else one that waits inside a user's own code."""
     telling = [other for other in others if other.kind not in ("idle", "loader_worker") and owner(other.own.file) != "python"]
     return min(telling, key=lambda other: (not other.thread.runs, STRENGTH[other.kind]), default=None)
 
 
-def _thread(thread: Thread) -> Doing:
+def _thread(thread: Thread) -> Activity:
     frames = thread.frames
     owned = own(frames)
     innermost = owned[0] if owned else len(frames) - 1
@@ -142,7 +142,7 @@ def _thread(thread: Thread) -> Doing:
     if kind is None:
         kind = _by_wait(thread)
     about = next((found for place in owned[:LOOKS_OUT] if (found := phase(frames[place]))), None)
-    return Doing(kind, call, caller, thread, about)
+    return Activity(kind, call, caller, thread, about)
 
 
 def _by_name(thread: Thread, owned: tuple[int, ...]) -> tuple[DoingKind, Frame, Frame] | None:

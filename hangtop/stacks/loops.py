@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop.records.process import Process, Recent
+from hangtop.records.process import Process, RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 from hangtop.stacks.process_groups import started
 
@@ -35,18 +35,18 @@ Looks = Sequence[tuple[float, Stack]]
 Sources = Sequence[Excerpt]
 
 
-def surely_loops(process: Process, known: Doing, stacks: Looks, sources: Sources) -> bool:
+def surely_loops(process: Process, known: Activity, stacks: Looks, sources: Sources) -> bool:
     """Its source shows that the loop it stands in does nothing but wait, or cannot be left (see `sources/loops.py`)."""
     if known.waits_for_peers or not _far_apart(stacks):
         return False
     if (process.cpu_percent or 0.0) < WORTH_A_CORE and not known.thread.runs:
         return False
-    looks = [seen for _, stack in stacks if (seen := doing(stack))]
+    looks = [seen for _, stack in stacks if (seen := activity_of(stack))]
     loops = {_loop(seen, sources) for seen in looks if _is_read(seen, sources)}
     return loops in ({"waits"}, {"endless"}) and len({seen.function for seen in looks}) == 1 and not _does_more(process)
 
 
-def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
+def may_loop(process: Process, known: Activity, stacks: Looks) -> bool:
     """Burns one core in a few lines of one Python function that no name explains; C code on one line does so too.
 
     More than a core, bytes moved, or a named phase (save, load, evaluate, compile …) is work. So is what only one look saw, and C
@@ -54,9 +54,9 @@ def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
     """
     if known.phase is not None or known.kind != "user" or not _far_apart(stacks) or _does_more(process):
         return False
-    if not all((seen := doing(stack)) and seen.thread.owns_gil for _, stack in stacks):
+    if not all((seen := activity_of(stack)) and seen.thread.owns_gil for _, stack in stacks):
         return False
-    leaves = {seen.thread.frames[0] for _, stack in stacks if (seen := doing(stack))}
+    leaves = {seen.thread.frames[0] for _, stack in stacks if (seen := activity_of(stack))}
     return (
         bool(leaves)
         and len({(leaf.function, leaf.file) for leaf in leaves}) == 1
@@ -64,12 +64,12 @@ def may_loop(process: Process, known: Doing, stacks: Looks) -> bool:
     )
 
 
-def trades(known: Doing | None) -> bool:
+def trades(known: Activity | None) -> bool:
     """Whether it waits for what comes over a network, through a pipe or a queue."""
     return known is not None and known.kind in (*ASKED, *FED)
 
 
-def may_trade(process: Process, known: Doing) -> bool:
+def may_trade(process: Process, known: Activity) -> bool:
     """Waits for what comes, and wakes up: answers come slowly, or it asks in vain again and again.
 
     Who waits for a silent server does not wake at all; switches of the main thread alone tell (those of the process do not). From
@@ -101,14 +101,14 @@ def only_looks(process: Process) -> bool:
     return recent is not None and recent.main_cpu_part is not None and _wakes(recent) and not by_turns(process)
 
 
-def by_children(process: Process, known: Doing, silent_since: float) -> bool:
+def by_children(process: Process, known: Activity, silent_since: float) -> bool:
     """Waits for a child, below which something was started long after the run last spoke: a script that goes from command to
     command, or asks again and again."""
     youngest = process.subtree_started_at or 0.0
     return known.kind == "child" and youngest - max(silent_since, process.started_at) >= STARTED_LATE_S
 
 
-def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
+def by_steps(process: Process, known: Activity, sources: Sources) -> bool:
     """Sleeps or waits for its own threads, for moments each, in a loop that ends by itself, or where no loop of its own asks: a
     library calls it again and again.
 
@@ -129,7 +129,7 @@ def by_steps(process: Process, known: Doing, sources: Sources) -> bool:
     return next((loop for loop in loops if loop != "none"), "none" if loops else None) in ("ends", "none")
 
 
-def _wakes(recent: Recent) -> bool:
+def _wakes(recent: RecentActivity) -> bool:
     return recent.seconds >= SPAN_S and (recent.switches_s or 0.0) >= WAKES_S
 
 
@@ -160,13 +160,13 @@ def _sleeps_itself(place: Frame, sources: Sources) -> bool:
     return found is None or not found.lines or "sleep" in found.lines[found.at - found.first]
 
 
-def _is_read(known: Doing, sources: Sources) -> bool:
+def _is_read(known: Activity, sources: Sources) -> bool:
     """Whether the source around the user's innermost line is known: it comes a moment after the stacks."""
     inner = next(iter(own(known.thread.frames)), None)
     return inner is None or _source(known.thread.frames[inner], sources) is not None
 
 
-def _loop(known: Doing, sources: Sources) -> Loop | None:
+def _loop(known: Activity, sources: Sources) -> Loop | None:
     """The loop around the user's innermost line. Only the standard library may be further in: anything else may be the work."""
     frames = known.thread.frames
     inner = next(iter(own(frames)), None)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from hangtop.records.stack import Frame, Stack
-from hangtop.stacks.activity import NAMELESS, Doing, doing
+from hangtop.stacks.activity import NAMELESS, Activity, activity_of
 from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
@@ -46,7 +46,7 @@ def _starts(frame: Frame) -> bool:
 def peers(stacks: Iterable[Stack]) -> frozenset[int]:
     """Pids of those that wait for their peers: in a collective that is known, else half of them at least at one place of a
     program of their own, as in `diagnosis/crowd.py`."""
-    known = {stack.pid: seen for stack in stacks if (seen := doing(stack)) is not None}
+    known = {stack.pid: seen for stack in stacks if (seen := activity_of(stack)) is not None}
     named = frozenset(pid for pid, seen in known.items() if seen.waits_for_peers)
     if named:
         return named
@@ -63,7 +63,7 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     Who sleeps where its children were forked, or in a function that is named so, looks; elsewhere it is a member that sleeps.
     Children that are a pool without work make none: what their parent waits for was lost.
     """
-    known, seen = doing(parent), [one for child in children if (one := doing(child)) is not None]
+    known, seen = activity_of(parent), [one for child in children if (one := activity_of(child)) is not None]
     if seen and all(one.kind == "idle" and not functions(one) for one in seen):
         return False
     if known is None or known.kind in ("child", "join"):
@@ -73,7 +73,7 @@ def watches_children(parent: Stack, children: Iterable[Stack]) -> bool:
     return known.kind == "sleep" and (inner in ways or WATCHES.search(inner) is not None)
 
 
-def waits_within(seen: Doing) -> bool:
+def waits_within(seen: Activity) -> bool:
     """Whether only a thread of its own can end its wait: a lock, an event or a queue of threads. Those of multiprocessing, and
     results of a pool, may come from its children."""
     inner = next(iter(own(seen.thread.frames)), len(seen.thread.frames))
@@ -85,10 +85,10 @@ def waits_within(seen: Doing) -> bool:
 
 def takes_part(parent: Stack, children: Iterable[Stack]) -> bool:
     """Whether who started the others is one of them: it works, or waits where a child does, or for what no child can give it."""
-    known, looks = doing(parent), list(children)
+    known, looks = activity_of(parent), list(children)
     if known is None or watches_children(parent, looks):
         return False
-    ways = {functions(seen) for child in looks if (seen := doing(child)) is not None}
+    ways = {functions(seen) for child in looks if (seen := activity_of(child)) is not None}
     return known.kind not in FOR_OTHERS or functions(known) in ways
 
 
@@ -98,7 +98,7 @@ def entries(stacks: Iterable[Stack]) -> dict[int, Hashable]:
     return {pid: started for pid, started in found if started is not None}
 
 
-def _place(seen: Doing) -> Hashable | None:
+def _place(seen: Activity) -> Hashable | None:
     """The way through the user's own functions to a wait that a peer may end; none where its names say that it only helps."""
     frames = functions(seen)
     if seen.kind not in IN_STEP or not frames:
@@ -106,7 +106,7 @@ def _place(seen: Doing) -> Hashable | None:
     return None if any(HELPS.search(name) for name, _ in frames) else frames
 
 
-def functions(seen: Doing) -> tuple[tuple[str, str], ...]:
+def functions(seen: Activity) -> tuple[tuple[str, str], ...]:
     """The way through the user's own functions, innermost first, each with its file. A generator or lambda is no way of its own:
     a root that sums over what it receives waits where its leaves do. What a parent did before it forked does not count."""
     frames = [seen.thread.frames[place] for place in own(seen.thread.frames) if place < started(seen.thread.frames)]

@@ -30,7 +30,7 @@ TRIES = 3
 LONGEST_REPR = 200
 
 
-class Local(msgspec.Struct, frozen=True):
+class SpyLocal(msgspec.Struct, frozen=True):
     name: str
     repr: str | None = None
 
@@ -39,7 +39,7 @@ class SpyFrame(msgspec.Struct, frozen=True):
     name: str
     filename: str
     line: int = 0
-    locals: tuple[Local, ...] | None = None
+    locals: tuple[SpyLocal, ...] | None = None
 
 
 class SpyThread(msgspec.Struct, frozen=True):

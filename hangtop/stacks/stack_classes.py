@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hangtop.common.text import some
 from hangtop.records.stack import Excerpt, Frame, Stack
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import own, package_of
 
 Step = tuple[str, str, int]
@@ -30,13 +30,13 @@ class StackClass(Struct, frozen=True):
     """
 
     members: tuple[Stack, ...]
-    doing: Doing
+    activity: Activity
     own: frozenset[int]
     parts_at: int | None = None
 
     @property
     def frames(self) -> tuple[Frame, ...]:
-        return self.doing.thread.frames
+        return self.activity.thread.frames
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -53,13 +53,13 @@ def number(stacks: Iterable[Stack], pids_by_rank: Mapping[int, int]) -> tuple[St
     return tuple(replace(stack, rank=ranks.get(stack.pid, stack.rank)) for stack in stacks)
 
 
-def path(known: Doing) -> tuple[Step, ...]:
+def path(known: Activity) -> tuple[Step, ...]:
     """The call path of a thread, outermost first. The line counts in the user's own frames of a thread that waits: one that runs
     moves from line to line, and in library frames lines differ without meaning."""
     return _steps(known, lines=not known.thread.runs)
 
 
-def _steps(known: Doing, *, lines: bool) -> tuple[Step, ...]:
+def _steps(known: Activity, *, lines: bool) -> tuple[Step, ...]:
     places = frozenset(own(known.thread.frames)) if lines else frozenset()
     frames = enumerate(known.thread.frames)
     return tuple((_named(frame), frame.file, frame.line if place in places else 0) for place, frame in frames)[::-1]
@@ -72,15 +72,15 @@ def _named(frame: Frame) -> str:
 
 def classes(stacks: Iterable[Stack]) -> tuple[StackClass, ...]:
     """The stacks folded by call path: smallest class first, those that wait for their peers after the others, then by rank."""
-    groups: dict[tuple[Step, ...], list[tuple[Stack, Doing]]] = {}
+    groups: dict[tuple[Step, ...], list[tuple[Stack, Activity]]] = {}
     for stack in stacks:
-        if known := doing(stack):
+        if known := activity_of(stack):
             groups.setdefault(path(known), []).append((stack, known))
     parting = _parting([_steps(group[0][1], lines=True) for group in groups.values()])
     found = [
         StackClass(
             members=tuple(stack for stack, _ in group),
-            doing=group[0][1],
+            activity=group[0][1],
             own=frozenset(own(group[0][1].thread.frames)),
             parts_at=None if len(groups) < 2 or parting == 0 else len(steps) - parting,
         )
@@ -104,12 +104,12 @@ def _parting(paths: list[tuple[Step, ...]]) -> int:
 
 def _order(one: StackClass) -> tuple[bool, int, int]:
     first = min(one.ranks, default=one.pids[0])
-    return (one.doing.waits_for_peers or one.doing.kind == "idle", len(one.members), first)
+    return (one.activity.waits_for_peers or one.activity.kind == "idle", len(one.members), first)
 
 
 def motion(before: Stack, now: Stack) -> Motion | None:
     """Whether a process moved between two looks; `None` when it is not the same process, or one look has no stack."""
-    then, here = doing(before), doing(now)
+    then, here = activity_of(before), activity_of(now)
     if then is None or here is None or (before.pid, before.started_ticks) != (now.pid, now.started_ticks):
         return None
     old, new = then.thread.frames, here.thread.frames
@@ -120,8 +120,8 @@ def motion(before: Stack, now: Stack) -> Motion | None:
 
 def stands_out(one: StackClass, among: Iterable[StackClass]) -> bool:
     """Whether this class is one to look at: it waits for nobody's sake while others wait for their peers."""
-    waiting = any(other.doing.waits_for_peers for other in among)
-    return waiting and not one.doing.waits_for_peers and one.doing.kind not in ("idle", "loader_worker")
+    waiting = any(other.activity.waits_for_peers for other in among)
+    return waiting and not one.activity.waits_for_peers and one.activity.kind not in ("idle", "loader_worker")
 
 
 def only(

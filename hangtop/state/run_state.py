@@ -21,7 +21,7 @@ from hangtop.records.nccl import add_look as add_nccl_look
 from hangtop.records.process import ProcessReading
 from hangtop.records.ray import RayDaemons, RayReading
 from hangtop.records.ray_session import RaySession
-from hangtop.records.ray_workers import ActorLogReading, FarStacksReading, add_far
+from hangtop.records.ray_workers import ActorLogReading, RemoteStacksReading, add_remote
 from hangtop.records.reading import Reading
 from hangtop.records.runs import RunsReading
 from hangtop.records.stack import StacksReading
@@ -59,7 +59,7 @@ class RunState(Struct, frozen=True):
     ray_daemons: Mapping[str, RayDaemons] = MappingProxyType({})
     ray_session: RaySession | None = None
     actor_log: ActorLogReading | None = None
-    far_stacks: FarStacksReading | None = None
+    far_stacks: RemoteStacksReading | None = None
     page: PageReading | None = None
     leftovers: LeftoversReading | None = None
     launch: LaunchReading | None = None
@@ -98,8 +98,8 @@ def fold(state: RunState, reading: Reading) -> RunState:
             state = replace(state, ray_session=session)
         case ActorLogReading() as actor_log:
             state = replace(state, actor_log=actor_log)
-        case FarStacksReading() as far:
-            state = replace(state, far_stacks=add_far(state.far_stacks, far))
+        case RemoteStacksReading() as far:
+            state = replace(state, far_stacks=add_remote(state.far_stacks, far))
         case NcclReading() as nccl:
             state = replace(state, nccl=add_nccl_look(state.nccl, nccl))
         case PageReading() as page:

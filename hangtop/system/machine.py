@@ -36,11 +36,11 @@ class GroupMemory(Struct, frozen=True):
     oom_kills: int | None = None
 
 
-class Host:
+class MachineReader:
     """Looks at the machine. The disks are asked through a guard: statvfs waits for a dead file server."""
 
     def __init__(self) -> None:
-        self._disks: Guard[str, Space] = Guard()
+        self._disks: Guard[str, DiskSpace] = Guard()
         self._silent: dict[str, float] = {}
         self._free: dict[tuple[str, int, int], tuple[float, int]] = {}
         self._kills: dict[str | None, int] = {}
@@ -76,13 +76,13 @@ class Host:
         self._silent = {path: since for path, since in self._silent.items() if path not in answers}
         for path in wanted:
             answer = answers.get(path)
-            if isinstance(answer, Space) and answer.number not in known:
+            if isinstance(answer, DiskSpace) and answer.number not in known:
                 known |= {answer.number} - {0}
                 yield Disk(path, answer.size_bytes, answer.free_bytes, self._growth(path, answer, now))
             elif answer is None and now - self._silent.setdefault(path, now) >= SILENT_S:
                 yield Disk(path, 0, 0, problem="the file system does not answer")
 
-    def _growth(self, path: str, space: Space, now: float) -> float | None:
+    def _growth(self, path: str, space: DiskSpace, now: float) -> float | None:
         """Bytes a second that it filled by, over at least a look and at most half a minute. Another file system begins anew."""
         key, free = (path, space.number, space.size_bytes), space.free_bytes
         at, before = self._free.setdefault(key, (now, free))
@@ -161,7 +161,7 @@ def _text(path: Path) -> str | None:
     return None if text is None else text.decode("utf-8", "replace")
 
 
-class Space(Struct, frozen=True):
+class DiskSpace(Struct, frozen=True):
     """Of a file system, with the number that statvfs(3) tells it by, which is 0 for some."""
 
     number: int
@@ -169,10 +169,10 @@ class Space(Struct, frozen=True):
     free_bytes: int
 
 
-def _space(pid: int | None, path: str) -> Space:
+def _space(pid: int | None, path: str) -> DiskSpace:
     """As this process sees the path: a container has a `/dev/shm` of its own. Without the right to look there, our own."""
     try:
         space = os.statvfs(path if pid is None else f"/proc/{pid}/root{path}")
     except OSError:
         space = os.statvfs(path)
-    return Space(space.f_fsid, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)
+    return DiskSpace(space.f_fsid, space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize)

@@ -12,7 +12,7 @@ from msgspec import Struct
 CAP_SYS_PTRACE = 19
 
 
-class Standing(Struct, frozen=True):
+class PtracePermission(Struct, frozen=True):
     """What decides over the right. `scope`: Yama's ptrace_scope, `None` where there is no Yama. `None` elsewhere: not known."""
 
     user: int
@@ -22,16 +22,16 @@ class Standing(Struct, frozen=True):
     container: bool
 
 
-def standing(pid: int) -> Standing:
+def ptrace_permission(pid: int) -> PtracePermission:
     """How we stand towards this process."""
     try:
         owner: int | None = psutil.Process(pid).uids().real
     except psutil.Error:
         owner = None
-    return Standing(os.geteuid(), owner, _may_trace(), _scope(), _in_container())
+    return PtracePermission(os.geteuid(), owner, _may_trace(), _scope(), _in_container())
 
 
-def refusal(at: Standing, command: tuple[str, ...]) -> tuple[str, str]:
+def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
     """What is missing, in words, and the command that mends it. `command` is what was refused."""
     again = f"sudo {shlex.join(command)}"
     foreign = at.owner is not None and at.owner != at.user and at.user != 0

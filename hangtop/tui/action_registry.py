@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from hangtop.actions.execute import evidence_commands
-from hangtop.actions.execute.client import myself, perform
+from hangtop.actions.execute.client import carry_out, myself
 from hangtop.actions.plans import clean_plan, ray_plan, recovery_plan, restart_plan, stop_plan
 from hangtop.actions.plans.presets import Preset, presets_for
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.watch_spec import as_options
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ray_session_choice import SessionsScreen
+from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
 from hangtop.tui.pages.stacks_page import StacksScreen
-from hangtop.tui.selection import Chosen, chosen
-from hangtop.tui.subprocess_task import errand
+from hangtop.tui.selection import Selection, selected
+from hangtop.tui.subprocess_task import run_task
 
 if TYPE_CHECKING:
     from hangtop.tui.app import HangtopApp
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 def open_stop(app: HangtopApp) -> None:
     """Stop what is chosen, else the run."""
-    _ask_to_stop(app, chosen(app))
+    _ask_to_stop(app, selected(app))
 
 
 def stop_run(app: HangtopApp) -> None:
     """Stop the whole run, whatever is chosen."""
-    _ask_to_stop(app, Chosen())
+    _ask_to_stop(app, Selection())
 
 
-def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
+def _ask_to_stop(app: HangtopApp, what: Selection) -> None:
     me = myself()
     made: Plan | Refusal
     if what.alike == 0:
@@ -45,10 +45,10 @@ def _ask_to_stop(app: HangtopApp, what: Chosen) -> None:
     elif what.pid is not None and what.host and what.host != me.host:
         made = Refusal(f"pid {what.pid} is on {what.host}: run hangtop there")
     else:
-        made = stop_plan.plan(app.state, me, what.rank, what.pid)
+        made = stop_plan.stop_plan(app.state, me, what.rank, what.pid)
     plan = stop_plan.doubted(made, app.view.verdict) if isinstance(made, Plan) else made
     number = stop_plan.number_of(plan.targets) if not isinstance(plan, Refusal) else ""
-    app.push_screen(ActionScreen(lambda: plan, perform, f"Stop {number}", act="stop"))
+    app.push_screen(ActionScreen(lambda: plan, carry_out, f"Stop {number}", act="stop"))
 
 
 def open_stacks(app: HangtopApp) -> None:
@@ -61,7 +61,7 @@ def open_bundle(app: HangtopApp) -> None:
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
     if "-" in app.spec.logs:
         made = Refusal("a bundle reads the log again, which a pipe cannot give: hangtop bundle --log FILE -o FILE.tar.gz")
-    app.push_screen(ActionScreen(lambda: made, lambda plan: errand(words), "Bundle", at_once=True, act="bundle"))
+    app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
 
 
 def open_clean(app: HangtopApp) -> None:
@@ -71,9 +71,11 @@ def open_clean(app: HangtopApp) -> None:
 
     def make() -> Plan | Refusal | None:
         found = app.state.leftovers
-        return clean_plan.plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
+        return (
+            clean_plan.clean_plan(app.state, found, myself(), app.now()) if found is not None and found.ask == ask.ask else None
+        )
 
-    app.push_screen(ActionScreen(make, perform, "Clean up", act="clean", asks=(ask,)))
+    app.push_screen(ActionScreen(make, carry_out, "Clean up", act="clean", asks=(ask,)))
 
 
 def open_restart(app: HangtopApp) -> None:
@@ -87,7 +89,7 @@ def open_restart(app: HangtopApp) -> None:
             return None
         return restart_plan.answered(app.state, told, me, verdict, app.spec.logs)
 
-    app.push_screen(ActionScreen(make, perform, "Restart", presets=_presets(app), act="restart", asks=(ask,)))
+    app.push_screen(ActionScreen(make, carry_out, "Restart", presets=_presets(app), act="restart", asks=(ask,)))
 
 
 def open_ray(app: HangtopApp, name: str = "") -> None:
@@ -96,7 +98,7 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
     me, number = myself(), int(app.now() * 1000)
     verdict = app.view.verdict
     if not name and not ray_plan.is_proven(app.state, me):
-        app.push_screen(SessionsScreen(ray_plan.candidates(app.state, me), partial(open_ray, app)))
+        app.push_screen(RaySessionScreen(ray_plan.candidates(app.state, me), partial(open_ray, app)))
         return
     ask = ray_plan.ask_of(app.state, me, number, name)
     if isinstance(ask, RayAsk):
@@ -109,7 +111,7 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
         made = ray_plan.restarted(app.state, told, me) if told is not None and told.ask == number else None
         return replace(stop_plan.doubted(made, verdict), word=made.word) if isinstance(made, Plan) else made
 
-    app.push_screen(ActionScreen(make, perform, "Restart Ray", act="ray", asks=(ask,) if isinstance(ask, RayAsk) else ()))
+    app.push_screen(ActionScreen(make, carry_out, "Restart Ray", act="ray", asks=(ask,) if isinstance(ask, RayAsk) else ()))
 
 
 def open_recover(app: HangtopApp) -> None:
@@ -117,7 +119,7 @@ def open_recover(app: HangtopApp) -> None:
     me = myself()
     if recovery_plan.must_ask(app.state, me):
         known = ray_plan.candidates(app.state, me)
-        app.push_screen(SessionsScreen(known, partial(_recover, app), "none of these: leave Ray as it is"))
+        app.push_screen(RaySessionScreen(known, partial(_recover, app), "none of these: leave Ray as it is"))
         return
     _recover(app, recovery_plan.session_of(app.state, me))
 
@@ -140,9 +142,11 @@ def _recover(app: HangtopApp, name: str) -> None:
             return None
         if isinstance(session, RayAsk) and (told is None or told.ask != number):
             return None
-        return recovery_plan.plan(app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place)
+        return recovery_plan.recovery_plan(
+            app.state, launch, told if isinstance(session, RayAsk) else None, me, app.spec, verdict, place
+        )
 
-    app.push_screen(ActionScreen(make, perform, "Recover", presets=_presets(app), act="recover", asks=asks))
+    app.push_screen(ActionScreen(make, carry_out, "Recover", presets=_presets(app), act="recover", asks=asks))
 
 
 def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:

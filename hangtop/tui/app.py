@@ -17,7 +17,7 @@ from textual.screen import ModalScreen, Screen
 from hangtop.common import clock
 from hangtop.common.text import ascii_only, printable, speaks_utf8
 from hangtop.feeds.probe_feed import Feed, Seekable
-from hangtop.monitor.headless import REGULAR, Curiosity
+from hangtop.monitor.headless import REGULAR, StackRequester
 from hangtop.monitor.monitor import Monitor
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
@@ -29,17 +29,17 @@ from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
-from hangtop.tui.navigation import Wayfinding
+from hangtop.tui.navigation import Navigation
 from hangtop.tui.pages.watch_page import WatchScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
 from hangtop.tui.panes.registry import PANES
 from hangtop.tui.panes.status_line import terminal_title
 from hangtop.tui.themes import load_palettes, pick_palette, theme_folders
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 from hangtop.tui.widgets.terminal_driver import driver_class
 
 if TYPE_CHECKING:
-    from hangtop.tui.running_action import Deed
+    from hangtop.tui.running_action import RunningAction
 
 TICK_S = 1.0
 PAINT_S = 0.25
@@ -49,7 +49,7 @@ LOAD_S = 3.0
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
-class HangtopApp(Wayfinding):
+class HangtopApp(Navigation):
     """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
     for are left out.
 
@@ -88,7 +88,7 @@ class HangtopApp(Wayfinding):
         self.ascii = not utf8 if ascii_only is None else ascii_only
         self.replay = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
-        self.curiosity = Curiosity(feed)
+        self.curiosity = StackRequester(feed)
         self.monitor = Monitor(spec)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
@@ -96,7 +96,7 @@ class HangtopApp(Wayfinding):
         self.view = View(self.state, None, spec, now(), self.run_title, CALM, calm)
         self._disable_tooltips = self._disable_notifications = True  # for which each screen would mount two widgets
         self.watch_screen = WatchScreen()
-        self.under_way: dict[str, Deed] = {}
+        self.under_way: dict[str, RunningAction] = {}
         self._due = False
         self._met: set[type[Value]] = set()
         self._told_title = ""
@@ -235,10 +235,10 @@ class HangtopApp(Wayfinding):
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.lazy_screens import LeaveScreen
+            from hangtop.tui.lazy_screens import QuitScreen
 
             if may_live(self.state):
-                self.push_screen(LeaveScreen())
+                self.push_screen(QuitScreen())
                 return
         self.action_leave()
 
@@ -259,7 +259,7 @@ class HangtopApp(Wayfinding):
         self.palette = self.palettes[names[(names.index(self.palette.name) + 1) % len(names)]]
         self.theme = self.palette.name
         for screen in self.screen_stack:
-            for part in screen.query(LineView):
+            for part in screen.query(RowWidget):
                 part.forget()
         self.repaint()
 

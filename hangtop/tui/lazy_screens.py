@@ -2,7 +2,7 @@
 
 from hangtop.tui.action_registry import ACTS
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.quit_dialog import LeaveScreen
+from hangtop.tui.dialogs.quit_dialog import QuitScreen
 from hangtop.tui.pages.actor_page import ActorScreen
 from hangtop.tui.pages.gpu_page import GpuScreen
 from hangtop.tui.pages.help_page import HelpScreen
@@ -16,8 +16,8 @@ __all__ = [
     "ActorScreen",
     "GpuScreen",
     "HelpScreen",
-    "LeaveScreen",
     "ProcessScreen",
+    "QuitScreen",
     "RankScreen",
     "VerdictScreen",
 ]

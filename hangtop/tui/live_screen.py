@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from hangtop.render.view import View
 from hangtop.tui.widgets.partial_update import SpanCompositor
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 if TYPE_CHECKING:
     from hangtop.tui.app import HangtopApp
@@ -43,7 +43,7 @@ class LiveScreen(Screen[None]):
             return
         self._moved = self.place(view)
         for part in self.parts_shown:
-            if isinstance(part, LineView) and part.display:
+            if isinstance(part, RowWidget) and part.display:
                 part.show(view)
         if not self._painted:
             self._painted = True
@@ -55,7 +55,7 @@ class LiveScreen(Screen[None]):
         if self._painted and not self._moved:
             self._on_timer_update()
 
-    def painted(self, part: LineView) -> None:
+    def painted(self, part: RowWidget) -> None:
         """The part has changed: the terminal shows it as soon as there is nothing else to do."""
         self._dirty_widgets.add(part)
         self.check_idle()

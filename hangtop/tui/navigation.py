@@ -6,13 +6,13 @@ from abc import abstractmethod
 
 from textual.app import App
 
-from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
 
 
-class Wayfinding(App[None]):
+class Navigation(App[None]):
     """The part of the app that knows its way: `watch_screen` is always below, pages come and go over it."""
 
     watch_screen: WatchScreen
@@ -54,7 +54,7 @@ class Wayfinding(App[None]):
         if self.screen is not watch:
             self.pop_screen()
         elif watch.log_pane.book.base.filtered:
-            watch.log_pane.look_for(Sought(file=watch.log_pane.book.base.file))
+            watch.log_pane.look_for(LogQuery(file=watch.log_pane.book.base.file))
         elif not watch.ranks_pane.unchoose():
             watch.enlarged = False
             watch.set_focus(None)
@@ -70,7 +70,7 @@ class Wayfinding(App[None]):
     def action_errors(self) -> None:
         log = self.watch_screen.log_pane
         base = log.book.base
-        log.look_for(Sought(base.pattern, base.regex, not base.notable, base.file))
+        log.look_for(LogQuery(base.pattern, base.regex, not base.notable, base.file))
 
     def action_follow(self) -> None:
         self.watch_screen.log_pane.follow()

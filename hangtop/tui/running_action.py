@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable
 
-from hangtop.actions.execute.client import Performance
+from hangtop.actions.execute.client import RunningPlan
 from hangtop.records.plan import Plan, Step
 
 
-class Deed:
+class RunningAction:
     """`act`: the name of its key's action. `verb`: the word of its button. `at_once`: it changes nothing of the run."""
 
     def __init__(self, act: str, verb: str, plan: Plan, work: AsyncIterable[Step], *, at_once: bool = False) -> None:
@@ -20,11 +20,11 @@ class Deed:
 
     @property
     def can_break_off(self) -> bool:
-        return isinstance(self._work, Performance)
+        return isinstance(self._work, RunningPlan)
 
     def break_off(self) -> None:
         """No further step; those that were begun end. What is left undone is told by the performer."""
-        if not self.over and isinstance(self._work, Performance):
+        if not self.over and isinstance(self._work, RunningPlan):
             self.breaking_off = True
             self._work.break_off()
 

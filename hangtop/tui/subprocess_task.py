@@ -12,7 +12,7 @@ from hangtop.actions.execute.steps import step
 from hangtop.records.plan import Step
 
 
-async def errand(words: Sequence[str]) -> AsyncIterator[Step]:
+async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
     """`hangtop WORDS`, line by line; the last step says whether it went well."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -14,11 +14,11 @@ from acting import WILLING, DeafFeed, alive, app_over, begun, described, over, r
 from msgspec.structs import replace
 from play import screen_text, seen, settle, until
 
-from hangtop.probe.stacks.stack_source import look
+from hangtop.probe.stacks.stack_source import answer_stacks
 from hangtop.records.ask import FlightAsk, LaunchAsk, LeftoversAsk, StacksAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Removal, Spared
+from hangtop.records.plan import LeftAlone, Removal
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
@@ -42,7 +42,7 @@ async def test_s_takes_the_stacks_anew_and_shows_them_chosen_and_saved(monkeypat
             ask = app.feed.questions[-1]
             assert isinstance(ask, StacksAsk)
             assert set(ask.pids) >= {process.pid for process in processes}
-            for part in look(ask, app.now()):
+            for part in answer_stacks(ask, app.now()):
                 app.feed.put(Reading("stacks", "n1", app.now(), part))
             await settle(pilot, app)
             await until(pilot, lambda: "Taking the stacks" not in screen_text(app))
@@ -121,7 +121,7 @@ async def test_c_waits_for_the_look_and_wants_its_word_typed(tmp_path: Path):
         assert "Looking" in screen_text(app)
         ask = app.feed.questions[-1]
         assert isinstance(ask, LeftoversAsk)
-        app.feed.put(Reading("leftovers", "n1", app.now(), LeftoversReading(ask.ask - 1, kept=(Spared("old", "old"),))))
+        app.feed.put(Reading("leftovers", "n1", app.now(), LeftoversReading(ask.ask - 1, kept=(LeftAlone("old", "old"),))))
         await settle(pilot, app)
         await pilot.pause(0.4)
         assert "Looking" in screen_text(app)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from play import Clock, MemoryFeed, screen_text, settle
 
-from hangtop.records.ask import Ask, FarStacksAsk
+from hangtop.records.ask import Ask, RemoteStacksAsk
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
-from hangtop.records.ray_workers import FarStacksReading
+from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.records.watch_spec import WatchSpec
@@ -23,17 +23,17 @@ class Nodes(MemoryFeed):
 
     def __init__(self, *readings: Reading) -> None:
         super().__init__(readings)
-        self.far: list[FarStacksAsk] = []
+        self.far: list[RemoteStacksAsk] = []
 
     def ask(self, ask: Ask) -> None:
         super().ask(ask)
-        if isinstance(ask, FarStacksAsk):
+        if isinstance(ask, RemoteStacksAsk):
             self.far.append(ask)
             found = tuple(
                 Stack(one.pid, NOW, (WAITS,) if ask.task else (), one.rank, host=one.host, problem=None if ask.task else OFF)
                 for one in ask.workers
             )
-            told = FarStacksReading(ask.ask, NOW, len(found), found, task=ask.task, done=True)
+            told = RemoteStacksReading(ask.ask, NOW, len(found), found, task=ask.task, done=True)
             self.put(Reading("rayworkers", "n1", NOW, told))
 
 

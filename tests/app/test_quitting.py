@@ -10,7 +10,7 @@ from play import screen_text, seen, settle, until
 
 from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
-from hangtop.tui.dialogs.quit_dialog import LeaveScreen
+from hangtop.tui.dialogs.quit_dialog import QuitScreen
 
 
 @pytest.mark.parametrize("keys", [("q",), ("enter",), ("ctrl+c",)])
@@ -20,7 +20,7 @@ async def test_quitting_asks_while_a_run_that_hangtop_started_lives_and_leaves_i
         async with app.run_test(size=(100, 30)) as pilot:
             await settle(pilot, app)
             await pilot.press("q")
-            await until(pilot, lambda: isinstance(app.screen, LeaveScreen))
+            await until(pilot, lambda: isinstance(app.screen, QuitScreen))
             assert "Leave it running" in screen_text(app)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.watch_screen)

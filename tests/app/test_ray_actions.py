@@ -22,7 +22,7 @@ from hangtop.records.watch_spec import DEFAULT_SOURCES
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ray_session_choice import SessionsScreen
+from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
 
 NAME = "session_2026-01-01_00-00-00_000000_7"
 START = RayStart(("/env/bin/ray", "start", "--head", "--port=6379"), "/", "/state/e.environ", "10.0.0.1:6379")
@@ -161,7 +161,7 @@ async def test_without_proof_even_the_only_session_is_asked_for_and_none_is_chos
         await beside(pilot, app, NAME)
         await pilot.press("R")
         await pilot.pause()
-        assert isinstance(app.screen, SessionsScreen)
+        assert isinstance(app.screen, RaySessionScreen)
         assert app.screen.at is None
         text = screen_text(app)
         for part in (NAME, "alice", "none is proven to be this run's"):
@@ -169,7 +169,7 @@ async def test_without_proof_even_the_only_session_is_asked_for_and_none_is_chos
         assert f"▸ {NAME}" not in text
         await pilot.press("enter", "enter")
         await pilot.pause()
-        assert isinstance(app.screen, SessionsScreen)
+        assert isinstance(app.screen, RaySessionScreen)
         assert asked_for(app) == []
         await pilot.press("down")
         await seen(pilot, app, "its driver: python main.py --of=somebody")
@@ -184,7 +184,7 @@ async def test_of_several_sessions_a_person_chooses_one_and_its_plan_comes(app: 
         await beside(pilot, app, NAME, OTHER)
         await pilot.press("R")
         await pilot.pause()
-        assert isinstance(app.screen, SessionsScreen)
+        assert isinstance(app.screen, RaySessionScreen)
         text = screen_text(app)
         assert NAME in text
         assert OTHER in text
@@ -203,7 +203,7 @@ async def test_a_recovery_without_proof_asks_too_and_may_leave_every_session_alo
         await beside(pilot, app, NAME, OTHER)
         await pilot.press("exclamation_mark")
         await pilot.pause()
-        assert isinstance(app.screen, SessionsScreen)
+        assert isinstance(app.screen, RaySessionScreen)
         assert app.screen.at is None
         assert "none of these: leave Ray as it is" in screen_text(app)
         await pilot.press("up", "enter")

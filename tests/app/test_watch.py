@@ -12,7 +12,7 @@ from hangtop.records.health import ProbeState
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.tui.app import HangtopApp
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 
 async def test_the_first_paint_does_not_wait_for_a_reading():
@@ -136,7 +136,7 @@ async def test_a_slow_run_shows_first_who_works_in_amber_and_nothing_red():
         assert "1 works · 7 wait" in text
         assert "7 wait at 13 % of power" in text
         assert ":09, but rank 0 works" in text
-        painted = [(span, role) for part in app.screen.query(LineView) for row in part.rows for span, role in row]
+        painted = [(span, role) for part in app.screen.query(RowWidget) for row in part.rows for span, role in row]
         assert ("0", "warn bold") in painted
         assert not [span for span, role in painted if role.startswith("bad")]
 

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.processes.process_lines import PLAIN, Shape, lines, outline, readings_of, summary
-from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_lines import PLAIN, TreeOptions, lines, outline, readings_of, summary
+from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
@@ -36,9 +36,9 @@ def main() -> None:
         opened = lines(View(state, None, WatchSpec(), NOW), state.processes, PLAIN)[1].path
         shapes = {
             "tree": PLAIN,
-            "unfolded": Shape(folds=Folds(frozenset({opened}))),
-            "by cpu": Shape(order="cpu"),
-            "filtered": Shape(pattern="rank 7"),
+            "unfolded": TreeOptions(folds=Folds(frozenset({opened}))),
+            "by cpu": TreeOptions(order="cpu"),
+            "filtered": TreeOptions(pattern="rank 7"),
         }
         print(title)
         for name, shape in shapes.items():
@@ -46,11 +46,11 @@ def main() -> None:
         print(f"  {'outline':<10}{_best_ms(lambda state=state: outline(state.processes)):8.1f} ms")
 
 
-def _paint(state: RunState, shape: Shape) -> None:
+def _paint(state: RunState, shape: TreeOptions) -> None:
     """As the pane does it: all lines, the rows in sight, the head; the ranks are joined anew."""
     view = View(state, None, WatchSpec(), NOW)
     nodes = lines(view, readings_of(view), shape)
-    table_rows(nodes, Look(NOW, single=shape.single, hosts=len(state.processes)), 118, full=True, shown=slice(0, 40))
+    table_rows(nodes, RowLook(NOW, single=shape.single, hosts=len(state.processes)), 118, full=True, shown=slice(0, 40))
     summary(view, readings_of(view), 118)
 
 

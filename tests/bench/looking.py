@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from statistics import median
 
-from hangtop.probe.stacks.stack_source import take
+from hangtop.probe.stacks.stack_source import take_stacks
 from tests.bench.options import Options
 from tests.bench.row import Row
 from tests.fakes.processes import running
@@ -33,7 +33,7 @@ def rows(options: Options) -> Iterator[Row]:
             looks, used = [], []
             for _ in range(RUNS):
                 before = _processor_s()
-                looks.append(list(take(pids, time.time())))
+                looks.append(list(take_stacks(pids, time.time())))
                 used.append(_processor_s() - before)
         read = sum(bool(one.threads) for part in looks[0] for one in part.stacks)
         took = median(part.took_s for look in looks for part in look if part.took_s is not None)

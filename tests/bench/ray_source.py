@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hangtop.diagnosis.facts.ray_health import odd_actors, troubles
+from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
 from hangtop.probe.context import watched
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
@@ -87,7 +87,7 @@ def _rows_ms(last: RayReading) -> float:
     cluster, now = last.clusters[0], time.time()
     began = time.perf_counter()
     table_rows(actor_rows(cluster, now, trouble=True), 80)
-    odd_actors(cluster)
+    outlier_actors(cluster)
     troubles(cluster, now)
     return 1e3 * (time.perf_counter() - began)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from tests.bench.logs import in_child, scratch
 from tests.bench.options import Options
 from tests.bench.row import Row
@@ -40,8 +40,8 @@ STEPS = {"metrics": 1.0, "lone": 1.0, "said": None}
 
 
 @cache
-def _index() -> Index:
-    return Index(load())
+def _index() -> LiteralIndex:
+    return LiteralIndex(load())
 
 
 def digest_s(path: Path) -> float:

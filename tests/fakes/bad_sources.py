@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterable
 
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask
 from hangtop.records.launch import LaunchReading
 from hangtop.records.reading import Value
@@ -54,7 +54,7 @@ class Fails(Source):
 
 class FailsOpening(Source):
     def __init__(self, spec: WatchSpec) -> None:
-        raise Trouble("the driver does not answer: reboot")
+        raise SourceError("the driver does not answer: reboot")
 
 
 class IsAbsent(Source):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog, StageEvent, StagePlan
-from hangtop.records.process import Process, ProcessReading, Recent
+from hangtop.records.process import Process, ProcessReading, RecentActivity
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
@@ -36,11 +36,11 @@ SPIN = replace(PACK, owns_gil=True)
 SAVE = thread(Frame("save_checkpoint", USER, 80), state="R")
 DATA = thread(Frame("_try_get_data", LOADER, 1100), wait="poll")
 
-IDLE = Recent(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0)
-BUSY = Recent(seconds=10, samples=10, running_part=0.9, cpu_percent=98.0, io_b_s=0.0)
+IDLE = RecentActivity(seconds=10, samples=10, running_part=0.0, cpu_percent=0.0, io_b_s=0.0)
+BUSY = RecentActivity(seconds=10, samples=10, running_part=0.9, cpu_percent=98.0, io_b_s=0.0)
 
 
-def process(rank: int, recent: Recent = IDLE, state: str = "S", **more: Any) -> Process:
+def process(rank: int, recent: RecentActivity = IDLE, state: str = "S", **more: Any) -> Process:
     known = Process(100 + rank, 1.0, 7, 99, "python", "python train.py", state, role="rank", rank=rank, world=4, recent=recent)
     cpu = recent.cpu_percent
     return replace(known, **{"cpu_percent": cpu, "subtree_cpu_percent": cpu, "subtree_io_b_s": recent.io_b_s, **more})

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 
 def read(text: str, *cuts: int) -> LogReading:
@@ -20,4 +20,4 @@ def read(text: str, *cuts: int) -> LogReading:
     for begin, end in pairwise([0, *sorted(cuts), len(data)]):
         digest.feed(data[begin:end])
         digest.facts()
-    return join([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
+    return join_logs([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)

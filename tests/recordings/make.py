@@ -19,7 +19,7 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import Finding, LogFile, LogLine, Pace, Progress, RankLog, Remedy, StageEvent, StagePlan
-from hangtop.records.process import ProcessReading, Recent
+from hangtop.records.process import ProcessReading, RecentActivity
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 
@@ -277,7 +277,7 @@ IN_KERNEL: Mapping[str, object] = {
     "wchan": "_nv_rm_acquire_lock",
     "cpu_percent": 0.0,
     "state_since": START - 44,
-    "recent": Recent(30.0, 30, 0.0, 1.0, "_nv_rm_acquire_lock", 0.0, 0.0),
+    "recent": RecentActivity(30.0, 30, 0.0, 1.0, "_nv_rm_acquire_lock", 0.0, 0.0),
 }
 SAVED = CheckpointReading(
     "/runs/gkd/checkpoints",

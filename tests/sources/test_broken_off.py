@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.records.plan import Errand, Plan, Step
+from hangtop.records.plan import EvidenceCommand, Plan, Step
 
 BREAKS = """
 import sys
@@ -26,7 +26,7 @@ performer.main()
 def performed(program: str, state: Path) -> tuple[int, list[Step]]:
     done = subprocess.run(
         [sys.executable, "-c", program],
-        input=msgspec.json.encode(Plan("stop", "Stop", errands=(Errand(("x",), "x", 1.0),))),
+        input=msgspec.json.encode(Plan("stop", "Stop", errands=(EvidenceCommand(("x",), "x", 1.0),))),
         env={"XDG_STATE_HOME": str(state)},
         capture_output=True,
         check=False,

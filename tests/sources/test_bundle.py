@@ -13,7 +13,7 @@ import pytest
 
 from hangtop.cli.commands import bundle as command
 from hangtop.common.redact import Redactor
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.feeds.recording import load
 from hangtop.monitor import bundle_contents, evidence_bundle
@@ -104,8 +104,8 @@ def test_many_logs_share_the_room_there_is(tmp_path: Path) -> None:
     for log in logs:
         log.write_text("[rank0]: step 1/10 loss 2.0\n" * 60_000)
     files = [LogFile(str(log), size_bytes=log.stat().st_size) for log in logs]
-    case = look(RunState(log=LogReading(tuple(files))), WatchSpec(), 0.0)
-    texts = bundle_contents.logs(case)
+    snapshot = take_snapshot(RunState(log=LogReading(tuple(files))), WatchSpec(), 0.0)
+    texts = bundle_contents.logs(snapshot)
     assert len(texts) == 2 * len(logs)
     assert sum(map(len, texts.values())) <= bundle_contents.LOGS_BYTES
 
@@ -113,7 +113,7 @@ def test_many_logs_share_the_room_there_is(tmp_path: Path) -> None:
 def test_of_a_very_large_session_the_newest_part_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_contents, "SESSION_BYTES", 2_000)
     session = [Reading("log", "here", at, LogReading((), last_line="x" * 100)) for at in range(100)]
-    lines = list(bundle_contents.recording(look(RunState(), WatchSpec(), 0.0), session, Redactor()))
+    lines = list(bundle_contents.recording(take_snapshot(RunState(), WatchSpec(), 0.0), session, Redactor()))
     assert 1 < len(lines) < 20
     assert '"at":99' in lines[-1]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.probe.context import watched
 from hangtop.probe.processes.process_source import ProcessSource
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
 from hangtop.probe.storage.checkpoint_source import FLOOR_S, CheckpointSource
 from hangtop.records.checkpoints import CheckpointReading
@@ -82,7 +82,7 @@ def test_while_it_grows_it_is_looked_at_every_two_seconds(tmp_path: Path) -> Non
 
 def test_a_directory_that_is_not_there_is_trouble(tmp_path: Path) -> None:
     source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path / "none")))
-    with pytest.raises(Trouble, match="none: no such directory"):
+    with pytest.raises(SourceError, match="none: no such directory"):
         told(source, 100.0)
 
 

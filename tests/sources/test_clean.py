@@ -16,9 +16,9 @@ import pytest
 
 from hangtop.actions.execute import delete_leftovers
 from hangtop.actions.execute.delete_leftovers import _move_all
-from hangtop.actions.execute.executor import perform
-from hangtop.actions.execute.steps import Halt
-from hangtop.probe.processes.leftover_places import Places, candidates
+from hangtop.actions.execute.executor import execute
+from hangtop.actions.execute.steps import CancelFlag
+from hangtop.probe.processes.leftover_places import LeftoverPlaces, candidates
 from hangtop.probe.processes.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
@@ -43,10 +43,10 @@ time.sleep(600)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
+def places(tmp_path: Path) -> LeftoverPlaces:
     for name in ("shm", "ray", "datasets"):
         (tmp_path / name).mkdir()
-    return Places((str(tmp_path / "shm"),), (str(tmp_path / "ray"),), (str(tmp_path / "datasets"),))
+    return LeftoverPlaces((str(tmp_path / "shm"),), (str(tmp_path / "ray"),), (str(tmp_path / "datasets"),))
 
 
 def file(path: Path, *, age_s: float = OLD_S, data: bytes = b"x" * 4096) -> Path:
@@ -57,7 +57,7 @@ def file(path: Path, *, age_s: float = OLD_S, data: bytes = b"x" * 4096) -> Path
     return path
 
 
-def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Path:
+def session(places: LeftoverPlaces, name: str = SESSION, *, age_s: float = OLD_S) -> Path:
     folder = Path(places.ray[0]) / name
     file(folder / "logs" / "raylet.out", age_s=age_s)
     file(folder / f"ray_spilled_objects_{'ab' * 14}" / "object-1", age_s=age_s, data=b"y" * 100_000)
@@ -67,7 +67,7 @@ def session(places: Places, name: str = SESSION, *, age_s: float = OLD_S) -> Pat
 
 
 def look(
-    places: Places,
+    places: LeftoverPlaces,
     *,
     later_s: float = OLD_S,
     older_s: float = 600.0,
@@ -96,10 +96,10 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def carry_out(reading: LeftoversReading, older_s: float = 600.0) -> list[Step]:
-    return list(perform(Plan("clean", "Clean", removals=reading.found, older_s=older_s), Family()))
+    return list(execute(Plan("clean", "Clean", removals=reading.found, older_s=older_s), Family()))
 
 
-def test_everything_that_nobody_holds_goes_and_its_size_is_told(places: Places, later: None) -> None:
+def test_everything_that_nobody_holds_goes_and_its_size_is_told(places: LeftoverPlaces, later: None) -> None:
     shm = Path(places.shm[0])
     for name in ("nccl-AbC123", "torch_999999_1_0", "psm_deadbeef", "sem.mp-x1", "plasma-old"):
         file(shm / name)
@@ -117,7 +117,7 @@ def test_everything_that_nobody_holds_goes_and_its_size_is_told(places: Places, 
     assert Path(places.ray[0]).exists()
 
 
-def test_what_is_mapped_or_open_stays(places: Places) -> None:
+def test_what_is_mapped_or_open_stays(places: LeftoverPlaces) -> None:
     mapped, opened = file(Path(places.shm[0]) / "nccl-mapped"), file(Path(places.shm[0]) / "psm_open")
     logs = session(places) / "logs" / "raylet.out"
     with (
@@ -137,7 +137,7 @@ def test_what_is_mapped_or_open_stays(places: Places) -> None:
     }
 
 
-def test_a_ray_session_stays_while_a_process_names_it(places: Places) -> None:
+def test_a_ray_session_stays_while_a_process_names_it(places: LeftoverPlaces) -> None:
     folder = session(places)
     with python("import time; print(flush=True); time.sleep(600)", f"--session-name={SESSION}", stdout=subprocess.PIPE) as raylet:
         assert raylet.stdout is not None
@@ -148,7 +148,7 @@ def test_a_ray_session_stays_while_a_process_names_it(places: Places) -> None:
 
 def test_a_ray_session_stays_while_a_socket_in_it_is_open() -> None:
     with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as short:  # the path of a socket has room for 107 bytes
-        places = Places(ray=(short,))
+        places = LeftoverPlaces(ray=(short,))
         folder = session(places)
         with socket.socket(socket.AF_UNIX) as raylet:
             raylet.bind(str(folder / "logs" / "raylet.sock"))
@@ -157,7 +157,7 @@ def test_a_ray_session_stays_while_a_socket_in_it_is_open() -> None:
         assert names(look(places)) == {SESSION}
 
 
-def test_what_is_young_stays(places: Places) -> None:
+def test_what_is_young_stays(places: LeftoverPlaces) -> None:
     file(Path(places.shm[0]) / "nccl-young")
     session(places)
     found = look(places, later_s=60.0)
@@ -165,7 +165,7 @@ def test_what_is_young_stays(places: Places) -> None:
     assert all(why.startswith("used ") for why in reasons(found).values())
 
 
-def test_a_segment_whose_maker_lives_or_whose_name_may_be_known_stays(places: Places) -> None:
+def test_a_segment_whose_maker_lives_or_whose_name_may_be_known_stays(places: LeftoverPlaces) -> None:
     file(Path(places.shm[0]) / f"torch_{os.getppid()}_1_0")
     file(Path(places.shm[0]) / "nccl-free")
     made = file(Path(places.shm[0]) / "psm_known")
@@ -181,7 +181,7 @@ def test_a_segment_whose_maker_lives_or_whose_name_may_be_known_stays(places: Pl
         assert "may still know its name" in reasons(found)["psm_known"]
 
 
-def test_what_one_that_ends_first_holds_is_left_over_unless_somebody_else_needs_it_too(places: Places) -> None:
+def test_what_one_that_ends_first_holds_is_left_over_unless_somebody_else_needs_it_too(places: LeftoverPlaces) -> None:
     shm = Path(places.shm[0])
     alone, shared, made = file(shm / "nccl-alone"), file(shm / "nccl-shared"), file(shm / "psm_known")
     tracker = "import multiprocessing.resource_tracker, time; print(flush=True); time.sleep(600)"
@@ -206,7 +206,7 @@ def test_what_one_that_ends_first_holds_is_left_over_unless_somebody_else_needs_
         }
 
 
-def test_links_second_names_and_other_names_are_no_leftovers(places: Places, tmp_path: Path) -> None:
+def test_links_second_names_and_other_names_are_no_leftovers(places: LeftoverPlaces, tmp_path: Path) -> None:
     shm, precious = Path(places.shm[0]), file(tmp_path / "precious")
     (shm / "nccl-link").symlink_to(precious)
     os.link(precious, shm / "psm_second")
@@ -219,7 +219,7 @@ def test_links_second_names_and_other_names_are_no_leftovers(places: Places, tmp
     assert "second name" in reasons(found)["psm_second"]
 
 
-def test_a_link_inside_a_session_is_removed_and_not_followed(places: Places, tmp_path: Path, later: None) -> None:
+def test_a_link_inside_a_session_is_removed_and_not_followed(places: LeftoverPlaces, tmp_path: Path, later: None) -> None:
     precious = file(tmp_path / "outside" / "model.safetensors")
     folder = session(places)
     (folder / "runtime_resources").symlink_to(tmp_path / "outside")
@@ -228,7 +228,7 @@ def test_a_link_inside_a_session_is_removed_and_not_followed(places: Places, tmp
     assert precious.exists()
 
 
-def test_a_locked_dataset_lock_stays_and_a_free_one_goes(places: Places) -> None:
+def test_a_locked_dataset_lock_stays_and_a_free_one_goes(places: LeftoverPlaces) -> None:
     held, free = file(Path(places.datasets[0]) / "a.lock"), file(Path(places.datasets[0]) / "x" / "b.lock")
     file(Path(places.datasets[0]) / "x" / "data.arrow")
     lock = "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); time.sleep(600)"
@@ -241,7 +241,7 @@ def test_a_locked_dataset_lock_stays_and_a_free_one_goes(places: Places) -> None
 
 
 @needs_root
-def test_what_belongs_to_somebody_else_is_not_even_named(places: Places) -> None:
+def test_what_belongs_to_somebody_else_is_not_even_named(places: LeftoverPlaces) -> None:
     os.chown(file(Path(places.shm[0]) / "nccl-theirs"), 12345, 12345)
     folder = session(places)
     os.chown(folder / "logs" / "raylet.out", 12345, 12345)
@@ -250,7 +250,7 @@ def test_what_belongs_to_somebody_else_is_not_even_named(places: Places) -> None
     assert reasons(found) == {SESSION: "it holds files of another user"}
 
 
-def test_what_was_exchanged_or_changed_since_it_was_shown_stays(places: Places, later: None) -> None:
+def test_what_was_exchanged_or_changed_since_it_was_shown_stays(places: LeftoverPlaces, later: None) -> None:
     exchanged, touched = file(Path(places.shm[0]) / "nccl-1"), file(Path(places.shm[0]) / "nccl-2")
     found = look(places)
     assert len(found.found) == 2
@@ -265,7 +265,7 @@ def test_what_was_exchanged_or_changed_since_it_was_shown_stays(places: Places, 
 
 
 def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
-    places: Places, later: None, monkeypatch: pytest.MonkeyPatch
+    places: LeftoverPlaces, later: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segment, folder = file(Path(places.shm[0]) / "nccl-1"), session(places)
     found = look(places)
@@ -296,12 +296,14 @@ def test_what_is_taken_into_use_while_it_is_moved_is_put_back(
 
 
 @pytest.mark.parametrize("line", [1, 2, 3, 4])
-def test_a_clean_that_a_person_breaks_off_leaves_everything_whole_and_says_so(places: Places, later: None, line: int) -> None:
+def test_a_clean_that_a_person_breaks_off_leaves_everything_whole_and_says_so(
+    places: LeftoverPlaces, later: None, line: int
+) -> None:
     """At any line: what was not deleted is back in its place, and the next clean does the rest."""
     segment, folder = file(Path(places.shm[0]) / "nccl-1"), session(places)
-    halt, steps = Halt(), []
+    halt, steps = CancelFlag(), []
     plan = Plan("clean", "Clean", removals=look(places).found)
-    for said in perform(plan, Family(), halt):
+    for said in execute(plan, Family(), halt):
         steps.append(said)
         if len(steps) == line:
             halt.ask()
@@ -316,7 +318,7 @@ def test_a_clean_that_a_person_breaks_off_leaves_everything_whole_and_says_so(pl
     assert not folder.exists()
 
 
-def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, later: None) -> None:
+def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverPlaces, later: None) -> None:
     """Killed between the move and the end: the thing is aside, whole, and a leftover itself."""
     folder = session(places)
     program = (
@@ -335,7 +337,7 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: Places, l
     assert not aside.exists()
 
 
-def test_a_process_that_still_writes_is_named(places: Places, tmp_path: Path) -> None:
+def test_a_process_that_still_writes_is_named(places: LeftoverPlaces, tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     writer = "import sys, time; f = open(sys.argv[1], 'w'); f.write('x'); f.flush(); print(flush=True); time.sleep(600)"
     with python(writer, str(log), stdout=subprocess.PIPE) as process:
@@ -432,7 +434,9 @@ time.sleep(600)
         pytest.param(ELSEWHERE, ("map",), id="mapped where the folder is mounted elsewhere", marks=needs_root),
     ],
 )
-def test_what_is_held_in_a_rare_way_stays_in_the_plan_and_in_the_removal(program, words, places: Places, later: None) -> None:
+def test_what_is_held_in_a_rare_way_stays_in_the_plan_and_in_the_removal(
+    program, words, places: LeftoverPlaces, later: None
+) -> None:
     segment, folder = file(Path(places.shm[0]) / "nccl-held"), session(places)
     before = look(places)
     assert names(before) == {"nccl-held", SESSION}
@@ -451,7 +455,7 @@ def test_what_is_held_in_a_rare_way_stays_in_the_plan_and_in_the_removal(program
     assert (folder / "logs" / "raylet.out").exists()
 
 
-def test_what_only_a_probe_of_hangtop_has_open_is_left_over(places: Places) -> None:
+def test_what_only_a_probe_of_hangtop_has_open_is_left_over(places: LeftoverPlaces) -> None:
     folder = session(places)
     with open(folder / "logs" / "raylet.out") as log, running(sys.executable, "-c", HOLD, log.name, "x", stdin=log) as reader:
         assert reasons(look(places)) == {SESSION: f"in use by pid {reader.pid}"}
@@ -459,11 +463,11 @@ def test_what_only_a_probe_of_hangtop_has_open_is_left_over(places: Places) -> N
         assert names(look(places)) == {SESSION}
 
 
-def leave_address(places: Places, text: str) -> Path:
+def leave_address(places: LeftoverPlaces, text: str) -> Path:
     return file(Path(places.ray[0]) / "ray_current_cluster", data=text.encode())
 
 
-def test_the_address_of_a_cluster_that_is_gone_goes_and_that_of_one_that_lives_stays(places: Places, later: None) -> None:
+def test_the_address_of_a_cluster_that_is_gone_goes_and_that_of_one_that_lives_stays(places: LeftoverPlaces, later: None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gcs:
         address = f"127.0.0.1:{gcs.getsockname()[1]}"
         written = leave_address(places, address)
@@ -482,18 +486,18 @@ def test_the_address_of_a_cluster_that_is_gone_goes_and_that_of_one_that_lives_s
     assert not written.exists()
 
 
-def test_an_address_that_is_none_or_elsewhere_stays(places: Places) -> None:
+def test_an_address_that_is_none_or_elsewhere_stays(places: LeftoverPlaces) -> None:
     leave_address(places, "rm -rf /")
     assert reasons(look(places)) == {"ray_current_cluster": "it does not hold an address"}
 
 
-def test_an_address_that_is_written_anew_while_it_goes_is_put_back(places: Places, later: None) -> None:
+def test_an_address_that_is_written_anew_while_it_goes_is_put_back(places: LeftoverPlaces, later: None) -> None:
     """`ray start` writes into the file that is there."""
     written = leave_address(places, "127.0.0.1:1")
     found = look(places)
     steps = []
     with socket.create_server(("127.0.0.1", 0)) as gcs:
-        for step in perform(Plan("clean", "Clean", removals=found.found), Family()):
+        for step in execute(Plan("clean", "Clean", removals=found.found), Family()):
             steps.append(step)
             if step.kind == "doing":
                 with open(written, "r+") as started:
@@ -503,7 +507,7 @@ def test_an_address_that_is_written_anew_while_it_goes_is_put_back(places: Place
     assert written.read_text().startswith("127.0.0.1:")
 
 
-def test_the_link_of_the_latest_session_goes_only_when_it_leads_nowhere(places: Places, later: None) -> None:
+def test_the_link_of_the_latest_session_goes_only_when_it_leads_nowhere(places: LeftoverPlaces, later: None) -> None:
     folder, link = session(places), Path(places.ray[0]) / "session_latest"
     link.symlink_to(folder)
     assert names(look(places)) == {SESSION}
@@ -535,7 +539,7 @@ time.sleep(600)
 def test_a_session_that_a_process_of_another_container_serves_stays_and_so_does_its_address(monkeypatch) -> None:
     """It is not in our table, and its socket is in no list that we see."""
     with tempfile.TemporaryDirectory(prefix="ht", dir="/tmp") as short:
-        places = Places(ray=(short,))
+        places = LeftoverPlaces(ray=(short,))
         sockets = session(places) / "sockets"
         sockets.mkdir()
         leave_address(places, "127.0.0.1:1")

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from hangtop.cli.commands import demo as command
-from hangtop.cli.commands.check import look_once
+from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -46,7 +46,7 @@ def members(group: int) -> list[int]:
 def said_of(run: DemoRun) -> tuple[str, list[int | None]]:
     """What `hangtop check` says of it, and whom it blames."""
     spec = WatchSpec(logs=(str(run.log),), stall_s=run.scenario.stall_s)
-    _, verdict = asyncio.run(look_once(ProbeFeed(spec), spec, None))
+    _, verdict = asyncio.run(verdict_once(ProbeFeed(spec), spec, None))
     return verdict.word, [one.rank for one in verdict.culprits]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.log.discover import FoundLog, discover
-from hangtop.probe.log.latest_attempt import Newest
+from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.rank_from_name import ranks_of
 from hangtop.system.files.read_errors import in_words
 
@@ -59,7 +59,7 @@ def test_of_two_torchrun_runs_in_one_folder_the_one_written_last_counts():
 
 def test_of_two_runs_that_write_side_by_side_one_is_watched_and_stays():
     mine, other, later = (f"logs/none_{name}/attempt_0/0/stdout.log" for name in ("mine", "other", "later"))
-    newest = Newest()
+    newest = LatestAttempt()
     make(other, at=1_000_000)
     make(mine, at=1_000_001)
     for at in (1_000_002, 1_000_003):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.gpu.other_makers import others_here
-from hangtop.probe.gpu.pid_visibility import UNSEEN_S, PidSight, exists
+from hangtop.probe.gpu.pid_visibility import UNSEEN_S, PidVisibility, exists
 from hangtop.records.gpu import Gpu, GpuProcess
 from tests.fakes.nvml.stand_in import StandInDriver
 
@@ -23,20 +23,20 @@ def used_by(*pids: int, used_bytes: int = 60 * GIB) -> tuple[Gpu, ...]:
     return (Gpu(0, uuid="GPU-0", used_bytes=used_bytes, processes=tuple(GpuProcess(pid, GIB) for pid in pids)),)
 
 
-def seen(sight: PidSight, gpus: tuple[Gpu, ...], now: float) -> tuple[list[bool], bool]:
+def seen(sight: PidVisibility, gpus: tuple[Gpu, ...], now: float) -> tuple[list[bool], bool]:
     marked, hidden = sight.look(gpus, now)
     return [process.visible for gpu in marked for process in gpu.processes], hidden
 
 
 def test_host_pids_in_a_container_hide_all_processes_of_its_gpus() -> None:
-    sight = PidSight(in_container=True)
+    sight = PidVisibility(in_container=True)
     assert seen(sight, used_by(os.getpid(), NOBODY), 0.0) == ([True, True], False)
     assert seen(sight, used_by(os.getpid(), NOBODY), UNSEEN_S) == ([False, False], True)
 
 
 def test_where_no_pid_of_the_driver_was_ever_seen_they_are_hidden_at_once() -> None:
-    assert seen(PidSight(in_container=True), used_by(NOBODY), 0.0) == ([False], True)
-    assert seen(PidSight(in_container=False), used_by(NOBODY), 0.0) == ([True], False)
+    assert seen(PidVisibility(in_container=True), used_by(NOBODY), 0.0) == ([False], True)
+    assert seen(PidVisibility(in_container=False), used_by(NOBODY), 0.0) == ([True], False)
 
 
 def test_check_says_that_a_pid_namespace_hides_the_processes_of_the_gpus(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_check_says_that_a_pid_namespace_hides_the_processes_of_the_gpus(tmp_pat
 
 
 def test_memory_without_any_process_is_hidden_in_a_container_and_free_again_on_a_host() -> None:
-    inside, outside = PidSight(in_container=True), PidSight(in_container=False)
+    inside, outside = PidVisibility(in_container=True), PidVisibility(in_container=False)
     for now in (0.0, UNSEEN_S):
         assert seen(outside, used_by(), now) == ([], False)
         hidden = seen(inside, used_by(), now)
@@ -63,7 +63,7 @@ def test_memory_without_any_process_is_hidden_in_a_container_and_free_again_on_a
 
 
 def test_a_process_that_just_ended_is_not_called_hidden() -> None:
-    sight = PidSight(in_container=True)
+    sight = PidVisibility(in_container=True)
     assert seen(sight, used_by(os.getpid()), 0.0) == ([True], False)
     assert seen(sight, used_by(NOBODY), 1.0) == ([True], False)
     assert seen(sight, used_by(os.getpid()), 2.0) == ([True], False)
@@ -72,7 +72,7 @@ def test_a_process_that_just_ended_is_not_called_hidden() -> None:
 
 
 def test_on_a_host_only_the_process_that_is_gone_is_marked() -> None:
-    sight = PidSight(in_container=False)
+    sight = PidVisibility(in_container=False)
     sight.look(used_by(os.getpid(), NOBODY), 0.0)
     assert seen(sight, used_by(os.getpid(), NOBODY), UNSEEN_S) == ([True, False], False)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from hangtop.probe.stacks.stack_source import look
+from hangtop.probe.stacks.stack_source import answer_stacks
 from hangtop.records.ask import StacksAsk
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.system.processes.linux import read_stat
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.nvml.stand_in import StandInDriver
@@ -122,8 +122,8 @@ def test_native_frames_tell_that_a_rank_waits_for_its_peers_in_nccls_start(tmp_p
     with ranks(tmp_path, runtime, ("init", "gpu")) as run:
         starts = {pid: stat.start_ticks for pid in run.pids if (stat := read_stat(pid)) is not None}
         asked = StacksAsk(1, tuple(run.pids), stop=starts)
-        stacks = {stack.pid: stack for part in look(asked, time.time()) for stack in part.stacks}
-        seen = [doing(stacks[pid]) for pid in run.pids]
+        stacks = {stack.pid: stack for part in answer_stacks(asked, time.time()) for stack in part.stacks}
+        seen = [activity_of(stacks[pid]) for pid in run.pids]
         assert [one and one.kind for one in seen] == ["rendezvous", "gpu"], seen
         assert [one and one.text for one in seen] == ["in ncclCommInitRankConfig", "waits for the GPU in train_step"]
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from hangtop.actions.execute import delete_leftovers, start_run, terminate
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import LeftoversAsk
@@ -138,7 +138,7 @@ def finish(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[Step]:
     plan = scene.plan()
     monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + LATER_S)
     try:
-        return list(perform(plan, open_table()))
+        return list(execute(plan, open_table()))
     finally:
         monkeypatch.undo()
         monkeypatch.setenv("XDG_STATE_HOME", str(scene.folder.parent / "state"))

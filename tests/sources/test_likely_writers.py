@@ -18,7 +18,7 @@ from hangtop.probe.context import watched
 from hangtop.probe.processes.leads import lead_words, surest
 from hangtop.probe.processes.probable_writers import Clue, choose
 from hangtop.probe.processes.process_source import ProcessSource
-from hangtop.probe.processes.written_bytes import Written
+from hangtop.probe.processes.written_bytes import WrittenBytes
 from hangtop.records.log import RankLog
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
@@ -121,7 +121,7 @@ def test_who_writes_nothing_while_the_log_is_written_twice_has_not_written_it() 
         assert run.stdout is not None
         run.stdout.readline()
         table.refresh(())
-        written, trees = Written(table), {table.stats[run.pid].identity: [run.pid]}
+        written, trees = WrittenBytes(table), {table.stats[run.pid].identity: [run.pid]}
         silent = [bool(written.rules_out(trees, log_at)) for log_at in (1.0, 1.0, 2.0, 3.0)]
         assert silent == [False, False, False, True], "one line may come between the look at the log and that at the counters"
         run.stdin.write(b"\n")

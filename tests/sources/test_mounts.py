@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.probe.storage.mounts import Blockages, file_of, mount_of
+from hangtop.probe.storage.mounts import BlockedMounts, file_of, mount_of
 from hangtop.records.process import BlockedOn, Process
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.processes import PATIENCE_S, eventually, python
@@ -42,7 +42,7 @@ def dead_mount(tmp_path: Path) -> Iterator[Path]:
         libc.umount2(str(mount).encode(), MNT_DETACH)
 
 
-def blockage(pid: int, blockages: Blockages) -> BlockedOn | None:
+def blockage(pid: int, blockages: BlockedMounts) -> BlockedOn | None:
     one = Process(pid, 0.0, 1, 1, "python", "python", "D")
     return next(iter(blockages.look([one], time.time())), None)
 
@@ -50,7 +50,7 @@ def blockage(pid: int, blockages: Blockages) -> BlockedOn | None:
 def found(pid: int, path: Path, answers: bool) -> BlockedOn:
     """What is known of it as soon as it stands at this file, and it is told whether the mount answers."""
     eventually(lambda: file_of(pid) == str(path), "its wait")
-    blockages = Blockages()
+    blockages = BlockedMounts()
 
     def told() -> BlockedOn | None:
         one = blockage(pid, blockages)

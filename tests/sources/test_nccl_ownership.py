@@ -15,7 +15,7 @@ import pytest
 
 from hangtop.probe.nccl import ras
 from hangtop.probe.nccl.nccl_source import NcclSource
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import NcclReading
 from hangtop.records.watch_spec import WatchSpec
@@ -123,7 +123,7 @@ def test_the_address_is_that_of_the_runs_environment_and_not_ours(tmp_path: Path
 def test_a_wrong_answer_of_the_runs_own_port_is_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with rank_of(tmp_path / "mine", SPEAKS, "nonsense") as run:
         monkeypatch.setattr(ras, "ADDRESS", ("localhost", int(port_of(run))))
-        with pytest.raises(Trouble, match="cannot read"):
+        with pytest.raises(SourceError, match="cannot read"):
             run.look()
 
 

@@ -17,11 +17,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.lock import HeldError, Lock
 from hangtop.actions.plans import restart_plan
-from hangtop.actions.plans.stop_plan import Myself
-from hangtop.actions.plans.stop_plan import plan as stop_plan
+from hangtop.actions.plans.stop_plan import OwnProcess
+from hangtop.actions.plans.stop_plan import stop_plan as stop_plan
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
@@ -51,7 +51,7 @@ print(flush=True)
 old.wait()
 subprocess.Popen([sys.executable, "-c", sys.argv[3], "another word"], stdout=open(sys.argv[2], "a"), start_new_session=True)
 """
-ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
+ME = OwnProcess(os.getpid(), frozenset({os.getppid()}), os.geteuid())
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +137,7 @@ def test_the_second_hand_is_told_who_holds_the_run_and_does_nothing(log: Path) -
             stop = stop_plan(RunState(procs=readings[-1]), ME)
             assert isinstance(stop, Plan)
             for other in (plan, stop, replace(plan, targets=())):
-                steps = list(perform(other, open_table()))
+                steps = list(execute(other, open_table()))
                 assert [step.kind for step in steps] == ["failed"]
                 assert f"another hangtop (pid {holder.pid}) is at work on this run" in steps[0].text
             holder.kill()
@@ -188,12 +188,12 @@ def test_where_the_disk_of_the_state_knows_no_locks_another_place_is_taken(
 def test_a_run_that_ended_after_the_plan_is_not_started_again_unasked(log: Path) -> None:
     with running(log):
         plan = planned(log)
-    steps = list(perform(plan, open_table()))
+    steps = list(execute(plan, open_table()))
     assert "has ended since the plan was made" in told(steps)
     assert nothing_done(steps)
     again = planned(log)  # looked at again, it may be started: the plan knows that it has ended
     assert again.targets == ()
-    steps = list(perform(again, open_table()))
+    steps = list(execute(again, open_table()))
     assert steps[-1].kind == "proof", told(steps)
     assert len(copies(log)) == 1
 
@@ -202,8 +202,8 @@ def test_an_ended_run_is_not_started_beside_a_newer_start_of_it(log: Path) -> No
     with running(log):
         planned(log)
     first, second = planned(log), planned(log)
-    assert list(perform(first, open_table()))[-1].kind == "proof"
-    steps = list(perform(second, open_table()))
+    assert list(execute(first, open_table()))[-1].kind == "proof"
+    steps = list(execute(second, open_table()))
     assert "attempt 2 of this run, was started" in told(steps)
     assert len(copies(log)) == 1
 
@@ -213,7 +213,7 @@ def test_an_ended_run_is_not_started_beside_a_copy_that_was_started_by_hand(log:
         planned(log)
     plan = planned(log)
     with running(log) as other:
-        steps = list(perform(plan, open_table()))
+        steps = list(execute(plan, open_table()))
         assert f"pid {other.pid} (python" in told(steps)
         assert "the run seems to live" in told(steps)
         assert nothing_done(steps)
@@ -226,7 +226,7 @@ def test_a_run_taken_for_dead_that_lives_is_not_started(log: Path) -> None:
         assert plan.start is not None
         assert plan.start.repeats is not None
         wrong = replace(plan, targets=(), start=replace(plan.start, repeats=replace(plan.start.repeats, lives=False)))
-        steps = list(perform(wrong, open_table()))
+        steps = list(execute(wrong, open_table()))
         assert f"pid {old.pid} was taken to have ended, and lives" in told(steps)
 
 
@@ -239,7 +239,7 @@ def test_a_copy_that_began_to_write_during_the_stop_is_not_doubled(log: Path) ->
             assert supervisor.stdout is not None
             supervisor.stdout.readline()
             steps = []
-            for step in perform(plan, open_table()):
+            for step in execute(plan, open_table()):
                 steps.append(step)
                 if step.text.endswith("ended"):
                     old.wait(PATIENCE_S)  # we are its parent: only now is it gone for its supervisor

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.command_line.typed import command
 from hangtop.actions.execute import client as perform_module
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.actions.prove import preflight
 from hangtop.actions.prove.preflight import fit
 from hangtop.cli.commands.stop import show
@@ -147,7 +147,7 @@ def test_what_cannot_start_is_refused_with_the_reason_and_nothing_is_signalled(r
         table = open_table()
         table.refresh((old.pid,))
         target = Target(old.pid, table.stats[old.pid].start_ticks, 0.0, "old", "S")
-        steps = list(perform(Plan("restart", "Restart", targets=(target,), start=start(run, text)), table))
+        steps = list(execute(Plan("restart", "Restart", targets=(target,), start=start(run, text)), table))
         said = "\n".join(step.text for step in steps)
         assert {step.kind for step in steps} == {"failed"}, said
         assert "nothing was signalled, for the run could not be started again: " in said
@@ -228,7 +228,7 @@ def test_what_the_plan_itself_removes_is_not_there_any_more(run: Path) -> None:
     found = fit(FitAsk(start(run, "python train.py"), removed=(str(run),)))
     assert "which this plan removes" in found.problems[0]
     plan = Plan("recover", "r", removals=(Removal(str(run), "session", 0, 0, 0, 0, 0.0, 0),), start=start(run, "python train.py"))
-    assert any("which this plan removes" in step.text for step in perform(plan, open_table()))
+    assert any("which this plan removes" in step.text for step in execute(plan, open_table()))
     assert run.is_dir()
 
 
@@ -272,7 +272,7 @@ async def test_where_no_process_can_be_had_nothing_begins_and_the_reason_is_said
         monkeypatch.setattr(module, "begin", none_left)
     why = "Resource temporarily unavailable"
     assert fit(ask).problems == (await fitting(ask)).problems == (f"whether it can start is not known: {why}",)
-    steps = [step async for step in perform_module.perform(Plan("stop", "Stop"))]
+    steps = [step async for step in perform_module.carry_out(Plan("stop", "Stop"))]
     assert [(step.kind, step.text) for step in steps] == [("failed", f"nothing was done: {why}")]
 
 

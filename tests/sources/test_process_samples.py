@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.system.processes.rates import WINDOW_S, History, Sample, stored, window_s
+from hangtop.system.processes.rates import WINDOW_S, RateHistory, Sample, stored, window_s
 from hangtop.system.processes.table import Details, Stat
 
 
@@ -12,8 +12,8 @@ def stat(state: str = "S", cpu_ticks: int = 0) -> Stat:
     return Stat(7, "python", state, 1, 7, 7, 100, cpu_ticks)
 
 
-def history(*samples: Sample) -> History:
-    known = History(ticks_per_s=100)
+def history(*samples: Sample) -> RateHistory:
+    known = RateHistory(ticks_per_s=100)
     for sample in samples:
         known.add(sample)
     return known

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.processes.process_source import ProcessSource
-from hangtop.probe.processes.rendezvous_sockets import meeting
-from hangtop.probe.processes.watched_files import Wanted
+from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
+from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import KeptPipe, WatchSpec
 from hangtop.system.network.connections import parse_connections
@@ -157,9 +157,9 @@ def test_sockets_of_both_ip_versions_are_read() -> None:
     port = 0x733C
     lines = parse_connections(text)
     assert (lines[0].local_address, lines[2].remote_address, lines[2].remote_port) == ("127.0.0.1", "::1", port)
-    met = meeting("n1", port, 4, lines, {0: frozenset((333,)), 1: frozenset((444,))}, [frozenset((111, 222))])
+    met = rendezvous_of("n1", port, 4, lines, {0: frozenset((333,)), 1: frozenset((444,))}, [frozenset((111, 222))])
     assert (met.listening, met.established, met.from_elsewhere, met.joined, met.missing) == (True, 1, 1, (0,), (1,))
-    remote = meeting("n1", port, 4, lines[2:3], {0: frozenset((333,))})
+    remote = rendezvous_of("n1", port, 4, lines[2:3], {0: frozenset((333,))})
     assert (remote.listening, remote.established, remote.from_elsewhere, remote.joined) == (False, 1, None, (0,))
 
 
@@ -169,9 +169,9 @@ def test_the_sockets_of_another_job_at_the_same_port_are_not_counted() -> None:
     text = (
         f"head\n0: {here} 00000000:0000 0A {tail} 111 1\n1: {here} {there} 01 {tail} 222 1\n2: {there} {here} 01 {tail} 333 1\n"
     )
-    met = meeting("127.0.0.1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: frozenset((6,))})
+    met = rendezvous_of("127.0.0.1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: frozenset((6,))})
     assert (met.listening, met.another_listens, met.established, met.joined, met.missing) == (False, True, 0, (), (0, 1))
-    unseen = meeting("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: None})
+    unseen = rendezvous_of("n1", 0x733C, 2, parse_connections(text), {0: frozenset((5,)), 1: None})
     assert (unseen.listening, unseen.another_listens, unseen.established) == (None, False, None)
 
 
@@ -246,7 +246,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_files_are_wanted_as_they_were_typed(here: Path, typed: str, name: str, wanted: bool) -> None:
-    watched = Wanted((typed,))
+    watched = WatchedFiles((typed,))
     watched.resolve()
     assert watched.matches(str(here / name)) is wanted
 
@@ -255,7 +255,7 @@ def test_files_are_wanted_as_they_were_typed(here: Path, typed: str, name: str, 
 def test_what_is_piped_in_is_wanted(here: Path) -> None:
     read, write = os.pipe()
     try:
-        watched = Wanted(("-",), os.readlink(f"/proc/self/fd/{read}"))
+        watched = WatchedFiles(("-",), os.readlink(f"/proc/self/fd/{read}"))
         watched.resolve()
         assert watched.matches(os.readlink(f"/proc/self/fd/{write}"))
         assert not watched.matches(str(here / "-"))

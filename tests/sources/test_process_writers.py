@@ -18,7 +18,7 @@ from hangtop.probe.log.run_logs import RunLogs
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.process import ProcessReading, Writer
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import Machine, find_feeders
+from hangtop.system.files.file_writers import OpenFileTable, find_feeders
 from hangtop.system.processes.table import Details, OpenFile, Stat
 from tests.fakes.processes import eventually, python, running
 
@@ -93,11 +93,11 @@ def test_under_script_the_program_on_its_terminal_is_the_writer(tmp_path: Path) 
         assert "sleep 600" in writer.command
 
 
-def on_terminals(name: str, terminals: int) -> Machine:
+def on_terminals(name: str, terminals: int) -> OpenFileTable:
     """A program that holds the log and so many terminals, with a shell on each."""
     stats = {10: Stat(10, name, "S", 1, 10, 10, 5)} | {pid: Stat(pid, "bash", "S", 10, pid, pid, 6) for pid in (11, 12)}
     masters = tuple(OpenFile(5 + nth, "/dev/ptmx", writable=True) for nth in range(terminals))
-    return Machine.of(stats, {10: (OpenFile(3, "/r/train.log", writable=True), *masters)})
+    return OpenFileTable.of(stats, {10: (OpenFile(3, "/r/train.log", writable=True), *masters)})
 
 
 @pytest.mark.parametrize(

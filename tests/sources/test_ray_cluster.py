@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import wishes
+from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
+from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, with_remote_stacks
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.local.worker_files import worker_files
 from hangtop.probe.ray.ray_source import RaySource
@@ -149,7 +149,7 @@ def test_every_state_of_an_actor_is_told_apart(head, watch, play):
     assert actors["crashed"].death.cause == "its process ended: SYSTEM_ERROR"
     assert actors["bad_init"].death.traceback[-1] == "RuntimeError: model path not found"
     assert actors["locked"].log.endswith(".out")
-    said = {wish.who: wish.lack for wish in wishes(found)}
+    said = {wish.who: wish.lack for wish in pending_resources(found)}
     assert said == {"AsksTooMuch": "no node has NoSuchThing", "placement group infeasible_group": "no node has NoSuchThing"}
     assert stale_since(found, time.time()) is None
     assert [driver.pid for driver in found.drivers] == [zoo.pid]
@@ -165,7 +165,7 @@ def test_a_worker_tells_its_files_and_that_it_is_stopped_at_once_by_its_process(
     victim = by_name(found)["abc123WorkerDict_0:2"]
     head.signal(victim.pid, signal.SIGSTOP)
     found = watch.until(lambda c: by_name(c)[victim.name].state == "stopped")
-    assert [odd.why for odd in odd_actors(found) if odd.actor.rank == 2] == ["its process is stopped"]
+    assert [odd.why for odd in outlier_actors(found) if odd.actor.rank == 2] == ["its process is stopped"]
     head.signal(victim.pid, signal.SIGCONT)
 
 
@@ -184,8 +184,8 @@ def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_and_by_check(head, 
     log = head.folder / "train.log"
     play("fleet.py", str(RANKS), str(STUCK), str(log), until="FLEET HANGS")
     others = f"while {RANKS - 1} others are between calls"
-    found = watch.until(lambda c: any(others in odd.why for odd in odd_actors(c)))
-    (odd,) = (odd for odd in odd_actors(found) if not odd.sure)
+    found = watch.until(lambda c: any(others in odd.why for odd in outlier_actors(c)))
+    (odd,) = (odd for odd in outlier_actors(found) if not odd.sure)
     assert (odd.actor.rank, odd.actor.world, odd.actor.method) == (STUCK, RANKS, "actor_rollout_update_actor")
     command = [sys.executable, "-m", "hangtop", "check", "--log", str(log), "--stall", "5", "--wait", "30", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
@@ -254,15 +254,15 @@ def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(n
     assert TOKEN not in repr(said)
 
     for task in (False, True):
-        ask = far_ask(state, 2 + task, task=task)
+        ask = remote_stacks_ask(state, 2 + task, task=task)
         for part in worker.answer(ask, time.time()):
             state = fold(state, Reading("rayworkers", "here", time.time(), part))
         assert state.far_stacks.done
         assert [stack.problem for stack in state.far_stacks.stacks] == [None] * 6
-        _, stacks = with_far(state, ())
+        _, stacks = with_remote_stacks(state, ())
         odd, *rest = classes(stacks)
         assert odd.ranks == (STUCK,), "alone, or the one of its class"
-        assert odd.doing.own.name.endswith("actor_rollout_update_actor")
+        assert odd.activity.own.name.endswith("actor_rollout_update_actor")
         assert sum(len(one.ranks) for one in rest) == 5
     nodes.signal(driver.pid, signal.SIGKILL)
     driver.wait(PATIENCE_S)
@@ -278,7 +278,7 @@ def test_each_part_of_ray_that_is_stopped_is_told_in_time(nodes, watch_nodes):
     gcs = by_kind["gcs_server"]
     nodes.signal(gcs, signal.SIGSTOP)
     found = watch.until(lambda c: root(c) == f"the GCS (pid {gcs}) is stopped" and stale_since(c, time.time()))
-    assert [odd.actor.rank for odd in odd_actors(found)] == [1], "processes still tell who is behind"
+    assert [odd.actor.rank for odd in outlier_actors(found)] == [1], "processes still tell who is behind"
     nodes.signal(gcs, signal.SIGCONT)
     watch.until(lambda c: stale_since(c, time.time()) is None)
 
@@ -339,7 +339,7 @@ def read(sources: dict[str, Source], state: RunState) -> RunState:
 
 def behind(state: RunState) -> list[int | None]:
     """Ranks that stand out; what other nodes tell is up to 5 s old."""
-    return [odd.actor.rank for cluster in clusters_of_run(state) for odd in odd_actors(cluster)]
+    return [odd.actor.rank for cluster in clusters_of_run(state) for odd in outlier_actors(cluster)]
 
 
 def living(cluster: RayCluster) -> list[RayActor]:

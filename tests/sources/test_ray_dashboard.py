@@ -12,11 +12,11 @@ import pytest
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.poll import Poll
+from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.token import Token
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.table import Stat
@@ -118,7 +118,7 @@ def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(f
     """As of Ray 2.9. The path alone is the same on every machine of a cluster."""
     raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
     assert raylet is not None
-    cluster = Cluster(SESSION, Poll(Dashboard(fake(nodes=2).address, lambda: None)))
+    cluster = Cluster(SESSION, DashboardPoll(Dashboard(fake(nodes=2).address, lambda: None)))
     found = cluster.look([raylet], [], 1000.0)
     cluster.close()
     assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}
@@ -280,7 +280,7 @@ def test_an_address_that_is_none_is_told_with_an_example():
     assert parse_address("ray://head:10001") == "head:8265"
     assert parse_address("head") == "head:8265"
     for text in ("head:port", "https://head:8265", "http://"):
-        with pytest.raises(Trouble, match=r"--ray .*127\.0\.0\.1:8265"):
+        with pytest.raises(SourceError, match=r"--ray .*127\.0\.0\.1:8265"):
             parse_address(text)
 
 

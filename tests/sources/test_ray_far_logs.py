@@ -13,12 +13,12 @@ from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.node_logs import MOST_LINES, PART_BYTES, NodeLogs
 from hangtop.probe.ray.dashboard.poll import ApiView
-from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, FarLog, FollowedFar
-from hangtop.probe.ray.dashboard.worker_access import Access, Place
+from hangtop.probe.ray.dashboard.remote_log import LATE_S, SOON_S, THROUGH_HEAD_S, FollowedRemoteLog, RemoteLog
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import MOST_FILES_A_LOOK, RayWorkerSource
 from hangtop.probe.source import open_source
-from hangtop.records.ask import ActorLogAsk, FarStacksAsk, FarWorker
+from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk, RemoteWorker
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
@@ -42,13 +42,13 @@ def fake() -> Iterator[FakeDashboard]:
     one.close()
 
 
-def access(fake: FakeDashboard) -> Access:
-    return Access(SESSION, fake.address, lambda: None, ApiView)
+def access(fake: FakeDashboard) -> ClusterAccess:
+    return ClusterAccess(SESSION, fake.address, lambda: None, ApiView)
 
 
-def place(fake: FakeDashboard, *, agent: bool = True) -> Place:
+def place(fake: FakeDashboard, *, agent: bool = True) -> WorkerPlace:
     folder = f"/tmp/ray/{SESSION}"
-    return Place(node_id(1), "n1", 5000, "b" * 56, "01000000", folder, fake.address if agent else "127.0.0.1:1")
+    return WorkerPlace(node_id(1), "n1", 5000, "b" * 56, "01000000", folder, fake.address if agent else "127.0.0.1:1")
 
 
 @pytest.fixture
@@ -59,16 +59,16 @@ def logs(fake) -> Iterator[NodeLogs]:
 
 
 @pytest.fixture
-def log(fake, logs) -> FarLog:
-    return FarLog(place(fake), "err", logs)
+def log(fake, logs) -> RemoteLog:
+    return RemoteLog(place(fake), "err", logs)
 
 
 @pytest.fixture
-def log_of_shut_agent(fake, logs) -> FarLog:
-    return FarLog(place(fake, agent=False), "err", logs)
+def log_of_shut_agent(fake, logs) -> RemoteLog:
+    return RemoteLog(place(fake, agent=False), "err", logs)
 
 
-def text(log: FarLog) -> bytes:
+def text(log: RemoteLog) -> bytes:
     return log.pread(1 << 20, log.start)
 
 
@@ -173,7 +173,7 @@ def test_a_file_that_is_not_there_yet_is_no_trouble_for_long(fake, log):
 
 
 def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log):
-    followed = FollowedFar(log)
+    followed = FollowedRemoteLog(log)
     assert list(followed.poll(NOW)) == []
     fake.files[log.name] = b"step 1\n"
     log.fetch(NOW)
@@ -266,7 +266,7 @@ def stacks(fake: FakeDashboard, *, task: bool = False) -> dict[int | None, str |
     spec = WatchSpec(logs=("none.log",), ray=fake.address)
     ray, workers = RaySource(spec), RayWorkerSource(spec)
     list(ray.read(time.time()))
-    ask = FarStacksAsk(7, SESSION, tuple(FarWorker(node_id(1), 5000 + rank, rank, "n1") for rank in range(2)), task)
+    ask = RemoteStacksAsk(7, SESSION, tuple(RemoteWorker(node_id(1), 5000 + rank, rank, "n1") for rank in range(2)), task)
     parts = list(workers.answer(ask, time.time()))
     assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
     ray.close()

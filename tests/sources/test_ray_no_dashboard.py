@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import wishes
-from hangtop.diagnosis.members.remote_stacks import far_ask
+from hangtop.diagnosis.facts.ray_pending import pending_resources
+from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.dashboard import poll
 from hangtop.probe.ray.ray_source import RaySource
@@ -82,7 +82,7 @@ def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     assert [driver.pid for driver in found.drivers] == [zoo.pid]
     dead = {actor.name: actor.death for actor in found.actors if actor.death}
     assert dead["bad_init"].traceback[-1] == "RuntimeError: model path not found"
-    assert {wish.who for wish in wishes(found)} == {"AsksTooMuch", "placement group infeasible_group"}
+    assert {wish.who for wish in pending_resources(found)} == {"AsksTooMuch", "placement group infeasible_group"}
     assert sorted(node.head for node in found.nodes) == [False, True]
     assert jobs(bare) == before
     zoo.kill()
@@ -111,7 +111,7 @@ def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by
         return {number: rank.step for number, rank in state.ranks.items()} == {0: 9, 1: 9, 2: 9, STUCK: 2}
 
     wait_for(told, 3 * PATIENCE_S)
-    ask = far_ask(state, 1, task=True)
+    ask = remote_stacks_ask(state, 1, task=True)
     assert sorted(worker.rank for worker in ask.workers) == [1, 3], "those of the other node"
     for part in sources["rayworkers"].answer(ask, time.time()):
         state = fold(state, Reading("rayworkers", "here", time.time(), part))

@@ -18,9 +18,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import ray_plan as ray_action
-from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk
@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
+ME = OwnProcess(os.getpid(), frozenset({os.getppid()}), os.geteuid())
 NAMESAKE = "import time; print(flush=True); time.sleep(600)"
 
 
@@ -100,7 +100,7 @@ def test_one_of_two_clusters_is_restarted_and_all_else_lives_on(tmp_path: Path) 
         assert isinstance(made, Plan), made
         assert [target.wave for target in made.targets] == sorted(target.wave for target in made.targets)
         assert (made.targets[0].pid, made.targets[-1].role) == (driver.pid, "gcs server")
-        steps = list(perform(made, open_table()))
+        steps = list(execute(made, open_table()))
         said = "\n".join(f"{step.kind}: {step.text}" for step in steps)
 
         assert not [step for step in steps if step.kind in ("failed", "survived")], said
@@ -179,7 +179,7 @@ def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived(
         assert not {"raylet", "gcs_server"} & {one.kind for one in told.processes}
         made = ray_action.restarted(state, told, ME)
         assert isinstance(made, Plan), made
-        steps = list(perform(made, open_table()))
+        steps = list(execute(made, open_table()))
         said = "\n".join(f"{step.kind}: {step.text}" for step in steps)
         assert steps[-1].kind == "proof", said
         assert "3 tape" in steps[-1].text

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.execute.action_log import Journal, path
-from hangtop.actions.execute.executor import perform
-from hangtop.actions.execute.steps import Halt
-from hangtop.probe.processes.open_handles import look
+from hangtop.actions.execute.action_log import ActionLog, path
+from hangtop.actions.execute.executor import execute
+from hangtop.actions.execute.steps import CancelFlag
+from hangtop.probe.processes.open_handles import open_handles
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records import wire
-from hangtop.records.plan import Errand, Plan, Start, Step, Target, Watch
+from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
 from hangtop.system.stores import launch_store
@@ -91,8 +91,8 @@ def plan_for(tmp_path: Path, old: subprocess.Popen[bytes]) -> Iterator[Callable[
             targets=(target,),
             grace_s=20.0,
             errands=(
-                Errand(("no-such-command",), "broken", PATIENCE_S),
-                Errand(("explain", "CUDA out of memory"), "explain", PATIENCE_S, str(tmp_path / "explained.txt")),
+                EvidenceCommand(("no-such-command",), "broken", PATIENCE_S),
+                EvidenceCommand(("explain", "CUDA out of memory"), "explain", PATIENCE_S, str(tmp_path / "explained.txt")),
             ),
             start=Start((sys.executable, "-c", NEW, *lines), str(tmp_path), str(log), attempt=2),
             watch=Watch((str(log),), "dataset", "shards", ORDER, profile=str(profile), deadline_s=deadline_s),
@@ -109,7 +109,7 @@ def told(steps: list[Step]) -> str:
 
 
 def test_evidence_that_fails_holds_nothing_up_and_the_new_run_is_seen_to_pass(plan_for, old, tmp_path: Path) -> None:
-    steps = list(perform(plan_for("opening shards", "loading weights"), open_table()))
+    steps = list(execute(plan_for("opening shards", "loading weights"), open_table()))
     said = told(steps)
     assert "skipped: broken: exit code 2" in said
     assert f"done: explain: {tmp_path / 'explained.txt'}" in said
@@ -121,7 +121,7 @@ def test_evidence_that_fails_holds_nothing_up_and_the_new_run_is_seen_to_pass(pl
 
 
 def test_a_run_that_does_not_pass_in_time_is_said_and_goes_on(plan_for, tmp_path: Path) -> None:
-    steps = list(perform(plan_for("opening shards", deadline_s=6.0), open_table()))
+    steps = list(execute(plan_for("opening shards", deadline_s=6.0), open_table()))
     assert steps[-1].kind == "survived", told(steps)
     assert "not yet: within 6s it has not passed stage shards" in steps[-1].text
     known = launch_store.latest(str(tmp_path / "train.log"))
@@ -138,8 +138,8 @@ def test_a_run_that_does_not_pass_in_time_is_said_and_goes_on(plan_for, tmp_path
     ],
 )
 def test_broken_off_between_two_parts_the_log_tells_what_was_done(plan_for, old, tmp_path: Path, until, ended, started) -> None:
-    halt, plan, journal = Halt(), plan_for("opening shards"), Journal()
-    for step in perform(plan, open_table(), halt):
+    halt, plan, journal = CancelFlag(), plan_for("opening shards"), ActionLog()
+    for step in execute(plan, open_table(), halt):
         journal.write(plan, step)
         if until(step):
             halt.ask()
@@ -165,7 +165,7 @@ def test_what_only_hangtop_itself_reads_is_not_in_use(tmp_path: Path) -> None:
         probe.stdin.flush()
         eventually(lambda: str(log) in {os.path.realpath(one) for one in Path(f"/proc/{probe.pid}/fd").iterdir()}, "the look")
         inside = {(path.stat().st_dev, path.stat().st_ino): path.name for path in (tmp_path, log)}
-        found = look(open_table(), [str(tmp_path)], os.geteuid(), Guard())
+        found = open_handles(open_table(), [str(tmp_path)], os.geteuid(), Guard())
         assert found.holder(str(tmp_path), inside) is None
     with log.open(), python(OLD, cwd=tmp_path):
-        assert look(open_table(), [str(tmp_path)], os.geteuid(), Guard()).holder(str(tmp_path), inside) is not None
+        assert open_handles(open_table(), [str(tmp_path)], os.geteuid(), Guard()).holder(str(tmp_path), inside) is not None

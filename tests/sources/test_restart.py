@@ -16,11 +16,11 @@ import msgspec
 import pytest
 
 from hangtop.actions.execute.child import begin
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
-from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.probe.processes.launch_source import LaunchSource, interfaces
 from hangtop.probe.processes.process_source import ProcessSource, open_table
 from hangtop.records.ask import LaunchAsk
@@ -179,7 +179,7 @@ def test_bytes_limits_and_umask_of_the_old_run_are_those_of_the_new_one(tmp_path
         plan = restart_plan.answered(watch(log), told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         plan = msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
-        steps = list(perform(plan, open_table()))
+        steps = list(execute(plan, open_table()))
         old.wait(PATIENCE_S)
         assert steps[-1].kind == "proof", steps
         new = launch_store.latest(str(log))
@@ -269,7 +269,7 @@ def asked(log: Path, state: RunState) -> LaunchReading:
     return reading
 
 
-ME = Myself(os.getpid(), frozenset({os.getppid()}), os.geteuid())
+ME = OwnProcess(os.getpid(), frozenset({os.getppid()}), os.geteuid())
 
 
 def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_run_that_hangtop_did_not_start_is_started_again_as_it_was(tmp_path: P
         assert isinstance(plan, Plan)
         assert [target.pid for target in plan.targets] == [old.pid]
         plan = with_presets(plan, [preset for preset in presets() if preset.id == "nccl"])
-        steps = list(perform(plan, open_table()))
+        steps = list(execute(plan, open_table()))
         assert old.wait(PATIENCE_S) == -signal.SIGTERM
         assert [step.kind for step in steps][-1] == "proof"
         new = launch_store.latest(str(log))
@@ -325,7 +325,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
         plan = restart_plan.answered(state, told, ME, None, (str(log),))
         assert isinstance(plan, Plan)
         assert any("may go on with its next line" in warning for warning in plan.warnings)
-        steps = list(perform(plan, open_table()))
+        steps = list(execute(plan, open_table()))
         assert steps[-1].kind == "failed"
         assert "nothing was started" in steps[-1].text
         known = launch_store.latest(str(log))

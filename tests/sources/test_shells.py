@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.plans.stop_plan import Myself, plan
+from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import ProcessReading
 from hangtop.state.run_state import RunState
@@ -32,7 +32,7 @@ ranks = [subprocess.Popen(sleeper, stdout=output, env={**os.environ, "RANK": str
 ranks[0].wait()
 """
 CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
-ME = Myself(os.getpid(), frozenset(), os.geteuid())
+ME = OwnProcess(os.getpid(), frozenset(), os.geteuid())
 
 
 def pids(reading: ProcessReading) -> set[int]:
@@ -40,7 +40,7 @@ def pids(reading: ProcessReading) -> set[int]:
 
 
 def stop_of(reading: ProcessReading, pid: int | None = None) -> Plan | Refusal:
-    return plan(RunState(procs=reading), ME, pid=pid)
+    return stop_plan(RunState(procs=reading), ME, pid=pid)
 
 
 def named_vim(folder: Path) -> Path:

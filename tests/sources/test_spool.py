@@ -14,7 +14,7 @@ import pytest
 
 from hangtop.probe.log import drain, start_drain
 from hangtop.probe.log.drain import KEPT_BYTES
-from hangtop.probe.log.pipe_buffer import FollowedPipe, Spool
+from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
 from hangtop.probe.log.start_drain import Drain
 from hangtop.probe.log.tail import Appended, Skipped
 from tests.fakes.processes import eventually
@@ -56,7 +56,7 @@ def test_more_than_is_kept_goes_through_and_its_end_stays():
     block = b"".join(LINE % n for n in range(100_000))
     turns = 60
     with drained() as (started, theirs):
-        spool = Spool(started.memory)
+        spool = PipeBuffer(started.memory)
         followed = FollowedPipe("-", spool)
         room = threading.Semaphore(8)
 
@@ -89,7 +89,7 @@ def test_more_than_is_kept_goes_through_and_its_end_stays():
 
 def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", Spool(started.memory))
+        followed = FollowedPipe("-", PipeBuffer(started.memory))
         count = 2 * KEPT_BYTES // len(LONG_LINE % 0)
         for begin in range(0, count, 64):
             block = b"".join(LONG_LINE % n for n in range(begin, begin + 64))
@@ -109,7 +109,7 @@ def test_a_reader_that_lags_never_makes_the_writer_wait_and_goes_on_at_a_line():
 
 def test_memory_that_cannot_be_had_costs_what_comes_and_no_more():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", Spool(started.memory))
+        followed = FollowedPipe("-", PipeBuffer(started.memory))
         os.ftruncate(started.memory, drain.BOARD_BYTES)  # the ring is gone: the kernel cannot put anything there
         os.write(theirs, b"x" * 1000)
         eventually(lambda: followed.spool.board.unkept == 1000, "the count of what was not kept")
@@ -124,7 +124,7 @@ def test_memory_that_cannot_be_had_costs_what_comes_and_no_more():
 
 def test_when_both_processes_of_the_drain_are_killed_at_once_it_is_said():
     with drained() as (started, theirs):
-        followed = FollowedPipe("-", Spool(started.memory))
+        followed = FollowedPipe("-", PipeBuffer(started.memory))
         os.write(theirs, b"step 1\n")
         eventually(lambda: followed.spool.end, "the first line")
         list(followed.poll(0.0))

@@ -26,7 +26,7 @@ from hangtop.records.ask import StacksAsk
 from hangtop.records.stack import Frame, Stack, StacksReading, add_look
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks import pyspy_text
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.stack_classes import classes, number
 from hangtop.system.processes.linux import read_stat
 from tests.fakes.processes import PATIENCE_S, eventually, running
@@ -74,11 +74,11 @@ def stack_of(pid: int) -> Stack:
     return stack
 
 
-def until_it_is_in(pid: int, function: str, kind: str | None = None) -> Doing:
+def until_it_is_in(pid: int, function: str, kind: str | None = None) -> Activity:
     """What it does, once it is in this function, and waits for this: from its `ready` to there takes a while."""
 
-    def there() -> Doing | None:
-        known = doing(stack_of(pid))
+    def there() -> Activity | None:
+        known = activity_of(stack_of(pid))
         return known if known is not None and known.function == function and kind in (None, known.kind) else None
 
     return eventually(there, f"{kind or 'its wait'} in {function}")
@@ -210,7 +210,7 @@ def test_a_stopped_process_still_shows_where_it_stands(start: Start) -> None:
     until_it_is_in(process.pid, "load_shard", "lock")
     process.send_signal(signal.SIGSTOP)
     stack = eventually(lambda: found if (found := stack_of(process.pid)).state == "T" else None, "its stop")
-    known = doing(stack)
+    known = activity_of(stack)
     assert known is not None
     assert known.function == "load_shard"
 
@@ -286,7 +286,7 @@ def test_native_frames_come_only_when_asked_for(start: Start) -> None:
     reading = look(pid, stop={pid: start_of(pid)})
     assert [stack.stopped for stack in reading.stacks] == [True]
     assert any(".so" in frame.file for stack in reading.stacks for thread in stack.threads for frame in thread.frames)
-    known = doing(reading.stacks[0])
+    known = activity_of(reading.stacks[0])
     assert known is not None
     assert known.function == "load_shard"
 
@@ -423,7 +423,7 @@ def test_output_that_is_no_dump_is_said_in_one_line() -> None:
 
 
 def test_control_codes_in_names_never_reach_the_screen() -> None:
-    frame = pyspy_text.frame(pyspy_text.SpyFrame("f\x1b[31m", "/a\x07.py", 3, (pyspy_text.Local("x", "\x1b]0;title\x07"),)))
+    frame = pyspy_text.frame(pyspy_text.SpyFrame("f\x1b[31m", "/a\x07.py", 3, (pyspy_text.SpyLocal("x", "\x1b]0;title\x07"),)))
     assert (frame.function, frame.file, frame.locals) == ("f", "/a.py", (("x", ""),))
 
 
@@ -436,12 +436,12 @@ def test_of_the_demo_the_culprit_stands_first(tmp_path: Path) -> None:
 
         def told() -> list[tuple[tuple[int, ...], str]]:
             found = classes(number(look(*ranks.values()).stacks, ranks))
-            return [(one.ranks, one.doing.text) for one in found if one.doing is not None]
+            return [(one.ranks, one.activity.text) for one in found if one.activity is not None]
 
         eventually(lambda: told() == hang, "the hang")
 
         printed: list[str] = []
-        assert command.run(ranks, others, wanted=command.Wanted(again_s=0.5), echo=printed.append) == 0
+        assert command.run(ranks, others, wanted=command.StackOptions(again_s=0.5), echo=printed.append) == 0
         assert "1 rank   3  waits for a lock in load_shard" in printed[0]
         assert "unchanged in 2 looks" in printed[0]
         assert "◂ rank 3" in printed[0]

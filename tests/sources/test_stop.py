@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from hangtop.actions.execute import terminate
-from hangtop.actions.execute.action_log import Journal, JournalError
-from hangtop.actions.execute.executor import perform
-from hangtop.actions.execute.signals import Aim
+from hangtop.actions.execute.action_log import ActionLog, ActionLogError
+from hangtop.actions.execute.executor import execute
+from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.processes.linux import read_stat
@@ -63,7 +63,7 @@ def target(pid: int) -> Target:
 
 
 def stop(*targets: Target, grace_s: float = 5.0) -> list[Step]:
-    return list(perform(Plan("stop", "Stop the run", targets, grace_s=grace_s), open_table()))
+    return list(execute(Plan("stop", "Stop the run", targets, grace_s=grace_s), open_table()))
 
 
 def kinds(steps: list[Step], pid: int) -> list[str]:
@@ -99,7 +99,7 @@ def test_pid_1_and_hangtop_itself_are_never_signalled(pid: int) -> None:
 
 def test_a_process_of_another_user_is_refused_at_the_last_moment() -> None:
     with python(WILLING) as (child, _), pytest.raises(LookupError, match="belongs to another user"):
-        Aim(target(child.pid), open_table(), frozenset(), uid=os.geteuid() + 1)
+        VerifiedProcess(target(child.pid), open_table(), frozenset(), uid=os.geteuid() + 1)
 
 
 class Reused:
@@ -150,7 +150,7 @@ def test_a_run_of_more_processes_than_select_has_descriptors_is_followed_to_its_
 def test_without_pidfd_the_start_time_is_read_again_before_each_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     with python(WILLING) as (child, _):
-        aim = Aim(target(child.pid), Reused(open_table(), child.pid), frozenset(), os.geteuid())  # type: ignore[arg-type]
+        aim = VerifiedProcess(target(child.pid), Reused(open_table(), child.pid), frozenset(), os.geteuid())  # type: ignore[arg-type]
         with pytest.raises(LookupError, match="another process now"):
             aim.send(signal.SIGTERM)
         time.sleep(0.1)
@@ -254,8 +254,8 @@ def test_the_performer_goes_on_when_the_screen_goes_away_and_the_log_tells_all(t
 def test_nothing_is_done_when_the_action_log_cannot_be_written(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(JournalError, match=r"Not a directory|File exists"):
-        Journal(blocked / "actions.log")
+    with pytest.raises(ActionLogError, match=r"Not a directory|File exists"):
+        ActionLog(blocked / "actions.log")
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

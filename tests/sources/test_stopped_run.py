@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.actions.execute.executor import perform
+from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import restart_plan, stop_plan
-from hangtop.actions.plans.stop_plan import Myself
-from hangtop.cli.commands.check import look_once
+from hangtop.actions.plans.stop_plan import OwnProcess
+from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import processes_of
@@ -23,7 +23,7 @@ from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
-from hangtop.records.stopped import Place, StoppedRun
+from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
@@ -69,9 +69,9 @@ def state_of(run: DemoRun) -> RunState:
 
 def plan_of(run: DemoRun, *, again: bool) -> Plan:
     state = state_of(run)
-    me = Myself(os.getpid(), frozenset(), os.geteuid())
+    me = OwnProcess(os.getpid(), frozenset(), os.geteuid())
     if not again:
-        plan = stop_plan.plan(state, me)
+        plan = stop_plan.stop_plan(state, me)
     else:
         (told,) = LaunchSource(spec_of(run)).answer(restart_plan.launch_ask(state, 1), time.time())
         assert isinstance(told, LaunchReading)
@@ -81,7 +81,7 @@ def plan_of(run: DemoRun, *, again: bool) -> Plan:
 
 
 def said_of(run: DemoRun) -> tuple[str, str]:
-    _, verdict = asyncio.run(look_once(ProbeFeed(spec_of(run)), spec_of(run), None))
+    _, verdict = asyncio.run(verdict_once(ProbeFeed(spec_of(run)), spec_of(run), None))
     return verdict.word, verdict.headline
 
 
@@ -90,7 +90,7 @@ def told(steps: list[Step]) -> str:
 
 
 def test_a_run_that_was_stopped_is_no_crash_for_whoever_looks_later(hung: DemoRun) -> None:
-    steps = list(perform(plan_of(hung, again=False), open_table()))
+    steps = list(execute(plan_of(hung, again=False), open_table()))
     assert not {step.kind for step in steps} & {"survived", "failed"}, told(steps)
     word, headline = said_of(hung)
     assert word == "finished"
@@ -100,7 +100,7 @@ def test_a_run_that_was_stopped_is_no_crash_for_whoever_looks_later(hung: DemoRu
 
 def test_the_demo_that_is_started_again_passes_the_place_and_finishes(hung: DemoRun) -> None:
     place = Watch((str(hung.log),), "train_loop", "training", step=hung.scenario.step - 1, stall_s=60.0, deadline_s=PATIENCE_S)
-    steps = list(perform(replace(plan_of(hung, again=True), watch=place), open_table()))
+    steps = list(execute(replace(plan_of(hung, again=True), watch=place), open_table()))
     assert steps[-1].kind == "proof", told(steps)
     assert "it has passed stage training, step 13" in steps[-1].text
     eventually(lambda: hung.log.read_text().count("training finished") == hung.scenario.world, "the finish")
@@ -110,7 +110,7 @@ def test_the_demo_that_is_started_again_passes_the_place_and_finishes(hung: Demo
 
 
 def test_a_demo_that_was_started_again_ends_with_the_hangtop_that_began_it(hung: DemoRun) -> None:
-    steps = perform(plan_of(hung, again=True), open_table())
+    steps = execute(plan_of(hung, again=True), open_table())
     pid = next(step for step in steps if step.text.endswith("runs") and step.kind == "proof").text.split()[1]
     hung.stop()
     eventually(lambda: (stat := read_stat(int(pid))) is None or stat.state in "ZX", "the end of the second attempt")
@@ -123,7 +123,7 @@ def test_a_stop_whose_performer_died_in_the_middle_has_stopped_nothing(tmp_path:
     if ended == 0:
         os._exit(0)
     os.waitpid(ended, 0)
-    stop_store.keep(StoppedRun("stop", Place((str(log),)), time.time(), ended, 12345))
+    stop_store.keep(StoppedRun("stop", RunPlace((str(log),)), time.time(), ended, 12345))
     assert StopStore().latest([str(log)]) is None
 
 
@@ -131,7 +131,7 @@ def test_a_stop_is_known_by_the_log_whatever_name_it_is_called_by(tmp_path: Path
     log, link = tmp_path / "train.log", tmp_path / "latest.log"
     log.write_text("step 1\n")
     link.symlink_to(log)
-    known = StoppedRun("stop", Place((str(log),)), 1.0, os.getpid(), 0, 2.0, {str(log): 7})
+    known = StoppedRun("stop", RunPlace((str(log),)), 1.0, os.getpid(), 0, 2.0, {str(log): 7})
     stop_store.keep(known)
     assert StopStore().latest([str(link)]) == replace(known, sizes={str(link): 7})
     stop_store.forget(known)
@@ -141,7 +141,7 @@ def test_a_stop_is_known_by_the_log_whatever_name_it_is_called_by(tmp_path: Path
 def test_a_record_that_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     log.write_text("step 1\n")
-    stop_store.keep(StoppedRun("stop", Place((str(log),)), 1.0, os.getpid(), 0, 2.0))
+    stop_store.keep(StoppedRun("stop", RunPlace((str(log),)), 1.0, os.getpid(), 0, 2.0))
     store = StopStore()
     assert store.latest([str(log)]) is not None
     (record,) = (tmp_path / "state" / "hangtop" / "runs").glob("*.stopped")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.probe.log.tail import CHUNK_BYTES, MOST_TAIL_BYTES, Appended, Event, Followed, Opened
-from hangtop.system.files.read_errors import Fault, shown
+from hangtop.system.files.read_errors import ReadError, shown
 
 
 class Watcher:
@@ -223,7 +223,7 @@ def test_deleted_and_recreated(log, watcher):
     writer = log.open("ab")
     log.unlink()
     (fault,) = watcher.poll()
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReadError)
     assert fault.status == "gone"
     assert str(log) in fault.problem
     assert watcher.poll() == []
@@ -256,8 +256,8 @@ def test_not_there_yet_then_there(tmp_path):
     path = tmp_path / "train.log"
     watcher = Watcher(path)
     (fault,) = watcher.poll()
-    assert isinstance(fault, Fault)
-    assert fault == Fault("waiting", f"{path}: not there yet, waiting for it: ls -l {tmp_path}")
+    assert isinstance(fault, ReadError)
+    assert fault == ReadError("waiting", f"{path}: not there yet, waiting for it: ls -l {tmp_path}")
     assert watcher.poll() == []
     path.write_bytes(b"hello\n")
     new = watcher.poll()
@@ -290,7 +290,7 @@ def test_a_file_that_may_not_be_read_says_the_command_that_permits_it(tmp_path):
             (fault,) = Watcher(path).poll()
     finally:
         path.parent.chmod(0o700)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReadError)
     assert fault.status == "denied"
     assert fault.problem.startswith(f"{path}: permission denied: sudo chmod a+x /")
 
@@ -300,7 +300,7 @@ def test_a_right_that_comes_later_is_used(tmp_path):
     watcher = Watcher(path)
     path.mkdir()
     (fault,) = watcher.poll()
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReadError)
     assert fault.status == "directory"
     path.rmdir()
     path.write_bytes(b"now a file\n")
@@ -310,7 +310,7 @@ def test_a_right_that_comes_later_is_used(tmp_path):
 
 def test_a_device_is_refused(tmp_path):
     (fault,) = Watcher(Path("/dev/null")).poll()
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReadError)
     assert fault.status == "failed"
     assert "not a log file" in fault.problem
 
@@ -319,7 +319,7 @@ def test_a_link_in_a_circle_is_one_clear_line(tmp_path):
     loop = tmp_path / "loop.log"
     loop.symlink_to(loop)
     (fault,) = Watcher(loop).poll()
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReadError)
     assert "circle" in fault.problem
 
 

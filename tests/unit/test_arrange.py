@@ -6,9 +6,9 @@ import pytest
 
 from hangtop.render.columns import Column, fitting
 from hangtop.tui.widgets import layout as places
-from hangtop.tui.widgets.layout import Want, arrange
+from hangtop.tui.widgets.layout import PaneNeed, arrange
 
-WANTS = {"ranks": Want(10), "gpus": Want(1), "procs": Want(1), "ray": Want(1)}
+WANTS = {"ranks": PaneNeed(10), "gpus": PaneNeed(1), "procs": PaneNeed(1), "ray": PaneNeed(1)}
 
 
 class TestArrange:
@@ -27,7 +27,7 @@ class TestArrange:
         assert rects["footer"].y == height - 1
 
     def test_two_full_panes_stand_side_by_side_on_the_same_lines(self):
-        rects = arrange(120, 40, 2, {**WANTS, "gpus": Want(10)}, active="ranks", maximised=False)
+        rects = arrange(120, 40, 2, {**WANTS, "gpus": PaneNeed(10)}, active="ranks", maximised=False)
         assert rects["ranks"].y == rects["gpus"].y
         assert rects["gpus"].width == places.RIGHT_WIDTH
 

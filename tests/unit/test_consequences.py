@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hangtop.actions.plans.consequences import clients
-from hangtop.actions.plans.stop_plan import Myself, plan
+from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.records.log import LogFile, LogReading, RankLog
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
 
-ME = Myself(pid=50, ancestors=frozenset({1, 40}), uid=1000, host="n1")
+ME = OwnProcess(pid=50, ancestors=frozenset({1, 40}), uid=1000, host="n1")
 
 
 def process(pid: int, ppid: int, command: str, **more: object) -> Process:
@@ -26,7 +26,7 @@ def stop_of_rank(launcher: str) -> tuple[str, ...]:
         process(101, 100, "python train.py", role="rank", rank=0),
         process(102, 100, "python train.py", role="rank", rank=1),
     )
-    made = plan(RunState(processes={"n1": ProcessReading(processes=processes)}), ME, rank=1)
+    made = stop_plan(RunState(processes={"n1": ProcessReading(processes=processes)}), ME, rank=1)
     assert isinstance(made, Plan)
     assert [target.pid for target in made.targets] == [102]
     return made.warnings
@@ -56,7 +56,7 @@ def test_nothing_is_claimed_of_a_launcher_that_is_not_known() -> None:
 
 def test_of_an_actor_it_is_said_when_ray_starts_it_again() -> None:
     reading = ProcessReading(processes=(process(102, 90, "ray::Worker.step", role="ray worker"),))
-    made = plan(RunState(processes={"n1": reading}), ME, pid=102)
+    made = stop_plan(RunState(processes={"n1": reading}), ME, pid=102)
     assert isinstance(made, Plan)
     assert "max_restarts" in made.warnings[0]
 
@@ -86,7 +86,7 @@ def test_a_rank_of_another_node_is_told_with_what_stops_it_there() -> None:
     here = ProcessReading(processes=(process(101, 40, "python train.py", role="rank", rank=0),))
     log = LogReading(files=(LogFile("/data/train.log", size_bytes=1),))
     state = RunState(processes={"n1": here}, ranks={0: RankLog(0), 9: RankLog(9, host="n2")}, log=log)
-    refused = plan(state, ME, rank=9)
+    refused = stop_plan(state, ME, rank=9)
     assert isinstance(refused, Refusal)
     assert refused.why == "rank 9 runs on n2: ssh n2 hangtop stop --log /data/train.log --rank 9"
-    assert isinstance(plan(state, ME, rank=0), Plan)
+    assert isinstance(stop_plan(state, ME, rank=0), Plan)

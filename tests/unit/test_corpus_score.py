@@ -15,12 +15,12 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 # Launchers, libraries and formatters that no profile reports: the framework may be whatever truly fits.
 FREE = frozenset("plain unknown mixed slurm mpi k8s torch datasets loguru rich".split())
@@ -47,7 +47,7 @@ FLOORS = {"framework": 0.97, "stage": 0.95, "ranks": 0.98, "step": 0.99, "expect
 def read(data: bytes) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(data)
-    return join([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
+    return join_logs([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
 
 
 def marks(label: dict[str, Any], reading: LogReading) -> Iterator[tuple[str, bool, str]]:

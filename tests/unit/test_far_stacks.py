@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from hangtop.diagnosis.members.rank_table import join
-from hangtop.diagnosis.members.remote_stacks import far_ask, same_files, with_far
-from hangtop.monitor.headless import FarStacks
+from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, same_files, with_remote_stacks
+from hangtop.monitor.headless import RemoteStackRequester
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayReading
-from hangtop.records.ray_workers import FarStacksReading, add_far
+from hangtop.records.ray_workers import RemoteStacksReading, add_remote
 from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.render.stack_rows import StackView, far_rows, summary
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.stacks.stack_classes import classes
 from hangtop.state.run_state import RunState, fold
 
@@ -79,7 +79,7 @@ def test_the_text_of_a_dashboard_becomes_threads_again():
 
 
 def test_a_shortened_name_still_tells_whose_code_it_is():
-    known = doing(far(3))
+    known = activity_of(far(3))
     assert known is not None
     assert known.own.name == "load_shard"
     assert known.where == "shards.py:38"
@@ -98,50 +98,50 @@ def test_the_same_library_in_another_folder_is_the_same_place():
 
 
 def test_those_on_other_nodes_are_asked_for_and_no_others():
-    ask = far_ask(ranks(100, None, None), 7)
+    ask = remote_stacks_ask(ranks(100, None, None), 7)
     assert ask is not None
     assert (ask.session, ask.task) == ("s", False)
     assert [(worker.rank, worker.pid, worker.node) for worker in ask.workers] == [(1, 5003, "f" * 56), (2, 5003, "f" * 56)]
-    assert far_ask(ranks(100, 101), 7) is None
+    assert remote_stacks_ask(ranks(100, 101), 7) is None
 
 
 def test_a_pid_of_another_node_is_not_taken_for_the_same_pid_here():
     state = ranks(5003, None)
-    state = fold(state, Reading("rayworkers", "n1", NOW, FarStacksReading(7, NOW, 1, (far(1),), done=True)))
+    state = fold(state, Reading("rayworkers", "n1", NOW, RemoteStacksReading(7, NOW, 1, (far(1),), done=True)))
     look = StacksReading(6, stacks=(Stack(5003, NOW, (Thread("MainThread", HERE, state="S"),)),), started_at=NOW, done=True)
-    _, stacks = with_far(state, (look,))
+    _, stacks = with_remote_stacks(state, (look,))
     assert [(stack.rank, stack.host) for stack in stacks] == [(0, None), (1, "n2")]
 
 
 def test_a_rank_on_another_node_does_what_its_stack_there_says():
-    state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, FarStacksReading(7, NOW, 1, (far(1),), done=True)))
+    state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, RemoteStacksReading(7, NOW, 1, (far(1),), done=True)))
     doing_now = {rank.rank: rank.doing for rank in join(state)}
     assert doing_now[0] is None
     assert "load_shard" in (doing_now[1] or "")
 
 
 def test_stacks_of_other_nodes_alone_are_a_look_too():
-    state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, FarStacksReading(7, NOW, 2, (far(0), far(1)), done=True)))
-    looks, stacks = with_far(state, ())
+    state = fold(ranks(None, None), Reading("rayworkers", "n1", NOW, RemoteStacksReading(7, NOW, 2, (far(0), far(1)), done=True)))
+    looks, stacks = with_remote_stacks(state, ())
     assert "1 class of 2 ranks, 2 on other nodes" in summary(StackView(looks, stacks))
 
 
 def test_parts_of_one_answer_add_up_and_another_answer_starts_over():
-    first = FarStacksReading(7, NOW, 2)
-    whole = add_far(
-        add_far(first, FarStacksReading(7, NOW + 1, 2, (far(0),))), FarStacksReading(7, NOW + 2, 2, (far(1),), done=True)
+    first = RemoteStacksReading(7, NOW, 2)
+    whole = add_remote(
+        add_remote(first, RemoteStacksReading(7, NOW + 1, 2, (far(0),))), RemoteStacksReading(7, NOW + 2, 2, (far(1),), done=True)
     )
     assert (len(whole.stacks), whole.done, whole.at) == (2, True, NOW)
-    assert add_far(whole, FarStacksReading(8, NOW + 9, 2)).stacks == ()
+    assert add_remote(whole, RemoteStacksReading(8, NOW + 9, 2)).stacks == ()
 
 
 def test_a_task_in_the_cluster_is_offered_in_words_and_only_where_the_dashboard_gave_nothing():
-    refused = FarStacksReading(7, NOW, 2, (far(0, problem="no"), far(1, problem="no")), done=True)
+    refused = RemoteStacksReading(7, NOW, 2, (far(0, problem="no"), far(1, problem="no")), done=True)
     (offer, _) = far_rows(refused, 140, may_ask=True)
     assert "".join(words for words, _ in offer).startswith("x  runs one short task on each of 1 node, in your cluster")
     assert far_rows(refused, 140, may_ask=False) == []
-    assert far_rows(FarStacksReading(7, NOW, 1, (far(0),), done=True), 140, may_ask=True) == []
-    assert far_rows(FarStacksReading(7, NOW, 1, (far(0, problem="no"),), task=True, done=True), 140, may_ask=True) == []
+    assert far_rows(RemoteStacksReading(7, NOW, 1, (far(0),), done=True), 140, may_ask=True) == []
+    assert far_rows(RemoteStacksReading(7, NOW, 1, (far(0, problem="no"),), task=True, done=True), 140, may_ask=True) == []
 
 
 class Asked:
@@ -156,19 +156,19 @@ class Asked:
 
 def test_the_command_asks_once_and_waits_until_all_of_it_is_there():
     feed = Asked()
-    stacks, state = FarStacks(feed), ranks(100, None)  # type: ignore[arg-type]
+    stacks, state = RemoteStackRequester(feed), ranks(100, None)  # type: ignore[arg-type]
     assert not stacks.told(state)
     assert not stacks.told(state)
     assert len(feed.asks) == 1
-    state = fold(state, Reading("rayworkers", "n1", NOW, FarStacksReading(1, NOW, 1, (far(1),))))
+    state = fold(state, Reading("rayworkers", "n1", NOW, RemoteStacksReading(1, NOW, 1, (far(1),))))
     assert not stacks.told(state), "there is more to come"
-    assert stacks.told(fold(state, Reading("rayworkers", "n1", NOW, FarStacksReading(1, NOW, 1, done=True))))
+    assert stacks.told(fold(state, Reading("rayworkers", "n1", NOW, RemoteStacksReading(1, NOW, 1, done=True))))
 
 
 def test_the_command_does_not_wait_for_other_nodes_of_a_run_that_has_none():
     feed = Asked()
-    assert FarStacks(feed).told(ranks(100, 101))  # type: ignore[arg-type]
+    assert RemoteStackRequester(feed).told(ranks(100, 101))  # type: ignore[arg-type]
     assert not feed.asks
     log = LogReading((LogFile("train.log", "ok"),), framework="torchrun", fresh=True)
-    assert FarStacks(feed).told(fold(RunState(), Reading("log", "n1", NOW, log)))  # type: ignore[arg-type]
-    assert not FarStacks(feed).told(RunState()), "nothing was read yet"  # type: ignore[arg-type]
+    assert RemoteStackRequester(feed).told(fold(RunState(), Reading("log", "n1", NOW, log)))  # type: ignore[arg-type]
+    assert not RemoteStackRequester(feed).told(RunState()), "nothing was read yet"  # type: ignore[arg-type]

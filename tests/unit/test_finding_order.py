@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.finding_order import in_order
-from hangtop.logs.joined_logs import join
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
-from hangtop.records.log import Finding, LogFile, LogReading, Written, at_once
+from hangtop.records.log import Finding, LogFile, LogReading, WrittenAt, at_once
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 NOON = datetime(2026, 1, 11, 12, tzinfo=UTC).timestamp()
 CAUSE = Finding("cuda.oom", "fatal", "cause", 0, "CUDA out of memory", hang="crash")
 
@@ -38,7 +38,7 @@ def read(*files: str, written_by: Sequence[float] = ()) -> LogReading:
         digest = Digest(INDEX, number, written_by=NOON + (written_by[number] if written_by else 1_000))
         digest.feed(text.encode())
         facts.append(digest.facts())
-    return join(facts, [LogFile(f"{number}.log", size_bytes=len(text)) for number, text in enumerate(files)], INDEX.catalog)
+    return join_logs(facts, [LogFile(f"{number}.log", size_bytes=len(text)) for number, text in enumerate(files)], INDEX.catalog)
 
 
 def told(log: LogReading) -> tuple[object, ...]:
@@ -99,15 +99,15 @@ def test_between_files_the_time_decides_and_within_one_the_place() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "doubt"),
     [
-        (Written(10.0, 10.0, 11.0), Written(11.0, 11.0, 12.0), ""),
-        (Written(10.0, 10.0, 11.0), Written(10.0, 10.0, 11.0), "order"),
-        (Written(10.0, 9.0, 12.0), Written(11.0, 11.0, 12.0), "order"),
-        (Written(None, None, 10.0), Written(11.0, 11.0, 12.0), ""),
-        (Written(10.0, 10.0, 11.0), Written(None, None, 99.0), "order"),
-        (Written(), Written(), "order"),
+        (WrittenAt(10.0, 10.0, 11.0), WrittenAt(11.0, 11.0, 12.0), ""),
+        (WrittenAt(10.0, 10.0, 11.0), WrittenAt(10.0, 10.0, 11.0), "order"),
+        (WrittenAt(10.0, 9.0, 12.0), WrittenAt(11.0, 11.0, 12.0), "order"),
+        (WrittenAt(None, None, 10.0), WrittenAt(11.0, 11.0, 12.0), ""),
+        (WrittenAt(10.0, 10.0, 11.0), WrittenAt(None, None, 99.0), "order"),
+        (WrittenAt(), WrittenAt(), "order"),
     ],
 )
-def test_the_first_says_so_when_another_file_may_hold_an_earlier_one(first: Written, second: Written, doubt: str) -> None:
+def test_the_first_says_so_when_another_file_may_hold_an_earlier_one(first: WrittenAt, second: WrittenAt, doubt: str) -> None:
     other = replace(CAUSE, id="nccl.system_error", text="NCCL error", file=1, written=second)
     leading, _ = in_order((other, replace(CAUSE, written=first)))
     assert (leading.id, leading.doubt) == ("cuda.oom", doubt)
@@ -133,15 +133,15 @@ def test_a_warning_leads_only_where_it_came_before_a_message_of_its_family() -> 
 def test_an_unstamped_line_has_the_time_of_its_neighbours() -> None:
     before, after = f"{stamp(1)} INFO step 1/9 loss 2\n", f"{stamp(9)} INFO leaving\n"
     (finding,) = read(f'{before}Traceback (most recent call last):\n  File "t.py", line 1\nValueError: bad\n{after}').findings
-    assert finding.written == Written(NOON + 1, NOON + 1, NOON + 9.001)
+    assert finding.written == WrittenAt(NOON + 1, NOON + 1, NOON + 9.001)
 
 
 def test_the_last_lines_of_a_file_without_a_clock_are_as_old_as_the_file() -> None:
     failed = 'Traceback (most recent call last):\n  File "t.py", line 1\nValueError: bad\n'
     (finding,) = read(failed, written_by=[7]).findings
-    assert finding.written == Written(NOON + 7, None, NOON + 7)
+    assert finding.written == WrittenAt(NOON + 7, None, NOON + 7)
     (finding,) = read(failed + "more and more\n" * 300, written_by=[7]).findings
-    assert finding.written == Written(None, None, NOON + 7)
+    assert finding.written == WrittenAt(None, None, NOON + 7)
 
 
 RESTART = "torch.distributed.elastic.agent.server.api [default] Worker group FAILED. 2/3 attempts left; will restart worker group"

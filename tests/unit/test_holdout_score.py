@@ -22,15 +22,15 @@ import pytest
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 HOLDOUT = Path(__file__).parents[1] / "corpus" / "holdout"
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 NOW = 1_800_000_000.0
 QUESTIONS = ("framework", "stage", "verdict", "recall", "first", "kind", "forbidden")
 
@@ -55,7 +55,7 @@ def read(data: bytes, silence_s: float) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(data)
     files = [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data), modified_at=NOW - silence_s)]
-    return join([digest.facts()], files, INDEX.catalog, last_output_at=NOW - silence_s, tail=digest.tail(200))
+    return join_logs([digest.facts()], files, INDEX.catalog, last_output_at=NOW - silence_s, tail=digest.tail(200))
 
 
 def marks(label: dict[str, Any], data: bytes) -> Iterator[tuple[str, bool, str]]:

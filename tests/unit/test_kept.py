@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 
 
 def test_the_same_record_is_asked_about_once_and_another_one_anew() -> None:
     asked: list[object] = []
 
-    @kept
+    @memoized
     def first(records: tuple[str, ...], now: float, *, loud: bool = False) -> str:
         asked.append(records)
         return records[0].upper() if loud else records[0]
@@ -26,7 +26,7 @@ def test_the_same_record_is_asked_about_once_and_another_one_anew() -> None:
 def test_equal_records_are_not_taken_for_the_same_one() -> None:
     asked: list[object] = []
 
-    @kept
+    @memoized
     def size(records: list[int]) -> int:
         asked.append(records)
         return len(records)

@@ -7,15 +7,15 @@ import pytest
 from hangtop.diagnosis.judge import diagnose
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 NOW = 1_800_000_000.0
 BARS = b"".join(b"step %d/400 loss=1.%d\n" % (step, step) for step in range(9))
 
@@ -27,7 +27,7 @@ def verdict(*chunks: bytes) -> Verdict:
         digest.feed(chunk)
     file = LogFile("train.log", size_bytes=digest.bytes, scanned_bytes=digest.bytes, modified_at=NOW - 600)
     tail = digest.tail(200)
-    log = join([digest.facts()], [file], INDEX.catalog, last_output_at=NOW - 600, tail=tail)
+    log = join_logs([digest.facts()], [file], INDEX.catalog, last_output_at=NOW - 600, tail=tail)
     state = RunState(log=log, tail=tail, health={"log": SourceHealth("log", read_at=NOW)}, heard_at=NOW)
     return diagnose(state, WatchSpec(logs=("train.log",)), NOW)
 

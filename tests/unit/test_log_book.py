@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogFile, LogLine, LogReading, PageReading
 from hangtop.records.reading import Reading
-from hangtop.render.log.log_query import Sought
-from hangtop.render.log.log_view_model import MOST_LINES, LogBook
+from hangtop.render.log.log_query import LogQuery
+from hangtop.render.log.log_view_model import MOST_LINES, LogViewModel
 from hangtop.state.run_state import RunState, fold
 
 HEIGHT = 20
@@ -24,7 +24,7 @@ class Log:
         self.lines = [LogLine(i % files, 10 * i, float(i), None, "", f"line {i}") for i in range(count)]
         self.count, self.files = count, files
         self.state = RunState()
-        self.book = LogBook(self.send)
+        self.book = LogViewModel(self.send)
         self.asked: list[PageAsk] = []
         self.feed(*self.lines[-tail:], fresh=True)
 
@@ -128,7 +128,7 @@ def test_a_jump_shows_the_line_among_its_neighbours():
 
 def test_a_filter_finds_old_lines_and_takes_new_ones():
     log = Log()
-    log.book.look_for(Sought("line 777"), log.state)
+    log.book.look_for(LogQuery("line 777"), log.state)
     log.answer()
     assert log.shown == [f"line {i}" for i in (777, *range(7770, 7780))]
     log.say("nothing", "line 7770 again")
@@ -136,13 +136,13 @@ def test_a_filter_finds_old_lines_and_takes_new_ones():
 
 
 def test_a_regex_is_never_matched_here():
-    sought = Sought("(a+)+$", regex=True)
+    sought = LogQuery("(a+)+$", regex=True)
     assert not sought.local(LogLine(0, 0, None, None, "", "a" * 50 + "b"))
 
 
 def test_regex_follows_by_asking_the_probe():
     log = Log()
-    log.book.look_for(Sought("line 1199", regex=True), log.state)
+    log.book.look_for(LogQuery("line 1199", regex=True), log.state)
     log.answer()
     log.say("line 1199 once more")
     assert log.shown[-1] == "line 11999"
@@ -155,9 +155,9 @@ def test_regex_follows_by_asking_the_probe():
 
 def test_a_late_answer_to_what_was_left_is_not_shown():
     log = Log()
-    log.book.look_for(Sought("line 777"), log.state)
+    log.book.look_for(LogQuery("line 777"), log.state)
     late, log.asked = log.asked, []
-    log.book.look_for(Sought(), log.state)
+    log.book.look_for(LogQuery(), log.state)
     log.asked = late
     log.answer()
     assert log.shown[0] == "line 11980"
@@ -193,7 +193,7 @@ def test_a_filtered_view_of_several_files_goes_back_to_their_starts_in_order_and
     writers = [dice.choice((0, 0, 0, 1, 1, 2) if at < 9_000 else (0, 1, 3)) for at in range(count)]
     log.lines = [LogLine(writers[i], 10 * i, float(i), None, "", f"line {i}") for i in range(count)]
     log.feed(*log.lines[-100:], fresh=True)
-    log.book.look_for(Sought("7"), log.state)
+    log.book.look_for(LogQuery("7"), log.state)
     log.answer()
     wanted = [i for i in range(count) if "7" in str(i)]
     for way, end in ((-1, wanted[0]), (1, wanted[-1])):
@@ -209,7 +209,7 @@ def test_a_filtered_view_of_several_files_goes_back_to_their_starts_in_order_and
 
 def test_a_regex_takes_new_lines_of_every_file_that_has_grown():
     log = Log(count=400, files=3)
-    log.book.look_for(Sought("again", regex=True), log.state)
+    log.book.look_for(LogQuery("again", regex=True), log.state)
     log.answer()
     for file in (0, 2):
         log.lines.append(LogLine(file, 10 * log.count, float(log.count), None, "", f"file {file} again"))
@@ -276,7 +276,7 @@ def test_asks_go_out_one_at_a_time_for_a_new_one_replaces_the_old():
 
 def test_parts_of_an_answer_show_as_they_come():
     log = Log()
-    log.book.look_for(Sought("line 777"), log.state)
+    log.book.look_for(LogQuery("line 777"), log.state)
     (ask,) = log.asked
     log.book.take_page(PageReading(ask.ask, (log.lines[7779],), scanned_part=0.4), HEIGHT, log.state)
     assert log.shown == ["line 7779"]
@@ -288,6 +288,6 @@ def test_parts_of_an_answer_show_as_they_come():
 
 def test_a_problem_of_the_probe_is_said():
     log = Log()
-    log.book.look_for(Sought("x"), log.state)
+    log.book.look_for(LogQuery("x"), log.state)
     log.book.take_page(PageReading(log.asked[-1].ask, problem="permission denied"), HEIGHT, log.state)
     assert log.book.said == "permission denied"

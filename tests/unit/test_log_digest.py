@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.logs.lines import split
 from hangtop.records.log import LogFile, LogReading
 from tests.fakes.genlog import generate
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 
 def digest(*chunks: bytes, rank: int | None = None) -> Digest:
@@ -29,7 +29,7 @@ def digest(*chunks: bytes, rank: int | None = None) -> Digest:
 
 def reading(*chunks: bytes) -> LogReading:
     size = sum(map(len, chunks))
-    return join([digest(*chunks).facts()], [LogFile("train.log", size_bytes=size, scanned_bytes=size)], INDEX.catalog)
+    return join_logs([digest(*chunks).facts()], [LogFile("train.log", size_bytes=size, scanned_bytes=size)], INDEX.catalog)
 
 
 def cut(data: bytes, at: list[int]) -> list[bytes]:

@@ -6,11 +6,11 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
 TRACEBACK = 'Traceback (most recent call last):\n  File "/app/train.py", line 3, in <module>\n'
 
@@ -22,7 +22,7 @@ def fatal(text: str, *, cut: int | None = None) -> set[str]:
     for piece in [data] if cut is None else [data[:cut], data[cut:]]:
         digest.feed(piece)
         digest.facts()
-    reading = join([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
+    reading = join_logs([digest.facts()], [LogFile("train.log", size_bytes=len(data), scanned_bytes=len(data))], INDEX.catalog)
     return {finding.id for finding in reading.findings if finding.severity == "fatal"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import MOST_FINDERS, MUCH, Index
+from hangtop.logs.extract.literal_index import MOST_FINDERS, MUCH, LiteralIndex
 from hangtop.logs.lines.literal_scan import Hit
 from tests.fakes.genlog import generate
 
@@ -15,17 +15,17 @@ DATA = b"".join(generate(2 * MUCH, seed=9, nasty=True))
 
 
 @pytest.fixture(scope="module")
-def index() -> Index:
-    return Index(load())
+def index() -> LiteralIndex:
+    return LiteralIndex(load())
 
 
-def at_rest(index: Index) -> None:
+def at_rest(index: LiteralIndex) -> None:
     """With no fast scan held, whatever tests before have used."""
     index.rest()
     index.rest()
 
 
-def test_a_large_block_is_searched_as_a_small_one_is(index: Index) -> None:
+def test_a_large_block_is_searched_as_a_small_one_is(index: LiteralIndex) -> None:
     left_out = frozenset(list(index.only_detects)[:5])
     at_rest(index)
     small = index.finder(left_out, 0)(DATA)
@@ -33,7 +33,9 @@ def test_a_large_block_is_searched_as_a_small_one_is(index: Index) -> None:
     assert index.finder(left_out, 0)(DATA) == small
 
 
-def test_only_a_few_large_scans_are_held_and_only_while_they_are_used(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_large_scans_are_held_and_only_while_they_are_used(
+    index: LiteralIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[frozenset[int]] = []
     without = index.scanner.without
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.records.log import Finding
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 
 def findings(log: str) -> list[Finding]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 
 def said(log: str) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(log.encode(), at=1_768_125_000.0)
-    return join([digest.facts()], [LogFile("train.log", size_bytes=len(log), scanned_bytes=len(log))], INDEX.catalog)
+    return join_logs([digest.facts()], [LogFile("train.log", size_bytes=len(log), scanned_bytes=len(log))], INDEX.catalog)
 
 
 def test_a_repeated_line_moves_the_run_on_but_no_rank():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines import literal_scan
 from hangtop.logs.lines.literal_scan import Scanner
 from hangtop.logs.lines.split import OVERLAP
@@ -43,9 +43,9 @@ def test_both_ways_find_what_a_naive_search_finds(pieces: list[str]) -> None:
 def test_the_slow_way_reads_the_same() -> None:
     catalog = load()
     data = b"".join(generate(300_000, seed=5, nasty=True))
-    fast = Digest(Index(catalog), 0)
+    fast = Digest(LiteralIndex(catalog), 0)
     with patch.object(literal_scan, "ahocorasick_rs", None):
-        slow = Digest(Index(catalog), 0)
+        slow = Digest(LiteralIndex(catalog), 0)
         slow.feed(data)
         slow_facts = slow.facts()
     fast.feed(data)
@@ -60,4 +60,4 @@ def test_literals_that_have_had_their_say_are_left_out_under_the_same_numbers() 
 
 
 def test_no_literal_is_longer_than_a_cut_can_bear() -> None:
-    assert max(map(len, Index(load()).scanner.literals)) <= OVERLAP
+    assert max(map(len, LiteralIndex(load()).scanner.literals)) <= OVERLAP

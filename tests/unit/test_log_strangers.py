@@ -6,11 +6,11 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogReading
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 RAYLET = "(raylet) A worker died or was killed while executing a task by an unexpected system error. Worker PID: 52006\n"
 TIMED_OUT = (
@@ -23,7 +23,7 @@ OTHERS_TIMED_OUT = TIMED_OUT.replace("52006", "52001").replace("rank5", "rank0")
 def read(text: str) -> LogReading:
     digest = Digest(INDEX, 0)
     digest.feed(text.encode())
-    return join([digest.facts()], [], INDEX.catalog)
+    return join_logs([digest.facts()], [], INDEX.catalog)
 
 
 def test_a_worker_that_said_what_it_died_of_is_not_blamed_on_the_report_of_its_death():

@@ -7,13 +7,13 @@ import pytest
 from hangtop.diagnosis.facts.silence_limits import limit_of
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 
 
 def read(*texts: str | bytes, ranks: tuple[int | None, ...] = ()) -> LogReading:
@@ -23,7 +23,7 @@ def read(*texts: str | bytes, ranks: tuple[int | None, ...] = ()) -> LogReading:
         digest = Digest(INDEX, number, rank=ranks[number] if ranks else None)
         digest.feed(text if isinstance(text, bytes) else text.encode())
         facts.append(digest.facts())
-    return join(facts, [LogFile(f"{number}.log", modified_at=float(number)) for number in range(len(texts))], INDEX.catalog)
+    return join_logs(facts, [LogFile(f"{number}.log", modified_at=float(number)) for number in range(len(texts))], INDEX.catalog)
 
 
 def steps(reading: LogReading) -> dict[int, int | None]:

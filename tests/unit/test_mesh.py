@@ -6,7 +6,7 @@ import pytest
 
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.joined_logs import join
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.rank_coordinates import by_arguments, by_title, place_words, places
 
 CATALOG = load()
@@ -16,7 +16,7 @@ MEGATRON = "using world size: 8, data-parallel size: 1, {} tensor-model-parallel
 def placed(text: str, world: int) -> dict[int, str]:
     digest = Digest(CATALOG, 0)
     digest.feed(text.encode() + b"\n")
-    mesh = join([digest.facts()], [], CATALOG).mesh
+    mesh = join_logs([digest.facts()], [], CATALOG).mesh
     return {} if mesh is None else {rank: place_words(place) for rank, place in places(mesh, world).items()}
 
 
@@ -52,7 +52,7 @@ def test_a_place_in_the_log_of_each_rank() -> None:
     digests = [Digest(CATALOG, rank, rank=rank) for rank in range(4)]
     for rank, digest in enumerate(digests):
         digest.feed(f"groups: pp={rank // 2} tp={rank % 2}\n".encode())
-    mesh = join([digest.facts() for digest in digests], [], CATALOG).mesh
+    mesh = join_logs([digest.facts() for digest in digests], [], CATALOG).mesh
     assert mesh is not None
     assert {rank: place_words(place) for rank, place in places(mesh, 4).items()}[3] == "pp1 tp1"
 

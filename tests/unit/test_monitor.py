@@ -80,5 +80,5 @@ def test_plain_lines_tell_a_verdict_that_flaps_once() -> None:
 
 @pytest.mark.usefixtures("clock")
 def test_check_says_what_the_screen_would_say() -> None:
-    _, verdict = asyncio.run(check.look_once(NoFeed(), SPEC, 60.0))  # type: ignore[arg-type]
+    _, verdict = asyncio.run(check.verdict_once(NoFeed(), SPEC, 60.0))  # type: ignore[arg-type]
     assert verdict.word == "stalled"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hangtop.cli.commands.check import notes
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.judge import judge
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.log.log_rows import head_summary
-from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
 from tests.fakes.views import plain
@@ -29,17 +29,17 @@ def state_of(not_kept: str | None) -> RunState:
 
 def test_the_pane_the_notes_and_the_report_say_it():
     state = state_of(SAID)
-    case = look(state, SPEC, 100.0)
-    verdict = judge(case)
+    snapshot = take_snapshot(state, SPEC, 100.0)
+    verdict = judge(snapshot)
     assert verdict.word == "running"
-    assert f"  ! -: {SAID}" in notes(case, verdict)
-    assert report(case, verdict).sources["log"].problem == SAID
-    assert report(case, verdict).sources["log"].ok
+    assert f"  ! -: {SAID}" in notes(snapshot, verdict)
+    assert report(snapshot, verdict).sources["log"].problem == SAID
+    assert report(snapshot, verdict).sources["log"].ok
     view = View(state, verdict, SPEC, 100.0, "stdin", CALM)
-    assert SAID in plain(head_summary(view, LogBook(lambda ask: None)))
+    assert SAID in plain(head_summary(view, LogViewModel(lambda ask: None)))
 
 
 def test_of_a_file_there_is_nothing_to_say():
     state = state_of(None)
-    case = look(state, SPEC, 100.0)
-    assert notes(case, judge(case)) == []
+    snapshot = take_snapshot(state, SPEC, 100.0)
+    assert notes(snapshot, judge(snapshot)) == []

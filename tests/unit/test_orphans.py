@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.probe.processes.orphans import is_orphan
-from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.table import OpenFile, Stat
 
 RANK = {"RANK": "3", "WORLD_SIZE": "8"}
@@ -29,4 +29,4 @@ def test_who_was_part_of_a_run(
     command: tuple[str, ...], environ: dict[str, str], files: tuple[OpenFile, ...], leads: bool, orphan: bool
 ) -> None:
     stat = Stat(pid=7, name="python", state="S", ppid=1, group=7 if leads else 6, session=5, start_ticks=1)
-    assert is_orphan(stat, Facts.of("python", command, environ), files) is orphan
+    assert is_orphan(stat, ProcessFacts.of("python", command, environ), files) is orphan

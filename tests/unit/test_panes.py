@@ -12,7 +12,7 @@ from hangtop.records.log import LogLine
 from hangtop.records.verdict import Evidence, StageNow, Verdict
 from hangtop.render.alarm import CALM, Alarm
 from hangtop.render.log.log_rows import line_row, log_rows, silence_row
-from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import between, cut, head, pad, width_of
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
@@ -309,7 +309,7 @@ class TestLog:
         said = "/a/b/train.log: deleted or moved; waiting for it to come back"
         files = (replace(view.state.log.files[0], path="/a/b/train.log", status="gone", problem=said),)
         gone = replace(view, state=replace(view.state, log=replace(view.state.log, files=files)))
-        book = LogBook(lambda ask: None)
+        book = LogViewModel(lambda ask: None)
         book.take_tail(gone.state)
         top, *lines = log_rows(gone, book, 80, 10)
         assert plain(top) == "! train.log: deleted or moved; waiting for it to come back"
@@ -320,7 +320,7 @@ class TestLog:
         view = view_of("healthy")
         said = "emptyd: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R emptyd"
         none = replace(view, state=replace(view.state, log=replace(view.state.log, files=(), problem=said)))
-        rows = [plain(row) for row in log_rows(none, LogBook(lambda ask: None), 80, 1 + 9)]
+        rows = [plain(row) for row in log_rows(none, LogViewModel(lambda ask: None), 80, 1 + 9)]
         assert any(row.endswith("ls -R emptyd") for row in rows)
         assert all(len(row) <= 80 for row in rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.actions.prove.restart_progress import LEAST_S, Passage, beyond
+from hangtop.actions.prove.restart_progress import LEAST_S, RestartProgress, beyond
 from hangtop.records.plan import Watch
 
 ORDER = ("config", "dataset", "rollout", "train_loop")
@@ -39,7 +39,7 @@ def test_a_run_that_hung_before_any_stage_is_beyond_with_its_first() -> None:
 
 
 def test_it_has_passed_when_the_time_of_the_step_has_gone_by_once_more() -> None:
-    passage = Passage(AT_STEP, 0.0)
+    passage = RestartProgress(AT_STEP, 0.0)
     assert passage.look(10.0, ORDER, 3, 10.0) == "before"
     assert passage.look(30.0, ORDER, 4, 30.0) == "beyond"
     assert passage.look(49.0, ORDER, 4, 49.0) == "beyond"
@@ -47,21 +47,21 @@ def test_it_has_passed_when_the_time_of_the_step_has_gone_by_once_more() -> None
 
 
 def test_one_step_before_the_place_is_not_past_it() -> None:
-    passage = Passage(AT_STEP, 0.0)
+    passage = RestartProgress(AT_STEP, 0.0)
     passage.look(1.0, ORDER, 1, 1.0)
     assert passage.look(2.0, ORDER, 2, 2.0) == "before"
     assert passage.look(500.0, ORDER, 2, 500.0) == "before"
 
 
 def test_a_run_that_falls_silent_right_behind_the_place_has_not_passed_it() -> None:
-    passage = Passage(AT_STEP, 0.0)
+    passage = RestartProgress(AT_STEP, 0.0)
     passage.look(1.0, ORDER, 3, 1.0)
     passage.look(2.0, ORDER, 4, 2.0)
     assert passage.look(500.0, ORDER, 4, 2.0) == "beyond"
 
 
 def test_steps_faster_than_the_looks_are_given_two_looks() -> None:
-    passage = Passage(AT_STEP, 0.0)
+    passage = RestartProgress(AT_STEP, 0.0)
     passage.look(1.0, ORDER, 2, 1.0)
     passage.look(1.1, ORDER, 9, 1.1)
     assert passage.look(1.1 + LEAST_S / 2, ORDER, 12, 2.0) == "beyond"

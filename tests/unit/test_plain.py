@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hangtop.cli.commands.plain import Said, changes, new_stages
+from hangtop.cli.commands.plain import PrintedState, changes, new_stages
 from hangtop.logs.extract.stages import _newest
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import Culprit, Verdict
@@ -11,14 +11,14 @@ from hangtop.state.run_state import RunState
 STATE = RunState(log=LogReading(files=()))
 
 
-def said_of(said: Said, *behind: int, steps: int = 2) -> list[str]:
+def said_of(said: PrintedState, *behind: int, steps: int = 2) -> list[str]:
     culprits = tuple(Culprit(rank, None, None, "possible", (f"{steps} steps behind its peers",)) for rank in behind)
     verdict = Verdict(word="running", headline="Running as before.", refute="", culprits=culprits)
     return [line.split("  ", 1)[1] for line in changes(said, STATE, verdict, 0.0)]
 
 
 def test_a_laggard_of_a_healthy_run_is_named_once_and_again_when_it_fell_back_anew() -> None:
-    said = Said(headline="Running as before.")
+    said = PrintedState(headline="Running as before.")
     assert said_of(said, 3) == ["behind   rank 3: 2 steps behind its peers"]
     assert said_of(said, 3, steps=5) == []
     assert said_of(said, 3, 7) == ["behind   rank 7: 2 steps behind its peers"]
@@ -38,7 +38,7 @@ def stages(count: int, first: int = 0) -> tuple[StageEvent, ...]:
 
 
 def test_every_stage_is_told_once_however_many_there_were() -> None:
-    said, told = Said(), []
+    said, told = PrintedState(), []
     verdict = Verdict(word="running", headline="Running as before.", refute="")
     for count in (1, 5, 64, 65, 66, 90, 91, 300):
         state = RunState(log=LogReading(files=(), stages=stages(count)))

@@ -14,13 +14,22 @@ from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.host import Disk, HostReading
-from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous, Writer
+from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous, Writer
 from hangtop.records.verdict import Culprit, Verdict
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.processes.life_signs import signs
-from hangtop.render.processes.process_lines import PLAIN, Shape, lines, missing_right, nothing, outline, readings_of, summary
-from hangtop.render.processes.process_rows import Look, table_rows
-from hangtop.render.processes.process_tree import Folds, Node
+from hangtop.render.processes.life_signs import life_signs
+from hangtop.render.processes.process_lines import (
+    PLAIN,
+    TreeOptions,
+    lines,
+    missing_right,
+    nothing,
+    outline,
+    readings_of,
+    summary,
+)
+from hangtop.render.processes.process_rows import RowLook, table_rows
+from hangtop.render.processes.process_tree import Folds, TreeLine
 from hangtop.render.spans import Row, width_of
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
@@ -68,13 +77,13 @@ def view_of(reading: ProcessReading | dict[str, ProcessReading], *culprits: int,
     return View(known, verdict, WatchSpec(logs=("train.log",)), NOW)
 
 
-def nodes_of(view: View, shape: Shape = PLAIN) -> list[Node]:
+def nodes_of(view: View, shape: TreeOptions = PLAIN) -> list[TreeLine]:
     return lines(view, readings_of(view), shape)
 
 
-def table(view: View, width: int = 58, shape: Shape = PLAIN, **look: Any) -> list[Row]:
+def table(view: View, width: int = 58, shape: TreeOptions = PLAIN, **look: Any) -> list[Row]:
     nodes = nodes_of(view, shape)
-    return table_rows(nodes, Look(NOW, single=shape.single, hosts=len(view.state.processes), **look), width, full=width >= 76)
+    return table_rows(nodes, RowLook(NOW, single=shape.single, hosts=len(view.state.processes), **look), width, full=width >= 76)
 
 
 def plain(rows: Sequence[Row]) -> list[str]:
@@ -124,7 +133,7 @@ def test_one_that_works_in_a_slow_run_is_amber_and_says_what_it_writes() -> None
         ({"state": "T"}, "T", "stopped"),
         ({"state": "t", "tracer_pid": 77}, "t", "held by a debugger (pid 77)"),
         (
-            {"state": "D", "wchan": "nfs_wait", "recent": Recent(30, 30, 0.0, 1.0, "nfs_wait", 0.0, 0.0)},
+            {"state": "D", "wchan": "nfs_wait", "recent": RecentActivity(30, 30, 0.0, 1.0, "nfs_wait", 0.0, 0.0)},
             "D",
             "blocked in nfs_wait",
         ),
@@ -138,39 +147,39 @@ def test_what_is_dead_stopped_or_blocked_for_good_stands_apart_in_words(more: di
 
 
 def test_a_passing_d_is_no_news() -> None:
-    reads = rank(2, state="D", wchan="folio_wait", recent=Recent(30, 30, 0.1, 0.6, None, 5.0, 200e6))
+    reads = rank(2, state="D", wchan="folio_wait", recent=RecentActivity(30, 30, 0.1, 0.6, None, 5.0, 200e6))
     assert "ranks 0-3 ×4" in "\n".join(plain(table(view_of(ProcessReading(processes=torchrun(rank_2=reads)), word="running"))))
 
 
 def test_a_line_of_alike_ones_unfolds_and_what_is_below_a_line_folds() -> None:
     view = view_of(ProcessReading(processes=torchrun()), word="running")
     ranks = nodes_of(view)[1].path
-    opened = Shape(folds=Folds(frozenset({ranks})))
+    opened = TreeOptions(folds=Folds(frozenset({ranks})))
     assert [row[26:] for row in plain(table(view, shape=opened))[2:6]] == [
         " ├ rank 0  python train.py",
         " │ └ data loader workers ×2",
         " ├ rank 1  python train.py",
         " │ └ data loader workers ×2",
     ]
-    closed = Shape(folds=Folds(closed=frozenset({ranks})))
+    closed = TreeOptions(folds=Folds(closed=frozenset({ranks})))
     assert plain(table(view, shape=closed))[2:] == ["   4 pids  S    48    6.0  └ ranks 0-3 ×4  + 8 below  pyt…"]
 
 
 def test_a_fold_outlives_an_update_that_brings_and_takes_processes() -> None:
     before = view_of(ProcessReading(processes=torchrun()), word="running")
-    shape = Shape(folds=Folds(frozenset({nodes_of(before)[1].path})))
+    shape = TreeOptions(folds=Folds(frozenset({nodes_of(before)[1].path})))
     later = view_of(ProcessReading(processes=torchrun(5, workers=0)), word="running")
     assert sum("  python train.py" in row for row in plain(table(later, shape=shape))) == 5
 
 
 def test_sorted_by_cpu_memory_or_storage_each_process_stands_for_itself() -> None:
     view = view_of(ProcessReading(processes=torchrun(rank_2=rank(2, rss_bytes=9 * G, read_b_s=5e6))), word="running")
-    by_cpu = plain(table(view, shape=Shape(order="cpu")))
+    by_cpu = plain(table(view, shape=TreeOptions(order="cpu")))
     assert len(by_cpu) == 1 + 13
     assert [row.split()[1:3] for row in by_cpu[1:5]] == [["S", "10"]] * 4
     assert by_cpu[-1].endswith("torchrun --nproc-per-node 4 tr…")
-    assert "rank 2" in plain(table(view, shape=Shape(order="memory")))[1]
-    assert "rank 2" in plain(table(view, shape=Shape(order="io")))[1]
+    assert "rank 2" in plain(table(view, shape=TreeOptions(order="memory")))[1]
+    assert "rank 2" in plain(table(view, shape=TreeOptions(order="io")))[1]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +187,7 @@ def test_sorted_by_cpu_memory_or_storage_each_process_stands_for_itself() -> Non
 )
 def test_a_filter_keeps_what_says_that_text(pattern: str, count: int) -> None:
     view = view_of(ProcessReading(processes=torchrun()))
-    assert len(nodes_of(view, Shape(pattern=pattern))) == count
+    assert len(nodes_of(view, TreeOptions(pattern=pattern))) == count
 
 
 def test_the_others_are_listed_apart_when_asked_for() -> None:
@@ -191,7 +200,7 @@ def test_the_others_are_listed_apart_when_asked_for() -> None:
     )
     view = view_of(reading, word="running")
     assert len(nodes_of(view)) == 2
-    rows = plain(table(view, 100, Shape(everything=True)))
+    rows = plain(table(view, 100, TreeOptions(everything=True)))
     assert [row for row in rows if not row.startswith(" ")] == ["orphans  2", "zombies  1", "ended  1"]
     assert any("└ data loader worker" in row for row in rows)
     assert rows[-1].endswith("rank 1  exit code 1, gone at 10:05:40")
@@ -283,7 +292,7 @@ def test_signs_of_life_and_of_trouble() -> None:
         ),
         checkpoints=CheckpointReading("/c", "--ckpt", "/c/step_120/a.pt", 31 * G, growth_b_s=412e6, grown_at=NOW - 1),
     )  # fmt: skip
-    assert plain(signs(state, NOW, trouble=True)) == [
+    assert plain(life_signs(state, NOW, trouble=True)) == [
         "the kernel killed a process for want of memory at 10:05:40",
         "memory 95% of the limit of 10.0 G",
         "/dev/shm 98% full, 2.0 G free, full in 1:40",
@@ -291,15 +300,15 @@ def test_signs_of_life_and_of_trouble() -> None:
         "rank 3 not connected to 10.0.0.1:29500 (3 of 8 here are)",
         "checkpoint grows by 412 MB/s, step_120/a.pt 31.0 G",
     ]
-    assert "rank 3" not in "".join(plain(signs(state, NOW, trouble=False)))
+    assert "rank 3" not in "".join(plain(life_signs(state, NOW, trouble=False)))
     usual = HostReading(8, memory_bytes=100 * G, available_bytes=50 * G, disks=(Disk("/", 100 * G, 50 * G, 1e6),))
-    assert signs(RunState(machine=usual), NOW, trouble=True) == []
+    assert life_signs(RunState(machine=usual), NOW, trouble=True) == []
 
 
 @pytest.mark.parametrize("width", [30, 44, 58, 78, 118, 198])
 def test_no_row_is_wider_than_the_pane_and_ascii_keeps_the_width(width: int) -> None:
     for view in (view_of(ProcessReading(processes=torchrun()), 3), view_of({"a": ProcessReading(processes=torchrun())}, 1)):
-        for row in table(view, width, Shape(everything=True)):
+        for row in table(view, width, TreeOptions(everything=True)):
             assert width_of(row) <= width
             assert len(ascii_only(plain([row])[0])) == len(plain([row])[0])
 

@@ -9,7 +9,7 @@ from hangtop.diagnosis.members.rank_table import Rank, join
 from hangtop.probe.processes.run_members import gpu_numbers
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.log import LogReading, RankLog
-from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
+from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous
 from hangtop.records.ray import RayActor, RayCluster, RayReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
@@ -80,16 +80,16 @@ def test_a_rank_that_was_started_again_is_the_living_process() -> None:
         (process(7, 0, "T"), "stopped", "stopped"),
         (process(7, 0, "t", tracer_pid=5), "held by a debugger (pid 5)", "held by a debugger (pid 5)"),
         (
-            process(7, 0, "D", wchan="rpc_wait_bit", recent=Recent(30, 30, 0.0, 1.0, "rpc_wait_bit", 0.0, 0.0)),
+            process(7, 0, "D", wchan="rpc_wait_bit", recent=RecentActivity(30, 30, 0.0, 1.0, "rpc_wait_bit", 0.0, 0.0)),
             "blocked in rpc_wait_bit",
             "blocked in rpc_wait_bit",
         ),
         (
-            process(7, 0, "D", wchan="folio_wait", recent=Recent(30, 30, 0.0, 1.0, "folio_wait", 22.0, 3e9)),
+            process(7, 0, "D", wchan="folio_wait", recent=RecentActivity(30, 30, 0.0, 1.0, "folio_wait", 22.0, 3e9)),
             "blocked in folio_wait",
             None,
         ),
-        (process(7, 0, "D", wchan="x", recent=Recent(1, 2, 0.0, 1.0, "x", 0.0, 0.0)), "blocked in x", None),
+        (process(7, 0, "D", wchan="x", recent=RecentActivity(1, 2, 0.0, 1.0, "x", 0.0, 0.0)), "blocked in x", None),
         (process(7, 0, "S"), None, None),
     ],
 )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.plans import ray_plan, recovery_plan
 from hangtop.actions.plans.ray_plan import restarted, session_of, stopped
-from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Removal
@@ -20,7 +20,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.plan_rows import plain, rows
 from hangtop.state.run_state import RunState
 
-ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 NAME = "session_2026-01-01_00-00-00_000000_7"
 HEAD = RayStart(
     ("/env/bin/ray", "start", "--head", "--port=6379", "--num-cpus=4"), "/", "/state/e.environ", "10.0.0.1:6379",
@@ -223,7 +223,7 @@ RUN = ProcessReading(
 
 def recovery(session: RaySession | None = TOLD, known: RunState | None = None) -> Plan:
     given = known or replace(state(cluster()), procs=RUN)
-    plan = recovery_plan.plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
+    plan = recovery_plan.recovery_plan(given, LAUNCH, session, ME, WatchSpec(logs=("/run/train.log",)), None, "/here/hangtop-1")
     assert isinstance(plan, Plan), plan
     return plan
 
@@ -263,7 +263,7 @@ def test_a_run_without_ray_is_recovered_too() -> None:
 
 
 @st.composite
-def sessions(draw: st.DrawFn) -> tuple[RaySession, Myself]:
+def sessions(draw: st.DrawFn) -> tuple[RaySession, OwnProcess]:
     """Sessions with random parents, users, states and kinds, and a random place for hangtop among them."""
     pids = draw(st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True))
     kinds = st.sampled_from(["driver", "raylet", "gcs_server", "worker", "daemon"])
@@ -277,13 +277,13 @@ def sessions(draw: st.DrawFn) -> tuple[RaySession, Myself]:
         )
         for pid in pids
     )
-    me = Myself(draw(st.sampled_from([*pids, 99])), frozenset(draw(st.lists(st.sampled_from(pids), max_size=3))), 1000)
+    me = OwnProcess(draw(st.sampled_from([*pids, 99])), frozenset(draw(st.lists(st.sampled_from(pids), max_size=3))), 1000)
     return replace(TOLD, processes=found), me
 
 
 @settings(max_examples=1_200, deadline=None)
 @given(sessions())
-def test_no_session_makes_a_plan_that_leaves_it(found: tuple[RaySession, Myself]) -> None:
+def test_no_session_makes_a_plan_that_leaves_it(found: tuple[RaySession, OwnProcess]) -> None:
     told, me = found
     plan = stopped(state(cluster()), told, me)
     if isinstance(plan, Refusal):

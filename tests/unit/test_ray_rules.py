@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import lacking, wishes
+from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import lacking, pending_resources
 from hangtop.diagnosis.judge import diagnose
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import Death, Demand, PlacementGroup, RayActor, RayApi, RayCluster, RayNode, RayPart, RayReading
@@ -122,7 +122,7 @@ def test_where_the_tables_stand_for_a_dashboard_that_is_gone_they_are_trusted_un
 
 def test_the_rank_that_still_runs_while_all_others_came_back_stands_out():
     actors = tuple(worker(rank, "update_actor" if rank == 3 else None) for rank in range(8))
-    (odd,) = odd_actors(cluster(actors=actors))
+    (odd,) = outlier_actors(cluster(actors=actors))
     assert odd.actor.rank == 3
     assert "in update_actor" in odd.why
     assert "7 others are between calls" in odd.why
@@ -130,25 +130,25 @@ def test_the_rank_that_still_runs_while_all_others_came_back_stands_out():
 
 def test_nobody_stands_out_when_the_group_is_split_or_small():
     halves = tuple(worker(rank, "update_actor" if rank < 4 else None) for rank in range(8))
-    assert odd_actors(cluster(actors=halves)) == ()
-    assert odd_actors(cluster(actors=halves[3:5])) == ()
+    assert outlier_actors(cluster(actors=halves)) == ()
+    assert outlier_actors(cluster(actors=halves[3:5])) == ()
 
 
 def test_classes_are_compared_only_with_themselves():
     actors = (*(worker(rank, "sync") for rank in range(8)), RayActor("TaskRunner", "running", method="run", pid=7))
-    assert odd_actors(cluster(actors=actors)) == ()
+    assert outlier_actors(cluster(actors=actors)) == ()
 
 
 @pytest.mark.parametrize("state", ["gone", "zombie", "stopped", "blocked"])
 def test_an_actor_whose_process_does_not_live_stands_out_by_itself(state):
-    (odd,) = odd_actors(cluster(actors=(worker(0, None, state=state),)))
+    (odd,) = outlier_actors(cluster(actors=(worker(0, None, state=state),)))
     assert odd.sure
 
 
 def test_a_death_that_was_meant_is_not_odd():
     meant, crash = Death("killed by ray.kill", intended=True), Death("its process ended: SYSTEM_ERROR")
     actors = (worker(0, None, state="dead", death=meant), worker(1, None, state="dead", death=crash))
-    assert [odd.actor.rank for odd in odd_actors(cluster(actors=actors))] == [1]
+    assert [odd.actor.rank for odd in outlier_actors(cluster(actors=actors))] == [1]
 
 
 def test_what_is_asked_for_and_not_there_is_said_in_words():
@@ -161,7 +161,7 @@ def test_what_is_asked_for_and_not_there_is_said_in_words():
 def test_what_can_never_be_had_is_said_first():
     pending = tuple(RayActor("Trainer", "resources", id=str(i), resources={"GPU": 4.0}, since=NOW - 9) for i in range(3))
     group = PlacementGroup("p", "pool", infeasible=True, bundles=(({"GPU": 16.0}, 2),))
-    first, second = wishes(cluster(actors=pending, groups=(group,), demand=(Demand({"GPU": 4.0}, 3),)))
+    first, second = pending_resources(cluster(actors=pending, groups=(group,), demand=(Demand({"GPU": 4.0}, 3),)))
     assert first.impossible
     assert first.who == "placement group pool"
     assert (second.who, second.asks) == ("Trainer ×3", "GPU 4")
@@ -170,7 +170,7 @@ def test_what_can_never_be_had_is_said_first():
 def test_tasks_that_no_node_can_ever_run_are_told_and_a_queue_is_not():
     actors = (RayActor("Trainer", "resources", resources={"GPU": 9.0, "CPU": 1.0}),)
     demand = (Demand({"GPU": 9.0, "CPU": 1.0}, 3), Demand({"CPU": 1.0}, 500), Demand({"myThing": 1.0}, 1))
-    told = {wish.who: wish.lack for wish in wishes(cluster(actors=actors, demand=demand))}
+    told = {wish.who: wish.lack for wish in pending_resources(cluster(actors=actors, demand=demand))}
     assert told == {"Trainer": "the largest node has GPU 8", "task ×2": "the largest node has GPU 8"}
 
 

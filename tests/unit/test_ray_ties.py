@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hangtop.common.addresses import host_port, is_loopback, is_one_of
-from hangtop.probe.processes.ray_ties import RayTies
+from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.ray.local.daemons import addresses_of, daemon_of
 from hangtop.records.process import Process
-from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.table import OpenFile
 
 NAME = "session_2026-11-22_12-45-13_123456_7711"
@@ -23,8 +23,8 @@ def process(pid: int = 500) -> Process:
 
 def ties(*targets: str, command: str = "python main.py", environ: dict[str, str] | None = None, logs=(), near: bool = True):
     files = {500: tuple(OpenFile(fd, target, writable=True) for fd, target in enumerate(targets, 3))}
-    facts = {500: Facts.of("python", tuple(command.split()), environ or {})}
-    found = RayTies().look((process(),), files, facts, logs, lambda pid: near)
+    facts = {500: ProcessFacts.of("python", tuple(command.split()), environ or {})}
+    found = RayTieTable().look((process(),), files, facts, logs, lambda pid: near)
     return [(tie.kind, tie.name, tie.job) for tie in found]
 
 
@@ -71,7 +71,7 @@ def test_this_machine_is_another_one_in_another_network():
 
 
 def test_what_a_process_was_seen_to_hold_is_kept_and_marked_once_it_is_gone():
-    known = RayTies()
+    known = RayTieTable()
     files = {500: (OpenFile(3, DRIVER_LOG, writable=True),)}
     (tie,) = known.look((process(),), files, {}, (), lambda pid: True)
     assert not tie.gone

@@ -6,18 +6,18 @@ import pytest
 
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of, without_secrets
-from hangtop.probe.ray.local.worker_titles import Title, WorkerFile, parse_title, parse_worker_file, verl_ranks
+from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse_title, parse_worker_file, verl_ranks
 
 
 @pytest.mark.parametrize(
     ("text", "title"),
     [
-        ("ray::WorkerDict", Title("WorkerDict")),
-        ("ray::WorkerDict.actor_rollout_update_actor", Title("WorkerDict", "actor_rollout_update_actor")),
-        ("ray::slow_init:SlowInit.__init__", Title("SlowInit", "__init__", "slow_init")),
-        ("ray::abc123WorkerDict_0:3:WorkerDict.__init__", Title("WorkerDict", "__init__", "abc123WorkerDict_0:3")),
-        ("ray::create_cls.<locals>.WorkerDict.f", Title("WorkerDict", "f")),
-        ("ray::never", Title("never")),
+        ("ray::WorkerDict", WorkerTitle("WorkerDict")),
+        ("ray::WorkerDict.actor_rollout_update_actor", WorkerTitle("WorkerDict", "actor_rollout_update_actor")),
+        ("ray::slow_init:SlowInit.__init__", WorkerTitle("SlowInit", "__init__", "slow_init")),
+        ("ray::abc123WorkerDict_0:3:WorkerDict.__init__", WorkerTitle("WorkerDict", "__init__", "abc123WorkerDict_0:3")),
+        ("ray::create_cls.<locals>.WorkerDict.f", WorkerTitle("WorkerDict", "f")),
+        ("ray::never", WorkerTitle("never")),
         ("ray::IDLE", None),
         ("python train.py", None),
         ("", None),

@@ -9,8 +9,8 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.status.ray_methods import LEADS, methods
 from hangtop.logs.catalog.load import load
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
-from hangtop.logs.joined_logs import join
+from hangtop.logs.extract.literal_index import LiteralIndex
+from hangtop.logs.joined_logs import join_logs
 from hangtop.records.log import LogFile
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayActor, RayApi, RayCluster, RayNode, RayReading
@@ -19,7 +19,7 @@ from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
 
-INDEX = Index(load())
+INDEX = LiteralIndex(load())
 NOW = 1_768_125_000.0
 DRIVER, NODE = 90, "n" * 56
 GKD = (
@@ -54,7 +54,7 @@ def verdict(lines: list[str] | tuple[str, ...], silent_s: float, *actors: RayAct
     for place, line in enumerate(lines):
         digest.feed(f"(TaskRunner pid=133947) {line}\n".encode(), at=last - 10.0 * (len(lines) - 1 - place))
     size = sum(len(line) for line in lines)
-    log = join([digest.facts()], [LogFile("train.log", "ok", size, size)], INDEX.catalog, last_output_at=last)
+    log = join_logs([digest.facts()], [LogFile("train.log", "ok", size, size)], INDEX.catalog, last_output_at=last)
     node = RayNode(NODE, "n1", moved_at=NOW - 1, head=True, local=True, used={"GPU": 4.0}, total={"GPU": 4.0})
     api = RayApi("127.0.0.1:8265", "ok", gcs_ok=True, actors_at=NOW)
     ray = RayCluster("s", api=api, nodes=(node,), actors=actors, actors_total=len(actors))

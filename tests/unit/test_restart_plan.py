@@ -10,8 +10,8 @@ from msgspec.structs import replace
 import hangtop
 from hangtop.actions.command_line.option_edits import Option, with_option
 from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
-from hangtop.actions.plans.restart_plan import answered, launch_ask, plan, top
-from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.restart_plan import answered, launch_ask, restart_plan, top
+from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
@@ -21,7 +21,7 @@ from hangtop.render.plan_rows import plain, rows
 from hangtop.state.run_state import RunState
 from hangtop.tui.dialogs.start_changes import StartChanges
 
-ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 LAUNCH = Launch(("python", "main.py"), "/runs", "/state/e.environ", 100, 100, 1.0, "/runs/train.log")
 
 
@@ -53,7 +53,7 @@ def test_several_tops_are_refused_and_none_is_asked_of_the_log() -> None:
 
 
 def test_a_dead_run_is_only_started() -> None:
-    made = plan(state(), LAUNCH, ME, None)
+    made = restart_plan(state(), LAUNCH, ME, None)
     assert isinstance(made, Plan)
     assert (made.title, made.targets) == ("Start the run again: attempt 2", ())
     assert made.start is not None
@@ -62,18 +62,18 @@ def test_a_dead_run_is_only_started() -> None:
 
 def test_a_start_beside_a_process_that_may_be_the_run_wants_its_word():
     note = "no process here is known to write the log; process 7 works in its folder: it may be the run"
-    made = plan(state(leads=(7,), note=note), LAUNCH, ME, None)
+    made = restart_plan(state(leads=(7,), note=note), LAUNCH, ME, None)
     assert isinstance(made, Plan)
     assert (made.targets, made.word, made.warnings) == ((), "restart", (note,))
 
 
 def test_another_process_than_the_one_that_was_asked_about_is_refused() -> None:
-    refused = plan(state(process(100, 7, start_ticks=999)), LAUNCH, ME, None)
+    refused = restart_plan(state(process(100, 7, start_ticks=999)), LAUNCH, ME, None)
     assert isinstance(refused, Refusal)
 
 
 def test_presets_change_the_environment_alone_and_can_be_taken_back() -> None:
-    made = plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
     assert isinstance(made, Plan)
     chosen = with_presets(made, presets()[:2])
     assert chosen.start is not None
@@ -234,7 +234,7 @@ def test_changed_options_are_shown_verbatim_beside_the_whole_command() -> None:
 
 
 def test_variables_for_workers_of_a_ray_that_goes_on_are_said_to_reach_the_driver_alone() -> None:
-    made = plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
     assert isinstance(made, Plan)
     assert made.start is not None
     on_ray = replace(made, start=replace(made.start, ray="session_1"))
@@ -247,7 +247,7 @@ def test_variables_for_workers_of_a_ray_that_goes_on_are_said_to_reach_the_drive
 
 
 def test_ray_that_is_started_again_gets_the_variables_but_those_that_it_gives_itself() -> None:
-    made = plan(state(process(100, 45)), LAUNCH, ME, None)
+    made = restart_plan(state(process(100, 45)), LAUNCH, ME, None)
     assert isinstance(made, Plan)
     ray = RayStart(("ray", "start", "--head"), "/", "e.environ", "127.0.0.1:6379", away=2)
     chosen = with_presets(replace(made, ray=(ray,)), (), {"NCCL_DEBUG": "INFO", "CUDA_VISIBLE_DEVICES": "0"})

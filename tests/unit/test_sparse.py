@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from hangtop.feeds.recording_delta import WHOLE_EVERY_S, Filler, Thinner, unchanged
+from hangtop.feeds.recording_delta import WHOLE_EVERY_S, DeltaDecoder, DeltaEncoder, unchanged
 from hangtop.records import wire
 from hangtop.records.changed import Changed
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading
 from hangtop.records.health import Heartbeat, SourceHealth
 from hangtop.records.log import LogReading
-from hangtop.records.process import Process, ProcessReading, Recent
+from hangtop.records.process import Process, ProcessReading, RecentActivity
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
 from hangtop.records.reading import Reading
 
 
 def process(pid: int, cpu: float = 0.0, seconds: float = 1.0, start_ticks: int = 5) -> Process:
-    recent = Recent(seconds, int(seconds), 0.0, cpu_percent=cpu)
+    recent = RecentActivity(seconds, int(seconds), 0.0, cpu_percent=cpu)
     return Process(pid, 0.0, start_ticks, 1, "python", "python train.py", "S", role="data worker", cpu_percent=cpu, recent=recent)
 
 
@@ -62,12 +62,12 @@ def cluster(at: float, *running: int, actors: int = 64) -> Reading:
 
 def played(session: Sequence[Reading]) -> list[Reading | None]:
     """What a recording of this session plays."""
-    thinner, filler = Thinner(), Filler()
+    thinner, filler = DeltaEncoder(), DeltaDecoder()
     return [filler.whole(wire.decode_reading(wire.encode(thinner.thin(reading)))) for reading in session]
 
 
 def sizes(session: Sequence[Reading]) -> list[int]:
-    thinner = Thinner()
+    thinner = DeltaEncoder()
     return [len(wire.encode(thinner.thin(reading))) for reading in session]
 
 
@@ -126,14 +126,14 @@ def test_each_host_has_its_own_processes() -> None:
 def test_after_a_lost_line_nothing_false_plays_until_the_next_whole_one(lost: int, silent: int) -> None:
     """With 20 s between readings every third is whole."""
     session = [gpus(20.0 * number) for number in range(1, 7)]
-    thinner, filler = Thinner(), Filler()
+    thinner, filler = DeltaEncoder(), DeltaDecoder()
     lines = [thinner.thin(reading) for reading in session]
     found = [filler.whole(line) for place, line in enumerate(lines) if place != lost]
     assert found == session[:lost] + [None] * silent + session[3:]
 
 
 def test_what_follows_a_line_that_was_not_written_stands_alone() -> None:
-    thinner = Thinner()
+    thinner = DeltaEncoder()
     assert isinstance(thinner.thin(gpus(1.0)).value, GpuReading)
     assert isinstance(thinner.thin(gpus(2.0)).value, Changed)
     thinner.forget()
@@ -142,7 +142,7 @@ def test_what_follows_a_line_that_was_not_written_stands_alone() -> None:
 
 def test_what_the_log_says_is_no_change_of_what_it_said_before() -> None:
     said = Reading("log", "n1", 1.0, LogReading(files=()))
-    thinner = Thinner()
+    thinner = DeltaEncoder()
     assert [thinner.thin(said), thinner.thin(said)] == [said, said]
 
 

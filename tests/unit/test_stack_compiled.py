@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.records.stack import Excerpt, Frame, Stack, StacksReading, Thread
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
 
 FILE = "/home/u/train.py"
@@ -20,7 +20,7 @@ def done(line: str, *, changed: bool = False, file: str = FILE) -> str:
     looks = take_in((), StacksReading(1, stacks=(stack(7, 9, file),)))
     looks = take_in(looks, StacksReading(1, excerpts=(Excerpt(file, 8, ("x = 1", line), changed, 9),), done=True))
     (known,) = looks[0].stacks
-    seen = doing(known)
+    seen = activity_of(known)
     assert seen is not None
     return seen.text
 

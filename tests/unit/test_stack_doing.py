@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hangtop.records.stack import Frame, Stack, Thread, Wait
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.frames import owner, table
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
@@ -27,8 +27,8 @@ def thread(*lines: str, name: str = "MainThread", wait: Wait | None = "lock", st
     return Thread(name, frames(*lines), tid, state=state, wait=wait)
 
 
-def of(*threads: Thread) -> Doing:
-    known = doing(Stack(100, 0.0, threads))
+def of(*threads: Thread) -> Activity:
+    known = activity_of(Stack(100, 0.0, threads))
     assert known is not None
     return known
 
@@ -180,8 +180,8 @@ def test_native_frames_do_not_hide_the_users_function() -> None:
 
 
 def test_a_process_without_a_stack_does_nothing_known() -> None:
-    assert doing(Stack(100, 0.0, problem="the process is gone")) is None
-    assert doing(Stack(100, 0.0, threads=(Thread("MainThread", (), 100),))) is None
+    assert activity_of(Stack(100, 0.0, problem="the process is gone")) is None
+    assert activity_of(Stack(100, 0.0, threads=(Thread("MainThread", (), 100),))) is None
 
 
 def test_a_lone_thread_speaks_even_when_it_idles() -> None:

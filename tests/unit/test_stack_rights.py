@@ -5,44 +5,44 @@ from __future__ import annotations
 import pytest
 
 from hangtop.system.processes.kernel_threads import wait_of
-from hangtop.system.ptrace_permission import Standing, refusal
+from hangtop.system.ptrace_permission import PtracePermission, refusal
 
 DUMP = ("/opt/bin/py-spy", "dump", "--pid", "42")
-FREE = Standing(user=1000, owner=1000, may_trace=False, scope=0, container=False)
+FREE = PtracePermission(user=1000, owner=1000, may_trace=False, scope=0, container=False)
 
 
 @pytest.mark.parametrize(
     ("at", "problem", "mend"),
     [
         (
-            Standing(1000, 1000, False, 1, False),
+            PtracePermission(1000, 1000, False, 1, False),
             "not permitted: ptrace_scope is 1",
             "sudo sysctl kernel.yama.ptrace_scope=0   (or only this once: sudo /opt/bin/py-spy dump --pid 42)",
         ),
         (
-            Standing(1000, 0, False, 1, False),
+            PtracePermission(1000, 0, False, 1, False),
             "not permitted: it belongs to user 0, hangtop runs as 1000",
             "sudo /opt/bin/py-spy dump --pid 42",
         ),
         (
-            Standing(1000, 0, False, None, True),
+            PtracePermission(1000, 0, False, None, True),
             "not permitted: it belongs to user 0, hangtop runs as 1000",
             "sudo /opt/bin/py-spy dump --pid 42",
         ),
         (
-            Standing(0, 0, False, None, True),
+            PtracePermission(0, 0, False, None, True),
             "not permitted: this container lacks CAP_SYS_PTRACE",
             "docker run --cap-add SYS_PTRACE …   (Kubernetes: securityContext.capabilities.add: [SYS_PTRACE])",
         ),
         (
-            Standing(0, 0, True, 3, False),
+            PtracePermission(0, 0, True, 3, False),
             "not permitted: ptrace_scope is 3, which holds until the next boot",
             "remove kernel.yama.ptrace_scope=3 and boot again",
         ),
         (FREE, "not permitted by the system", "sudo /opt/bin/py-spy dump --pid 42"),
     ],
 )
-def test_the_missing_right_and_its_mend(at: Standing, problem: str, mend: str) -> None:
+def test_the_missing_right_and_its_mend(at: PtracePermission, problem: str, mend: str) -> None:
     assert refusal(at, DUMP) == (problem, mend)
 
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hangtop.actions.plans.restart_plan import top
-from hangtop.actions.plans.stop_plan import Myself, plan
+from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
 from hangtop.render.plan_rows import plain, rows
 from hangtop.state.run_state import RunState
 
-ME = Myself(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
+ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)
 
 
 def process(pid: int, ppid: int, **more: object) -> Process:
@@ -45,20 +45,20 @@ TREE = (
 
 
 def test_children_come_before_their_parents() -> None:
-    stop = plan(run(*TREE), ME)
+    stop = stop_plan(run(*TREE), ME)
     assert isinstance(stop, Plan)
     assert [target.pid for target in stop.targets] == [103, 101, 102, 100]
     assert stop.title == "Stop the run: 4 processes"
 
 
 def test_what_the_targets_start_meanwhile_is_said_to_end_too() -> None:
-    stop = plan(run(*TREE), ME)
+    stop = stop_plan(run(*TREE), ME)
     assert isinstance(stop, Plan)
     assert "what they start meanwhile ends too where it is proven to be theirs" in "\n".join(map(plain, rows(stop, 200)))
 
 
 def test_one_rank_takes_what_it_started_with_it() -> None:
-    stop = plan(run(*TREE), ME, rank=1)
+    stop = stop_plan(run(*TREE), ME, rank=1)
     assert isinstance(stop, Plan)
     assert [target.pid for target in stop.targets] == [103, 102]
 
@@ -72,7 +72,7 @@ def test_what_is_not_ours_is_named_and_spared() -> None:
         process(45, 1),
         process(50, 45),
     )
-    stop = plan(run(*TREE, *odd), ME)
+    stop = stop_plan(run(*TREE, *odd), ME)
     assert isinstance(stop, Plan)
     assert {target.pid for target in stop.targets} == {100, 101, 102, 103}
     reasons = {spared.what: spared.why for spared in stop.spared}
@@ -85,21 +85,21 @@ def test_what_is_not_ours_is_named_and_spared() -> None:
 
 
 def test_a_process_blocked_in_the_kernel_is_warned_of_beforehand() -> None:
-    stop = plan(run(process(100, 45, state="D", wchan="rpc_wait_bit_killable")), ME)
+    stop = stop_plan(run(process(100, 45, state="D", wchan="rpc_wait_bit_killable")), ME)
     assert isinstance(stop, Plan)
     assert "no signal reaches it" in stop.warnings[0]
 
 
 def test_no_plan_without_processes_and_the_reason_is_one_line() -> None:
     for state in (RunState(), run(), run(process(100, 1, uid=0))):
-        refused = plan(state, ME)
+        refused = stop_plan(state, ME)
         assert isinstance(refused, Refusal)
         assert "\n" not in refused.why
-    assert isinstance(plan(run(*TREE), ME, rank=7), Refusal)
+    assert isinstance(stop_plan(run(*TREE), ME, rank=7), Refusal)
 
 
 @st.composite
-def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], Myself, int | None]:
+def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], OwnProcess, int | None]:
     """Processes with random parents (cycles too), users, states and roles, and a random place for hangtop among them."""
     pids = draw(st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True))
     processes = tuple(
@@ -113,15 +113,15 @@ def forests(draw: st.DrawFn) -> tuple[tuple[Process, ...], Myself, int | None]:
         )
         for pid in pids
     )
-    me = Myself(draw(st.sampled_from(pids)), frozenset(draw(st.lists(st.sampled_from(pids), max_size=4))), 1000)
+    me = OwnProcess(draw(st.sampled_from(pids)), frozenset(draw(st.lists(st.sampled_from(pids), max_size=4))), 1000)
     return processes, me, draw(st.none() | st.integers(0, 3))
 
 
 @settings(max_examples=1_500, deadline=None)
 @given(forests())
-def test_no_forest_makes_a_plan_that_leaves_the_run(forest: tuple[tuple[Process, ...], Myself, int | None]) -> None:
+def test_no_forest_makes_a_plan_that_leaves_the_run(forest: tuple[tuple[Process, ...], OwnProcess, int | None]) -> None:
     processes, me, rank = forest
-    stop = plan(run(*processes), me, rank)
+    stop = stop_plan(run(*processes), me, rank)
     if isinstance(stop, Refusal):
         return
     known = {one.pid: one for one in processes}
@@ -151,18 +151,18 @@ def _in_a_cycle(pid: int, known: dict[int, Process]) -> bool:
 
 
 def test_a_chosen_process_takes_all_below_it_and_nothing_beside_it() -> None:
-    stop = plan(run(*TREE, process(104, 103)), ME, pid=102)
+    stop = stop_plan(run(*TREE, process(104, 103)), ME, pid=102)
     assert isinstance(stop, Plan)
     assert stop.title == "Stop pid 102 and what it started: 3 processes"
     assert [target.pid for target in stop.targets] == [104, 103, 102]
-    refused = plan(run(*TREE), ME, pid=7)
+    refused = stop_plan(run(*TREE), ME, pid=7)
     assert isinstance(refused, Refusal)
     assert "pid 7" in refused.why
 
 
 def test_the_processes_of_others_are_looked_after_and_zombies_are_not() -> None:
     theirs = (process(104, 100, uid=7, user="bob"), process(105, 100, uid=7, state="Z"), process(106, 100, role="ray daemon"))
-    stop = plan(run(*TREE, *theirs), ME)
+    stop = stop_plan(run(*TREE, *theirs), ME)
     assert isinstance(stop, Plan)
     assert [target.pid for target in stop.beyond] == [104]
 
@@ -174,7 +174,7 @@ def test_what_a_kill_will_not_mend_on_a_gpu_is_said_before_with_what_will() -> N
         Gpu(2, xid=48),
     )
     state = RunState(procs=ProcessReading(processes=TREE), gpus={"": NodeGpus(GpuReading(gpus), 1.0)})
-    stop = plan(state, ME)
+    stop = stop_plan(state, ME)
     assert isinstance(stop, Plan)
     assert [(target.pid, target.gpus, target.gpu_bytes) for target in stop.targets if target.gpus] == [
         (101, (0,), 10),
@@ -189,7 +189,7 @@ def test_what_a_kill_will_not_mend_on_a_gpu_is_said_before_with_what_will() -> N
 
 def test_who_only_may_be_the_run_is_never_in_a_plan():
     note = "no process here is known to write the log; process 300 names it on its command line: it may be the run"
-    refused = plan(RunState(procs=ProcessReading(leads=(300,), note=note)), ME)
+    refused = stop_plan(RunState(procs=ProcessReading(leads=(300,), note=note)), ME)
     assert isinstance(refused, Refusal)
     assert "300" not in refused.why
 
@@ -197,7 +197,7 @@ def test_who_only_may_be_the_run_is_never_in_a_plan():
 def test_who_is_only_taken_for_the_writer_is_never_stopped() -> None:
     """A monitor that was given the log's name looks like a program that opens its log for each line."""
     state = RunState(procs=ProcessReading(processes=(process(300, 1),), taken=(300,)))
-    refused = plan(state, ME)
+    refused = stop_plan(state, ME)
     assert isinstance(refused, Refusal)
     assert "--pid 300 says that it is the run" in refused.why
     assert isinstance(top(state.procs), Refusal)

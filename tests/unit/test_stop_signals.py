@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hangtop.actions.execute import terminate
-from hangtop.actions.execute.steps import Halt
-from hangtop.actions.execute.terminate import end
-from hangtop.actions.plans.stop_plan import Myself, plan
+from hangtop.actions.execute.steps import CancelFlag
+from hangtop.actions.execute.terminate import terminate_processes
+from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.actions.prove import verify_terminated
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import Process, ProcessReading
@@ -145,8 +145,8 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
     table = RestlessTable(chance, count)
     tops = {stat.identity for stat in table.stats.values() if stat.pid % 2 == 0}
     run = [stat for stat in table.stats.values() if table.descends(stat.identity, tops)]  # the odd pids are the run beside it
-    me = Myself(chance.randrange(1, count + 1), frozenset(chance.sample(range(1, count + 1), 2)), UID)
-    made = plan(RunState(procs=ProcessReading(processes=tuple(described(table, stat) for stat in run))), me)
+    me = OwnProcess(chance.randrange(1, count + 1), frozenset(chance.sample(range(1, count + 1), 2)), UID)
+    made = stop_plan(RunState(procs=ProcessReading(processes=tuple(described(table, stat) for stat in run))), me)
     if not isinstance(made, Plan):
         return
     before = {stat.identity for stat in table.stats.values()}
@@ -159,7 +159,7 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
             raise ProcessLookupError
         table.end(pid, number)
 
-    halt = Halt()
+    halt = CancelFlag()
     halt.asked = chance.random() < 0.1  # a person may break it off at any moment
     steps = told(replace(made, grace_s=0.0), table, kill, halt)
     assert not (halt.asked and sent)
@@ -175,7 +175,7 @@ def test_no_signal_leaves_the_plan_and_what_descends_from_it(seed: int, count: i
     assert all(table.descends(one, meant) for one in told_of)
 
 
-def told(made: Plan, table: RestlessTable, kill: object, halt: Halt) -> list[Step]:
+def told(made: Plan, table: RestlessTable, kill: object, halt: CancelFlag) -> list[Step]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "kill", kill)
-        return list(end(made, table, halt))  # type: ignore[arg-type]
+        return list(terminate_processes(made, table, halt))  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.records.process import BlockedOn, Recent
+from hangtop.records.process import BlockedOn, RecentActivity
 from hangtop.records.stack import Excerpt, Frame, Loop, Thread
 from hangtop.state.run_state import RunState
 from tests.fakes.members import ALL_REDUCE, BUSY, C10D, CONNECTION, IDLE, NOW, SPEC, STEP, USER, four, process, run, thread
@@ -19,7 +19,7 @@ def swap(line: int = 30) -> Thread:
     return thread(Frame("_recv", CONNECTION, 395), Frame("recv", CONNECTION, 250), Frame("swap", USER, line), wait="pipe")
 
 
-def blamed(threads: dict[int, Thread], recent: Recent = IDLE) -> list[int | None]:
+def blamed(threads: dict[int, Thread], recent: RecentActivity = IDLE) -> list[int | None]:
     """For whom the crowd waits in a run whose ranks stand so. `recent`: what all but rank 2 did lately."""
     processes = tuple(process(rank, recent if rank != 2 else IDLE) for rank in threads)
     said = diagnose(run(threads, processes, silence_s=130), SPEC, NOW)
@@ -224,7 +224,7 @@ def test_one_look_at_who_computes_is_no_proof_that_it_works() -> None:
     assert "Do not kill it" not in said.headline
 
 
-STUCK_ON_DISK = Recent(
+STUCK_ON_DISK = RecentActivity(
     seconds=10, samples=10, running_part=0.0, blocked_part=1.0, wchan="rpc_wait_bit", cpu_percent=0.0, io_b_s=0.0
 )
 

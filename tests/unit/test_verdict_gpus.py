@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from hangtop.diagnosis.judge import diagnose
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.rules.gpu_rules import driver_doubted
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading, RankLog
-from hangtop.records.process import Process, ProcessReading, ProcessRole, Recent, Writer
+from hangtop.records.process import Process, ProcessReading, ProcessRole, RecentActivity, Writer
 from hangtop.records.stack import Frame, Thread
 from hangtop.state.run_state import RunState
 from tests.fakes.members import NOW, SPEC, two_looks
@@ -95,11 +95,11 @@ def test_a_driver_that_is_slow_for_a_moment_is_no_hang() -> None:
 
 def test_check_waits_for_a_driver_that_may_answer_yet_and_not_for_one_that_is_not_here() -> None:
     asked = replace(SPINNING[0], status="reading")
-    assert driver_doubted(look(run(asked), SPEC, NOW))
-    assert driver_doubted(look(run(stuck_since=NOW - 4), SPEC, NOW))
-    assert not driver_doubted(look(run(), SPEC, NOW))
+    assert driver_doubted(take_snapshot(run(asked), SPEC, NOW))
+    assert driver_doubted(take_snapshot(run(stuck_since=NOW - 4), SPEC, NOW))
+    assert not driver_doubted(take_snapshot(run(), SPEC, NOW))
     starts = replace(run(), gpus={"n1": NodeGpus(GpuReading(stuck_in="nvmlInit"), NOW)})
-    assert driver_doubted(look(starts, SPEC, NOW))
+    assert driver_doubted(take_snapshot(starts, SPEC, NOW))
 
 
 def test_spinning_gpus_in_a_run_that_writes_are_no_hang() -> None:
@@ -156,7 +156,7 @@ FETCH = Frame("train_step", USER, 20)
 """`loss.item()`: the driver polls for the end of the kernel, without the GIL."""
 
 
-def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: Recent, **more: object) -> RunState:
+def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: RecentActivity, **more: object) -> RunState:
     """Ranks that each hold one GPU, looked at twice."""
     processes = tuple(
         Process(
@@ -170,7 +170,7 @@ def beside_gpus(gpus: tuple[Gpu, ...], threads: dict[int, Thread], busy: Recent,
     return replace(with_processes(run(*gpus), procs), looks=two_looks(threads, threads, NOW), **more)  # type: ignore[arg-type]
 
 
-SPINS = Recent(seconds=10, samples=10, running_part=1.0, cpu_percent=99.0, io_b_s=0.0)
+SPINS = RecentActivity(seconds=10, samples=10, running_part=1.0, cpu_percent=99.0, io_b_s=0.0)
 POLLS = Thread("MainThread", (FETCH,), tid=None, state="R")
 LOCKED = Thread(
     "MainThread", (Frame("acquire", "/usr/lib/python3.11/threading.py", 300), Frame("load", USER, 61)), state="S", wait="lock"
@@ -223,7 +223,7 @@ def test_who_never_launched_its_kernel_is_who_the_polling_ranks_wait_for() -> No
     ],
     ids=["generates from memory", "computes in Python", "writes a checkpoint", "the GPUs compute"],
 )
-def test_gpus_that_look_busy_beside_real_work_are_no_hang(gpus: tuple[Gpu, ...], thread: Thread, busy: Recent) -> None:
+def test_gpus_that_look_busy_beside_real_work_are_no_hang(gpus: tuple[Gpu, ...], thread: Thread, busy: RecentActivity) -> None:
     assert diagnose(beside_gpus(gpus, dict.fromkeys(range(4), thread), busy), SPEC, NOW).word == "slow"
 
 

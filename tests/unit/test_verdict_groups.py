@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.judge import diagnose
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.health import SourceHealth
-from hangtop.records.parallel_layout import Mesh
+from hangtop.records.parallel_layout import ParallelLayout
 from hangtop.records.process import ProcessReading
 from hangtop.records.stack import Frame, Thread
 from hangtop.records.verdict import Verdict
@@ -37,7 +37,7 @@ def parallel(sizes: Mapping[str, int], threads: Mapping[int, Thread]) -> RunStat
     world = len(threads)
     state = run(dict(threads), tuple(process(rank, world=world) for rank in range(world)))
     assert state.log is not None
-    return replace(state, log=replace(state.log, mesh=Mesh(dict(sizes), tuple(sizes))))
+    return replace(state, log=replace(state.log, mesh=ParallelLayout(dict(sizes), tuple(sizes))))
 
 
 def said(sizes: Mapping[str, int], *stages: list[Thread]) -> Verdict:
@@ -90,7 +90,7 @@ def test_one_group_of_many_is_on_this_machine_and_has_its_odd_one() -> None:
     threads = {4: SUMS, 5: LOCK, 6: SUMS, 7: SUMS}
     state = run(threads, tuple(process(rank, world=16) for rank in threads))
     assert state.log is not None
-    state = replace(state, log=replace(state.log, mesh=Mesh({"pp": 4, "tp": 4}, ("pp", "tp"))))
+    state = replace(state, log=replace(state.log, mesh=ParallelLayout({"pp": 4, "tp": 4}, ("pp", "tp"))))
     assert blamed(diagnose(state, SPEC, NOW)) == ("hung", [5])
 
 
@@ -155,8 +155,8 @@ def test_a_stage_that_computes_is_why_the_others_wait() -> None:
 
 
 def test_the_place_of_each_rank_is_in_the_report() -> None:
-    case = look(parallel(TP4_PP2, dict.fromkeys(range(8), RECV)), SPEC, NOW)
-    assert report(case, diagnose(case.state, SPEC, NOW)).ranks[5].place == {"pp": 1, "tp": 1}
+    snapshot = take_snapshot(parallel(TP4_PP2, dict.fromkeys(range(8), RECV)), SPEC, NOW)
+    assert report(snapshot, diagnose(snapshot.state, SPEC, NOW)).ranks[5].place == {"pp": 1, "tp": 1}
 
 
 def test_a_source_that_may_not_see_all_says_so_in_the_report_though_it_is_well() -> None:
@@ -164,12 +164,12 @@ def test_a_source_that_may_not_see_all_says_so_in_the_report_though_it_is_well()
     state = replace(
         state, health={"procs": SourceHealth("procs", read_at=NOW)}, procs=ProcessReading(missing_right="sudo hangtop")
     )
-    told = report(look(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["procs"]
+    told = report(take_snapshot(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["procs"]
     assert (told.ok, told.problem) == (True, "sudo hangtop")
 
 
 def test_a_driver_that_is_being_opened_is_not_well_yet() -> None:
     gpus = {"n1": NodeGpus(GpuReading(stuck_in="nvmlInit"), NOW)}
     state = replace(parallel(TP4_PP2, dict.fromkeys(range(8), RECV)), gpus=gpus, health={"gpu": SourceHealth("gpu", read_at=NOW)})
-    told = report(look(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["gpu"]
+    told = report(take_snapshot(state, SPEC, NOW), diagnose(state, SPEC, NOW)).sources["gpu"]
     assert (told.ok, told.problem) == (False, "no GPU is known yet: nvmlInit has not returned")

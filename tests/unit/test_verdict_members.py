@@ -11,7 +11,7 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.host import HostReading
 from hangtop.records.log import Finding, RankLog
-from hangtop.records.process import Process, ProcessReading, Recent, Rendezvous
+from hangtop.records.process import Process, ProcessReading, RecentActivity, Rendezvous
 from hangtop.records.stack import Excerpt, Frame, Loop, Stack, StacksReading, Thread
 from hangtop.records.verdict import Evidence
 from hangtop.state.run_state import RunState
@@ -167,7 +167,7 @@ def test_the_verdict(state: RunState, word: str, kind: str | None, culprits: lis
 
 
 @pytest.mark.parametrize("recent", [IDLE, BUSY], ids=["hung", "works"])
-def test_who_is_only_probably_of_the_run_makes_nothing_certain(recent: Recent) -> None:
+def test_who_is_only_probably_of_the_run_makes_nothing_certain(recent: RecentActivity) -> None:
     state = four(LOCK, process(2, recent))
     assert state.procs is not None
     note = "nobody holds the log open; pid 100 is probably its writer"
@@ -287,7 +287,7 @@ def test_a_script_that_goes_from_command_to_command_is_at_work_and_one_child_tha
 def test_ranks_that_are_done_before_one_that_still_saves_are_no_dead_ones() -> None:
     ended = tuple(process(rank, exit_code=0) for rank in (1, 2, 3))
 
-    def left(thread: Thread, recent: Recent, silence_s: float = 200) -> RunState:
+    def left(thread: Thread, recent: RecentActivity, silence_s: float = 200) -> RunState:
         saver = process(0, recent)
         return run({0: thread}, (saver,), procs=ProcessReading(processes=(saver,), ended=ended), silence_s=silence_s)
 
@@ -296,7 +296,7 @@ def test_ranks_that_are_done_before_one_that_still_saves_are_no_dead_ones() -> N
     assert diagnose(left(LOCK, IDLE), SPEC, NOW).kind == "dead_process"
 
 
-def loader(recent: Recent) -> RunState:
+def loader(recent: RecentActivity) -> RunState:
     trainer = process(0)
     worker = Process(500, 1.0, 9, trainer.pid, "pt_data_worker", "python", "S", role="data worker", recent=recent)
     worker = replace(worker, cpu_percent=recent.cpu_percent, subtree_cpu_percent=recent.cpu_percent)
@@ -358,7 +358,7 @@ def test_a_checkpoint_that_another_run_writes_into_the_same_folder_is_no_sign_of
     saved = CheckpointReading("/ckpt", found_by, newest="model.pt", growth_b_s=4e8, grown_at=NOW - 3)
     state = four(LOCK, checkpoints=saved)
     assert state.procs is not None
-    lately = Recent(10.0, 10, 0.0, passed_b_s=passed_b_s)
+    lately = RecentActivity(10.0, 10, 0.0, passed_b_s=passed_b_s)
     table = tuple(replace(one, recent=lately, world=world) for one in state.procs.processes)
     assert diagnose(replace(state, procs=replace(state.procs, processes=table)), SPEC, NOW).word == word
 
@@ -435,7 +435,7 @@ def test_where_most_work_none_of_them_stands_apart() -> None:
 
 
 @pytest.mark.parametrize("recent", [replace(IDLE, cpu_percent=14.0), replace(IDLE, running_part=0.5)])
-def test_a_worker_of_ray_without_a_call_does_no_work_whatever_its_own_threads_take(recent: Recent) -> None:
+def test_a_worker_of_ray_without_a_call_does_no_work_whatever_its_own_threads_take(recent: RecentActivity) -> None:
     verdict = diagnose(four(IDLE_WORKER, process(2, recent)), SPEC, NOW)
     assert (verdict.word, "is at work" in verdict.headline) == ("hung", False)
 

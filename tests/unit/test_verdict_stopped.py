@@ -7,14 +7,14 @@ from hangtop.diagnosis.judge import diagnose
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding, LogFile, LogReading, Progress
 from hangtop.records.process import ProcessReading, Writer
-from hangtop.records.stopped import Place, StoppedRun
+from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 NOW = 10_000.0
 SPEC = WatchSpec(logs=("train.log",))
-ENDED = StoppedRun("stop", Place(("train.log",), "training", 13), NOW - 30, 77, 1, NOW - 20, {"train.log": 1_000})
-UNDER_WAY = StoppedRun("stop", Place(("train.log",), "training", 13), NOW - 5, 77, 1)
+ENDED = StoppedRun("stop", RunPlace(("train.log",), "training", 13), NOW - 30, 77, 1, NOW - 20, {"train.log": 1_000})
+UNDER_WAY = StoppedRun("stop", RunPlace(("train.log",), "training", 13), NOW - 5, 77, 1)
 LAST_WORDS = Finding("py.exception", "fatal", "cause", 900, "SignalException: got signal 15", hang="crash")
 KILLED = Writer(5, 1.0, "python", "python train.py", alive=False, gone_at=NOW - 21, exit_code=-15)
 

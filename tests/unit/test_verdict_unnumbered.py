@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.diagnosis.judge import diagnose
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import RankLog
-from hangtop.records.process import Process, Recent
+from hangtop.records.process import Process, RecentActivity
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.stacks.process_groups import entry, functions, peers, watches_children
 from hangtop.state.run_state import RunState
@@ -33,7 +33,7 @@ JOINS = thread(
 )
 
 
-def nameless(number: int, recent: Recent = IDLE, **more: object) -> Process:
+def nameless(number: int, recent: RecentActivity = IDLE, **more: object) -> Process:
     known = replace(process(number, recent), rank=None, world=None, role="other", ppid=100 + PARENT, start_ticks=7)
     return replace(known, **more)  # type: ignore[arg-type]
 
@@ -115,10 +115,10 @@ def test_a_parent_that_forked_one_less_than_the_log_counts_is_rank_0() -> None:
 def test_a_wait_for_the_network_is_judged_when_it_was_watched() -> None:
     downloads = started(Frame("download", USER, 70))
     state = family({0: WAITS, 1: WAITS, 2: downloads, 3: WAITS, PARENT: JOINS})
-    assert satisfied(look(state, SPEC, NOW))
+    assert satisfied(take_snapshot(state, SPEC, NOW))
     assert state.procs is not None
     young = tuple(replace(one, recent=replace(IDLE, seconds=0.5)) for one in state.procs.processes)
-    assert not satisfied(look(replace(state, procs=replace(state.procs, processes=young)), SPEC, NOW))
+    assert not satisfied(take_snapshot(replace(state, procs=replace(state.procs, processes=young)), SPEC, NOW))
 
 
 def stack(one: Thread, pid: int = 1) -> Stack:
@@ -132,9 +132,9 @@ def test_what_a_child_was_started_with_and_its_way_are_told_without_generators()
 
 
 def functions_of(one: Thread) -> tuple[tuple[str, str], ...]:
-    from hangtop.stacks.activity import doing
+    from hangtop.stacks.activity import activity_of
 
-    known = doing(stack(one))
+    known = activity_of(stack(one))
     assert known is not None
     return functions(known)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hangtop.diagnosis.snapshot import look
-from hangtop.monitor.stack_requests import satisfied, wish
+from hangtop.diagnosis.snapshot import take_snapshot
+from hangtop.monitor.stack_requests import satisfied, stack_request
 from hangtop.records.checkpoints import CheckpointReading
 from hangtop.records.health import SourceHealth
 from hangtop.records.process import ProcessReading
@@ -16,58 +16,60 @@ from tests.fakes.members import IDLE, LOCK, NOW, SPEC, USER, four, process, run,
 
 def test_stacks_are_asked_for_when_a_run_falls_quiet_and_twice() -> None:
     state = four(LOCK, silence_s=70)
-    calm = look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW)
-    quiet = look(replace(state, looks=()), SPEC, NOW)
-    assert wish(calm) is None
-    asked = wish(quiet)
+    calm = take_snapshot(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW)
+    quiet = take_snapshot(replace(state, looks=()), SPEC, NOW)
+    assert stack_request(calm) is None
+    asked = stack_request(quiet)
     assert asked is not None
     assert asked.pids == (100, 101, 102, 103)
-    just = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 1),)), SPEC, NOW)
-    assert wish(just) is None
-    second = look(replace(state, looks=(replace(state.looks[0], started_at=NOW - 3),)), SPEC, NOW)
-    assert wish(second) is not None
+    just = take_snapshot(replace(state, looks=(replace(state.looks[0], started_at=NOW - 1),)), SPEC, NOW)
+    assert stack_request(just) is None
+    second = take_snapshot(replace(state, looks=(replace(state.looks[0], started_at=NOW - 3),)), SPEC, NOW)
+    assert stack_request(second) is not None
 
 
 def test_a_verdict_waits_for_its_second_look_only_while_one_can_come() -> None:
     state = four(LOCK)
-    one_look = look(replace(state, looks=state.looks[:1]), SPEC, NOW)
+    one_look = take_snapshot(replace(state, looks=state.looks[:1]), SPEC, NOW)
     assert not satisfied(one_look)
-    assert satisfied(look(state, SPEC, NOW))
+    assert satisfied(take_snapshot(state, SPEC, NOW))
     refused = replace(state, looks=(), health={**state.health, "stacks": SourceHealth("stacks", problem="py-spy not found")})
-    assert satisfied(look(refused, SPEC, NOW))
+    assert satisfied(take_snapshot(refused, SPEC, NOW))
 
 
 def test_a_verdict_waits_for_a_second_look_at_a_checkpoint_that_may_be_growing() -> None:
     once = CheckpointReading("/ckpt", "--ckpt", newest="model.pt", modified_at=NOW - 1)
-    assert not satisfied(look(four(LOCK, checkpoints=once), SPEC, NOW))
-    assert satisfied(look(four(LOCK, checkpoints=replace(once, growth_b_s=0.0)), SPEC, NOW))
-    assert satisfied(look(four(LOCK, checkpoints=replace(once, modified_at=NOW - 900)), SPEC, NOW))
+    assert not satisfied(take_snapshot(four(LOCK, checkpoints=once), SPEC, NOW))
+    assert satisfied(take_snapshot(four(LOCK, checkpoints=replace(once, growth_b_s=0.0)), SPEC, NOW))
+    assert satisfied(take_snapshot(four(LOCK, checkpoints=replace(once, modified_at=NOW - 900)), SPEC, NOW))
 
 
 def test_a_verdict_on_a_run_that_speaks_or_has_no_process_here_waits_for_no_stacks() -> None:
-    assert satisfied(look(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW))
-    assert satisfied(look(run({}, (), looks=()), SPEC, NOW))
+    assert satisfied(take_snapshot(replace(four(LOCK, silence_s=5), looks=()), SPEC, NOW))
+    assert satisfied(take_snapshot(run({}, (), looks=()), SPEC, NOW))
 
 
 def test_a_verdict_waits_until_the_log_was_asked_about_the_processes_that_may_be_the_run() -> None:
     state = run({}, (), looks=())
     assert state.log is not None
     read = replace(state, log=replace(state.log, caught_up=True))
-    assert not satisfied(look(replace(read, procs=ProcessReading(leads=(7,))), SPEC, NOW))
-    assert satisfied(look(replace(read, procs=ProcessReading(leads=(7,), weighed=True)), SPEC, NOW))
+    assert not satisfied(take_snapshot(replace(read, procs=ProcessReading(leads=(7,))), SPEC, NOW))
+    assert satisfied(take_snapshot(replace(read, procs=ProcessReading(leads=(7,), weighed=True)), SPEC, NOW))
     unread = replace(state, log=replace(state.log, caught_up=False))
-    assert satisfied(look(replace(unread, procs=ProcessReading(leads=(7,))), SPEC, NOW)), "the log is waited for elsewhere"
+    assert satisfied(take_snapshot(replace(unread, procs=ProcessReading(leads=(7,))), SPEC, NOW)), (
+        "the log is waited for elsewhere"
+    )
 
 
 def test_looks_that_are_not_over_or_of_another_moment_do_not_count() -> None:
     state = four(LOCK)
     first, second = state.looks
-    assert not satisfied(look(replace(state, looks=(first, replace(second, done=False))), SPEC, NOW))
-    assert not satisfied(look(replace(state, looks=(replace(first, started_at=NOW - 900), second)), SPEC, NOW))
+    assert not satisfied(take_snapshot(replace(state, looks=(first, replace(second, done=False))), SPEC, NOW))
+    assert not satisfied(take_snapshot(replace(state, looks=(replace(first, started_at=NOW - 900), second)), SPEC, NOW))
 
 
 @pytest.mark.parametrize(("watched_s", "enough"), [(1.0, False), (10.0, True)])
 def test_who_waits_for_the_network_is_watched_for_a_moment_to_tell_whether_answers_come(watched_s: float, enough: bool) -> None:
     asks = thread(Frame("ask_rewards", USER, 67), wait="socket")
-    assert satisfied(look(four(asks, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW)) is enough
-    assert satisfied(look(four(LOCK, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW))
+    assert satisfied(take_snapshot(four(asks, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW)) is enough
+    assert satisfied(take_snapshot(four(LOCK, process(2, replace(IDLE, seconds=watched_s))), SPEC, NOW))

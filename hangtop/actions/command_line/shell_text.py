@@ -39,7 +39,7 @@ class Token(Struct, frozen=True):
         return self.kind != "operator" and ASSIGNMENT.match(self.raw) is not None
 
 
-class Simple(Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True):
     """A simple command without its redirections. `needed`: what comes after it is not there for the case that it fails."""
 
     words: tuple[Token, ...]
@@ -63,7 +63,7 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def simple_commands(found: Sequence[Token]) -> Iterator[Simple]:
+def simple_commands(found: Sequence[Token]) -> Iterator[SimpleCommand]:
     """Those that are run one after another, or beside each other in a pipe, up to where the way through is not plain to see: a
     group, a function, an alternative (`||`), text in place (`<<`)."""
     words, skips = list[Token](), False
@@ -77,12 +77,12 @@ def simple_commands(found: Sequence[Token]) -> Iterator[Simple]:
             skips = True
         else:
             if words:
-                yield Simple(tuple(words), needed=token.text != "||")
+                yield SimpleCommand(tuple(words), needed=token.text != "||")
             if token.text == "||":
                 return
             words = []
     if words:
-        yield Simple(tuple(words))
+        yield SimpleCommand(tuple(words))
 
 
 def _word(text: str, start: int) -> tuple[Token, int]:

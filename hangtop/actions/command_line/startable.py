@@ -33,7 +33,7 @@ BEFORE_COMMAND = frozenset(("exec", "command", "time", "!"))
 VALUED_OF_SHELL = frozenset(("-o", "+o", "-O", "+O", "--rcfile", "--init-file"))
 
 
-class Scene(Struct, frozen=True):
+class SearchPlace(Struct, frozen=True):
     """Where a program is looked for: the environment and the folder in which it will be started."""
 
     environ: Mapping[str, str]
@@ -44,7 +44,7 @@ class NotFoundError(Exception):
     """A program is not there, or may not be run. The message is one line."""
 
 
-def findings(argv: Sequence[str], scene: Scene) -> Iterator[Finding]:
+def findings(argv: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
     """Of a whole command line."""
     for layer in layers(argv):
         try:
@@ -54,13 +54,13 @@ def findings(argv: Sequence[str], scene: Scene) -> Iterator[Finding]:
             return
         yield from _looked_into(path, layer.words, scene)
         environ = {} if layer.clears else {name: value for name, value in scene.environ.items() if name not in layer.unsets}
-        scene = Scene({**environ, **layer.sets}, os.path.join(scene.cwd, layer.folder or ""))
+        scene = SearchPlace({**environ, **layer.sets}, os.path.join(scene.cwd, layer.folder or ""))
         if not os.path.isdir(scene.cwd):
             yield "problem", f"{scene.cwd}: no such folder"
             return
 
 
-def found(word: str, scene: Scene) -> str:
+def found(word: str, scene: SearchPlace) -> str:
     """The file that is run for this word, as execvp(3) finds it. Raises `NotFoundError`."""
     if os.sep in word:
         return _runnable(os.path.join(scene.cwd, word), word)
@@ -93,7 +93,7 @@ def _runnable(path: str, word: str) -> str:
     return path
 
 
-def _looked_into(path: str, words: Sequence[str], scene: Scene, depth: int = 0) -> Iterator[Finding]:
+def _looked_into(path: str, words: Sequence[str], scene: SearchPlace, depth: int = 0) -> Iterator[Finding]:
     """An interpreter or a shell by what it is told to run; a script by the interpreter that its first line names."""
     if (call := python_call(words)) is not None:
         yield from _interpreter_is_there(path, scene)
@@ -106,7 +106,7 @@ def _looked_into(path: str, words: Sequence[str], scene: Scene, depth: int = 0) 
         yield from _script(path, line, words, scene, depth)
 
 
-def _script(path: str, line: Sequence[str], words: Sequence[str], scene: Scene, depth: int) -> Iterator[Finding]:
+def _script(path: str, line: Sequence[str], words: Sequence[str], scene: SearchPlace, depth: int) -> Iterator[Finding]:
     """What the kernel runs for a script: its interpreter, with the script as a word."""
     if os.path.basename(line[0]) == "env" and len(line) > 1:
         line = [word for word in line[1:] if word != "-S"]
@@ -120,7 +120,7 @@ def _script(path: str, line: Sequence[str], words: Sequence[str], scene: Scene, 
         yield from _looked_into(interpreter, whole, scene, depth + 1)
 
 
-def _interpreter_is_there(path: str, scene: Scene) -> Iterator[Finding]:
+def _interpreter_is_there(path: str, scene: SearchPlace) -> Iterator[Finding]:
     """A `python` may be a script itself, whose interpreter is gone."""
     line = _first_line(path)
     if line:
@@ -141,7 +141,7 @@ def _first_line(path: str) -> list[str] | None:
     return os.fsdecode(head[2:].partition(b"\n")[0]).split()
 
 
-def _python(path: str, call: PythonCall, scene: Scene) -> Iterator[Finding]:
+def _python(path: str, call: PythonCall, scene: SearchPlace) -> Iterator[Finding]:
     """Script or module of the interpreter, and of the launcher of ranks that it is."""
     calls = [call, *([inner] if (inner := launched(call)) is not None else [])]
     missing = [one.script for one in calls if one.script not in (None, "-") and not _exists(scene, one.script)]
@@ -160,7 +160,7 @@ def _python(path: str, call: PythonCall, scene: Scene) -> Iterator[Finding]:
         yield "problem", f"{path}: {problem}"
 
 
-def _shell(path: str, words: Sequence[str], scene: Scene) -> Iterator[Finding]:
+def _shell(path: str, words: Sequence[str], scene: SearchPlace) -> Iterator[Finding]:
     """A script, or the text after `-c`."""
     place, is_text = 1, False
     while place < len(words) and words[place][:1] in ("-", "+") and len(words[place]) > 1:
@@ -181,7 +181,7 @@ def _shell(path: str, words: Sequence[str], scene: Scene) -> Iterator[Finding]:
         yield "warning", f"{os.path.basename(path)} does not read all of {script}: {said}"
 
 
-def _text(shell: str, text: str, scene: Scene) -> Iterator[Finding]:
+def _text(shell: str, text: str, scene: SearchPlace) -> Iterator[Finding]:
     """Whether the shell can read it, and whether its commands are there, up to one after which that cannot be known."""
     if said := _misread((shell, "-n", "-c", text), scene):
         yield "problem", f"{os.path.basename(shell)} cannot read the command: {said}"
@@ -201,7 +201,7 @@ def _text(shell: str, text: str, scene: Scene) -> Iterator[Finding]:
             words.pop(0)
         certain = _until_expanded(words)
         if not words:
-            scene = Scene({**scene.environ, **sets}, scene.cwd)
+            scene = SearchPlace({**scene.environ, **sets}, scene.cwd)
         elif not simple.needed:
             return
         elif words[0].text in BUILT_IN and words[0].kind == "word":
@@ -210,10 +210,10 @@ def _text(shell: str, text: str, scene: Scene) -> Iterator[Finding]:
                 return
             scene = after
         elif certain:
-            yield from findings(certain, Scene({**scene.environ, **sets}, scene.cwd))
+            yield from findings(certain, SearchPlace({**scene.environ, **sets}, scene.cwd))
 
 
-def _built_in(certain: Sequence[str], count: int, scene: Scene) -> Generator[Finding, None, Scene | None]:
+def _built_in(certain: Sequence[str], count: int, scene: SearchPlace) -> Generator[Finding, None, SearchPlace | None]:
     """What a built-in command changes for those after it; `None` where that cannot be known."""
     name, given = certain[0], certain[1:]
     if name in HARMLESS:
@@ -223,9 +223,9 @@ def _built_in(certain: Sequence[str], count: int, scene: Scene) -> Generator[Fin
         if not os.path.isdir(folder):
             yield "problem", f"{folder}: no such folder"
             return None
-        return Scene(scene.environ, folder)
+        return SearchPlace(scene.environ, folder)
     if name == "export" and count == len(certain) and all("=" in word for word in given):
-        return Scene({**scene.environ, **dict(word.split("=", 1) for word in given)}, scene.cwd)
+        return SearchPlace({**scene.environ, **dict(word.split("=", 1) for word in given)}, scene.cwd)
     if name in (".", "source") and given and os.sep in given[0] and not _exists(scene, given[0]):
         yield "problem", f"{os.path.join(scene.cwd, given[0])}: no such file"
     return None
@@ -241,7 +241,7 @@ def _until_expanded(words: Sequence[Token]) -> tuple[str, ...]:
     return tuple(known)
 
 
-def _misread(argv: Sequence[str], scene: Scene) -> str:
+def _misread(argv: Sequence[str], scene: SearchPlace) -> str:
     """What a shell says that only reads; empty when it can, or does not say."""
     try:
         done = subprocess.run(
@@ -259,11 +259,11 @@ def _misread(argv: Sequence[str], scene: Scene) -> str:
     return said[0] if done.returncode != 0 and said else ""
 
 
-def _exists(scene: Scene, path: str | None) -> bool:
+def _exists(scene: SearchPlace, path: str | None) -> bool:
     return path is not None and os.path.exists(os.path.join(scene.cwd, path))
 
 
-def _in_path(name: str, scene: Scene) -> bool:
+def _in_path(name: str, scene: SearchPlace) -> bool:
     return any(os.path.isfile(os.path.join(folder, name)) for folder in scene.environ.get("PATH", "").split(os.pathsep) if folder)
 
 

@@ -44,7 +44,7 @@ MODULE_FLAGS = frozenset(("-m", "--module"))
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
-class Layer(Struct, frozen=True):
+class Wrapper(Struct, frozen=True):
     """One program of a command line, and what it changes for the next. `words`: from its own name on. `clears`: it takes away the
     whole environment. `folder`: where it goes to first."""
 
@@ -65,7 +65,7 @@ class PythonCall(Struct, frozen=True):
     rest: tuple[str, ...] = ()
 
 
-def layers(argv: Sequence[str]) -> Iterator[Layer]:
+def layers(argv: Sequence[str]) -> Iterator[Wrapper]:
     """Each program in its order; the last is the one that runs in the end, as far as that can be told."""
     words = tuple(argv)
     while words:
@@ -73,9 +73,9 @@ def layers(argv: Sequence[str]) -> Iterator[Layer]:
         if name == "env":
             layer, words = _env(words)
         elif name in WRAPPERS:
-            layer, words = Layer(words), _after(words, *WRAPPERS[name])
+            layer, words = Wrapper(words), _after(words, *WRAPPERS[name])
         else:
-            yield Layer(words)
+            yield Wrapper(words)
             return
         yield layer
 
@@ -135,7 +135,7 @@ def started_by(launcher: str, words: Sequence[str]) -> PythonCall | None:
     return None
 
 
-def _env(words: tuple[str, ...]) -> tuple[Layer, tuple[str, ...]]:
+def _env(words: tuple[str, ...]) -> tuple[Wrapper, tuple[str, ...]]:
     """`env [-i] [-u NAME] [-C FOLDER] [NAME=VALUE …] COMMAND` (env(1)). What it splits by itself (`-S`) is not looked into."""
     clears, unsets, folder, place = False, list[str](), None, 1
     while place < len(words) and words[place].startswith("-"):
@@ -152,12 +152,12 @@ def _env(words: tuple[str, ...]) -> tuple[Layer, tuple[str, ...]]:
             value = word.partition("=")[2]
             unsets, folder = ([*unsets, value], folder) if word.startswith("--unset") else (unsets, value)
         elif word not in ("-v", "--debug"):
-            return Layer(words), ()
+            return Wrapper(words), ()
     sets: dict[str, str] = {}
     while place < len(words) and "=" in words[place]:
         name, _, value = words[place].partition("=")
         sets[name], place = value, place + 1
-    return Layer(words, sets, tuple(unsets), clears, folder), words[place:]
+    return Wrapper(words, sets, tuple(unsets), clears, folder), words[place:]
 
 
 def _after(words: tuple[str, ...], valued: str, operands: int) -> tuple[str, ...]:

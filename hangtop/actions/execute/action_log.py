@@ -17,12 +17,12 @@ def path() -> Path:
     return user_state_path("hangtop") / "actions.log"
 
 
-class JournalError(Exception):
+class ActionLogError(Exception):
     """The log cannot be written. The message is one line: which file, and why."""
 
 
-class Journal:
-    """Appends. Raises `JournalError` when that fails: then nothing more is done at all."""
+class ActionLog:
+    """Appends. Raises `ActionLogError` when that fails: then nothing more is done at all."""
 
     def __init__(self, at: Path | None = None) -> None:
         self._path = at or path()
@@ -31,7 +31,7 @@ class Journal:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         except OSError as error:
-            raise JournalError(f"{error.filename}: {error.strerror}") from error
+            raise ActionLogError(f"{error.filename}: {error.strerror}") from error
 
     def write(self, plan: Plan, step: Step) -> None:
         told = {"at": step.at, "by": self._by, "action": plan.title, "kind": step.kind, "text": step.text}
@@ -40,4 +40,4 @@ class Journal:
         try:
             os.write(self._fd, json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\n")
         except OSError as error:
-            raise JournalError(f"{self._path}: {error.strerror}") from error
+            raise ActionLogError(f"{self._path}: {error.strerror}") from error

@@ -13,7 +13,7 @@ import msgspec
 
 from hangtop.actions.execute.action_log import path as journal_path
 from hangtop.actions.execute.child import begin
-from hangtop.actions.plans.stop_plan import Myself
+from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import line_reader
 from hangtop.records.plan import Plan, Step
@@ -23,7 +23,7 @@ REAP_LOOKS, REAP_PAUSE_S = 200, 0.01
 _step = msgspec.json.Decoder(Step)
 
 
-class Performance:
+class RunningPlan:
     """A plan that is being carried out: its steps as they happen, to be iterated once.
 
     The performer has its own session: neither a closed terminal nor our end stops it halfway.
@@ -63,9 +63,9 @@ class Performance:
             yield Step(clock.now(), "failed", said)
 
 
-def perform(plan: Plan) -> Performance:
+def carry_out(plan: Plan) -> RunningPlan:
     """Carry it out, once the steps are asked for."""
-    return Performance(plan)
+    return RunningPlan(plan)
 
 
 async def _ended(process: subprocess.Popen[bytes]) -> int | None:
@@ -77,9 +77,9 @@ async def _ended(process: subprocess.Popen[bytes]) -> int | None:
     return process.returncode
 
 
-def myself() -> Myself:
+def myself() -> OwnProcess:
     """Who asks: this process, the chain above it, the user and the machine."""
     import psutil
 
     above = frozenset(parent.pid for parent in psutil.Process().parents())
-    return Myself(os.getpid(), above, os.geteuid(), socket.gethostname())
+    return OwnProcess(os.getpid(), above, os.geteuid(), socket.gethostname())

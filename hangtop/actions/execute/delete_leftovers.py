@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 
-from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.probe.processes.leftover_places import TRASH, Candidate
-from hangtop.probe.processes.leftovers_source import Judge
-from hangtop.probe.processes.open_handles import Holds, look
-from hangtop.records.plan import Plan, Removal, Spared, Step
+from hangtop.probe.processes.leftovers_source import LeftoverJudge
+from hangtop.probe.processes.open_handles import Holds, open_handles
+from hangtop.records.plan import LeftAlone, Plan, Removal, Step
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable
 
@@ -25,7 +25,7 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 @dataclass
-class Aside:
+class MovedAside:
     """A thing that was moved: from `removal.path` to `name` in the open folder `trash`."""
 
     removal: Removal
@@ -60,16 +60,16 @@ class Trash:
             os.close(parent)
 
 
-def remove(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
+def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
     """Remove what the plan names, and nothing else. Gives whether all of it went. Broken off, what was moved is put back."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
     uid, guard = os.geteuid(), Guard[int, Holds]()
     trash = Trash()
     freed = gone = 0
     try:
-        judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
+        judge = LeftoverJudge(open_handles(table, folders, uid, guard), clock.now(), plan.older_s, uid)
         moved = yield from _move_all(plan.removals, judge, trash, halt)
-        judge = Judge(look(table, folders, uid, guard), clock.now(), plan.older_s, uid)
+        judge = LeftoverJudge(open_handles(table, folders, uid, guard), clock.now(), plan.older_s, uid)
         for aside in moved:
             if (why := _used(aside, judge)) is not None:
                 yield from _put_back(aside, why)
@@ -85,7 +85,9 @@ def remove(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None,
     return gone == number
 
 
-def _move_all(removals: Iterable[Removal], judge: Judge, trash: Trash, halt: Halt) -> Generator[Step, None, list[Aside]]:
+def _move_all(
+    removals: Iterable[Removal], judge: LeftoverJudge, trash: Trash, halt: CancelFlag
+) -> Generator[Step, None, list[MovedAside]]:
     moved = []
     for removal in removals:
         if halt():
@@ -99,18 +101,18 @@ def _move_all(removals: Iterable[Removal], judge: Judge, trash: Trash, halt: Hal
             name = os.path.basename(removal.path)
             yield step("doing", f"{removal.path} is moved to {path}, and then deleted")
             os.rename(name, name, src_dir_fd=parent, dst_dir_fd=place)
-            moved.append(Aside(removal, parent, place, name, os.path.join(path, name)))
+            moved.append(MovedAside(removal, parent, place, name, os.path.join(path, name)))
         except OSError as error:
             yield step("skipped", f"{removal.path}: {error.strerror}")
     return moved
 
 
-def _changed(removal: Removal, judged: Removal | Spared | None) -> str | None:
+def _changed(removal: Removal, judged: Removal | LeftAlone | None) -> str | None:
     """Why it is not what the plan showed any more."""
     match judged:
         case None:
             return "it is gone, or belongs to another user now"
-        case Spared(why=why):
+        case LeftAlone(why=why):
             return why
         case Removal():
             changed_at = removal.modified_ns if removal.changing else judged.modified_ns
@@ -119,7 +121,7 @@ def _changed(removal: Removal, judged: Removal | Spared | None) -> str | None:
             return None if same == shown else "it is another one than was shown"
 
 
-def _used(aside: Aside, judge: Judge) -> str | None:
+def _used(aside: MovedAside, judge: LeftoverJudge) -> str | None:
     """Whether somebody took it while it was being moved, or another thing was put in its place before."""
     found = os.stat(aside.name, dir_fd=aside.trash, follow_symlinks=False)
     if (found.st_dev, found.st_ino, found.st_uid) != (aside.removal.device, aside.removal.inode, aside.removal.uid):
@@ -130,7 +132,7 @@ def _used(aside: Aside, judge: Judge) -> str | None:
         return error.strerror or "it cannot be looked at"
 
 
-def _put_back(aside: Aside, why: str) -> Iterator[Step]:
+def _put_back(aside: MovedAside, why: str) -> Iterator[Step]:
     """Never over something new of the same name."""
     try:
         if aside.removal.folder:
@@ -144,7 +146,7 @@ def _put_back(aside: Aside, why: str) -> Iterator[Step]:
         yield step("survived", f"{aside.removal.path}: {why}; it is at {aside.path}, for its place is taken ({error.strerror})")
 
 
-def _delete(aside: Aside) -> Generator[Step, None, bool]:
+def _delete(aside: MovedAside) -> Generator[Step, None, bool]:
     try:
         if aside.removal.folder:
             shutil.rmtree(aside.name, dir_fd=aside.trash)

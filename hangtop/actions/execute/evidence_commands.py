@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hangtop.actions.execute.child import end_group
-from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import text
-from hangtop.records.plan import Errand, Step
+from hangtop.records.plan import EvidenceCommand, Step
 
 LOOK_EVERY_S = 0.1
 
@@ -23,7 +23,7 @@ def place(now: float) -> str:
     return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
 
 
-def run_all(errands: Iterable[Errand], halt: Halt) -> Iterator[Step]:
+def run_all(errands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
     """One after the other. One that fails is told, and holds nothing up."""
     for errand in errands:
         if halt():
@@ -32,7 +32,7 @@ def run_all(errands: Iterable[Errand], halt: Halt) -> Iterator[Step]:
         yield from _run(errand, halt)
 
 
-def _run(errand: Errand, halt: Halt) -> Iterator[Step]:
+def _run(errand: EvidenceCommand, halt: CancelFlag) -> Iterator[Step]:
     yield step("doing", f"{errand.title}, within {errand.deadline_s:.0f} s")
     began = time.monotonic()
     with tempfile.TemporaryFile() as spoken:
@@ -60,7 +60,7 @@ def _run(errand: Errand, halt: Halt) -> Iterator[Step]:
         yield step("skipped", f"{errand.title}: exit code {code} after {text.duration(time.monotonic() - began)}: {last[:200]}")
 
 
-def _wait(child: subprocess.Popen[bytes], within_s: float, halt: Halt) -> int | None:
+def _wait(child: subprocess.Popen[bytes], within_s: float, halt: CancelFlag) -> int | None:
     """Its exit code; `None` when it took too long, or nobody wants it any more: then it is ended."""
     until = time.monotonic() + within_s
     while (code := child.poll()) is None:

@@ -13,16 +13,16 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from hangtop.actions.execute import evidence_commands, start_ray
-from hangtop.actions.execute.action_log import Journal, JournalError
+from hangtop.actions.execute.action_log import ActionLog, ActionLogError
 from hangtop.actions.execute.delete_leftovers import remove
 from hangtop.actions.execute.lock import HeldError, Lock
 from hangtop.actions.execute.start_run import started
-from hangtop.actions.execute.steps import Halt, step
-from hangtop.actions.execute.stop_record import stopped
+from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.actions.execute.stop_record import record_stop
 from hangtop.actions.prove import verify_restart
 from hangtop.actions.prove.preflight import fit
 from hangtop.actions.prove.premise import broken, intruders, writers
-from hangtop.actions.prove.wait_gpu_freed import released
+from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import fit_ask
@@ -33,9 +33,9 @@ from hangtop.system.stores import launch_store
 BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"
 
 
-def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterator[Step]:
+def execute(plan: Plan, table: ProcessTable, halt: CancelFlag | None = None) -> Iterator[Step]:
     """The plan, and when it was broken off a last word on that. What it works on is locked until its end is proven."""
-    halt = halt or Halt()
+    halt = halt or CancelFlag()
     try:
         yield from _locked(plan, table, halt)
     finally:
@@ -44,7 +44,7 @@ def perform(plan: Plan, table: ProcessTable, halt: Halt | None = None) -> Iterat
         yield step("failed", BROKEN_OFF)
 
 
-def _locked(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
+def _locked(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Iterator[Step]:
     """The parts under a lock, then the look at what was started."""
     try:
         lock = Lock(plan)
@@ -54,10 +54,10 @@ def _locked(plan: Plan, table: ProcessTable, halt: Halt) -> Iterator[Step]:
     with lock:
         mark = yield from _parts(plan, table, halt)
     if plan.watch is not None and mark is not None:
-        yield from verify_restart.watched(plan.watch, mark, halt)
+        yield from verify_restart.verified(plan.watch, mark, halt)
 
 
-def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, verify_restart.Mark | None]:
+def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, verify_restart.LogLengths | None]:
     """One after the other; the next only when the one before did what it should. Gives where the new run begins in the logs,
     `None` when none was started."""
     try:
@@ -70,8 +70,8 @@ def _parts(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None,
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
     before = writers(plan.start, table) if plan.start is not None else frozenset[Identity]()
-    ended = not plan.targets or (yield from stopped(plan, table, halt))
-    freed = yield from released(plan, halt)
+    ended = not plan.targets or (yield from record_stop(plan, table, halt))
+    freed = yield from wait_gpu_freed(plan, halt)
     if not (ended and freed) and (plan.start is not None or plan.ray):
         yield step("failed", "nothing was started, for something of the old run is left")
         return None
@@ -99,8 +99,8 @@ def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
 
 
 def _start(
-    plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: Halt
-) -> Generator[Step, None, verify_restart.Mark | None]:
+    plan: Plan, start: Start, before: frozenset[Identity], table: ProcessTable, halt: CancelFlag
+) -> Generator[Step, None, verify_restart.LogLengths | None]:
     """The run. `before`: the processes that wrote to its output when the plan began."""
     if halt():
         yield step("skipped", "nothing was started")
@@ -110,11 +110,11 @@ def _start(
         if (why := intruders(start, before, plan, table)) is not None:
             yield step("failed", f"nothing was started: {why}")
             return None
-    mark = verify_restart.Mark(plan.watch.logs if plan.watch is not None else ())
+    mark = verify_restart.LogLengths(plan.watch.logs if plan.watch is not None else ())
     return mark if (yield from started(start)) else None
 
 
-class Told:
+class StepOutput:
     """Where steps are told: nobody may be listening any more."""
 
     def __init__(self) -> None:
@@ -135,29 +135,29 @@ class Told:
 
 
 def main() -> None:
-    halt = Halt()
+    halt = CancelFlag()
     halt.listen()
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
-    told = Told()
+    told = StepOutput()
     try:
-        journal = Journal()
+        journal = ActionLog()
         _carry_out(plan, journal, told, halt)
-    except JournalError as error:
+    except ActionLogError as error:
         told.tell(step("failed", f"{error}: what is not logged is not done"))
         told.leave(1)
     told.leave(0)
 
 
-def _carry_out(plan: Plan, journal: Journal, told: Told, halt: Halt) -> None:
+def _carry_out(plan: Plan, journal: ActionLog, told: StepOutput, halt: CancelFlag) -> None:
     """Every step into the action log, then to whoever listens. What breaks in between is named, with the step after which it
     did."""
     last = "its beginning"
     try:
-        for said in perform(plan, open_table(), halt):
+        for said in execute(plan, open_table(), halt):
             journal.write(plan, said)
             told.tell(said)
             last = said.text
-    except JournalError:
+    except ActionLogError:
         raise
     except Exception as error:
         said = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")

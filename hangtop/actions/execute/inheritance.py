@@ -17,7 +17,7 @@ Thing = TypeVar("Thing", bound=Hashable)
 OUTPUTS = (1, 2)
 
 
-class Heirlooms:
+class Inheritance:
     """As the run held them before the first signal. Of a process that may not be looked into nothing is known."""
 
     def __init__(self, plan: Plan, table: ProcessTable, kin: Collection[Identity]) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from hangtop.actions.execute.inheritance import Heirlooms
+from hangtop.actions.execute.inheritance import Inheritance
 from hangtop.records.plan import Plan
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants
 
 
-class Births:
+class Newborns:
     """The processes that are born while a plan is carried out. Made before the first signal, from a table that is fresh."""
 
     def __init__(self, plan: Plan, table: ProcessTable) -> None:
@@ -36,7 +36,7 @@ class Births:
         self._adopters = {1}
         self._sessions = _Shared(stats, self._kin, lambda stat: stat.session)
         self._groups = _Shared(stats, self._kin, lambda stat: stat.group)
-        self._heirlooms = Heirlooms(plan, table, self._kin)
+        self._heirlooms = Inheritance(plan, table, self._kin)
 
     def look(self, *, into_files: bool = False) -> None:
         """One poll. `into_files`: ask newcomers also what they hold; that may wait a moment for them."""

@@ -17,7 +17,7 @@ from hangtop.system.processes.table import ProcessTable, Stat
 FORBIDDEN = frozenset({0, 1})
 
 
-class Aim:
+class VerifiedProcess:
     """One target, held. Raises `LookupError` with the reason when it is not there, not the same, or not ours."""
 
     def __init__(self, target: Target, table: ProcessTable, own: frozenset[int], uid: int) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hangtop.actions.execute.child import end_group
-from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import raw_environ
 from hangtop.common.redact import Redactor
 from hangtop.probe.ray.ray_source import RaySource
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.plan import RayStart, Step
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.watch_spec import WatchSpec
@@ -47,7 +47,7 @@ def prepared(starts: Sequence[RayStart]) -> list[Prepared]:
     return [Prepared(start, *_with_secrets(start)) for start in starts]
 
 
-def started(nodes: Sequence[Prepared], halt: Halt) -> Generator[Step, None, bool]:
+def started(nodes: Sequence[Prepared], halt: CancelFlag) -> Generator[Step, None, bool]:
     """Each node, the head first, then the proof. Gives whether all of it is as before."""
     for node in nodes:
         if halt():
@@ -104,7 +104,7 @@ def _last_words(fd: int) -> str:
     return Redactor().text(clean_text(next((line for line in reversed(lines) if line), "it said nothing")))[:300]
 
 
-def _prove(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool]:
+def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None, bool]:
     """Fresh looks, until all is well or the time is over."""
     first = starts[0]
     until = time.monotonic() + HEALTHY_WITHIN_S
@@ -132,7 +132,7 @@ def _prove(starts: Sequence[RayStart], halt: Halt) -> Generator[Step, None, bool
 def _look(source: RaySource) -> RayCluster | None:
     try:
         readings = [value for value in source.read(clock.now()) if isinstance(value, RayReading)]
-    except (Absent, Trouble):  # not there yet
+    except (Absent, SourceError):  # not there yet
         return None
     living = [cluster for reading in readings for cluster in reading.clusters if cluster.ended_at is None]
     return living[0] if living else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from hangtop.common import clock
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.records.plan import Step, StepKind, Target
 
 
@@ -13,10 +13,10 @@ def step(kind: StepKind, text: str, target: Target | None = None) -> Step:
     """Now. With a target also its pid and start time, for the action log. Names and paths in the text are foreign: control codes
     among them never reach the terminal."""
     pid, ticks = (None, None) if target is None else (target.pid, target.start_ticks)
-    return Step(clock.now(), kind, clean(text), pid, ticks)
+    return Step(clock.now(), kind, clean_words(text), pid, ticks)
 
 
-class Halt:
+class CancelFlag:
     """Whether a person has asked to go no further. Called where the answer yes leaves something undone; `obeyed` tells of it."""
 
     def __init__(self) -> None:

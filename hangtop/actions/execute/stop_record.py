@@ -8,8 +8,8 @@ from collections.abc import Generator, Sequence
 
 from msgspec.structs import replace
 
-from hangtop.actions.execute.steps import Halt
-from hangtop.actions.execute.terminate import end
+from hangtop.actions.execute.steps import CancelFlag
+from hangtop.actions.execute.terminate import terminate_processes
 from hangtop.common import clock
 from hangtop.records.plan import Plan, Step
 from hangtop.records.stopped import StoppedRun
@@ -19,18 +19,18 @@ from hangtop.system.stores import stop_store
 LOOKS, LOOK_EVERY_S = 10, 0.1
 
 
-def stopped(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
+def record_stop(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
     """End the targets of the plan; gives whether all are gone. Raises `OSError` when it cannot be taken down: then nothing is
     done."""
     if plan.stops is None or not plan.stops.logs:
-        return (yield from end(plan, table, halt))
+        return (yield from terminate_processes(plan, table, halt))
     table.refresh((os.getpid(),))
     ours = table.stats.get(os.getpid())
     known = StoppedRun(plan.action, plan.stops, clock.now(), os.getpid(), ours.start_ticks if ours is not None else 0)
     stop_store.keep(known)
     gone = False
     try:
-        gone = yield from end(plan, table, halt)
+        gone = yield from terminate_processes(plan, table, halt)
     finally:
         if gone:
             stop_store.keep(replace(known, ended_at=clock.now(), sizes=_settled_sizes(plan.stops.logs)))

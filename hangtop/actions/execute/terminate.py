@@ -11,10 +11,10 @@ import time
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from hangtop.actions.execute.newborns import Births
-from hangtop.actions.execute.signals import Aim
-from hangtop.actions.execute.steps import Halt, step
-from hangtop.actions.prove.verify_terminated import SHOWN, Known, look_before, name_of, prove, restarted, target_of
+from hangtop.actions.execute.newborns import Newborns
+from hangtop.actions.execute.signals import VerifiedProcess
+from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
@@ -29,16 +29,16 @@ ROUNDS = 5
 """How many times what was started meanwhile is ended; what starts itself again beyond that is named."""
 
 
-def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bool]:
+def terminate_processes(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
     """Signal the targets of the plan and what they start meanwhile, nothing else. Gives whether all of that is gone."""
     table.refresh(tuple(table.stats))
     own = frozenset({os.getpid(), *ancestors(table.stats, os.getpid())})
     known = look_before(plan, table)
-    births = Births(plan, table)
-    aims: list[Aim] = []
+    births = Newborns(plan, table)
+    aims: list[VerifiedProcess] = []
     for target in plan.targets:
         try:
-            aims.append(Aim(target, table, own, os.geteuid()))
+            aims.append(VerifiedProcess(target, table, own, os.geteuid()))
         except LookupError as reason:
             yield step("skipped", f"pid {target.pid}: {reason}", target)
     try:
@@ -51,7 +51,9 @@ def end(plan: Plan, table: ProcessTable, halt: Halt) -> Generator[Step, None, bo
     return (yield from prove(plan, known, births, table))
 
 
-def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own: frozenset[int], halt: Halt) -> Iterator[Step]:
+def _end_born(
+    plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable, own: frozenset[int], halt: CancelFlag
+) -> Iterator[Step]:
     """Round after round, until nothing new is seen. The first takes leave by TERM as the run did; a handler that starts another
     one then is not asked again."""
     tried: set[Identity] = set()
@@ -59,12 +61,12 @@ def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own
         if halt.asked or not (newborn := _await_born(plan, known, births, table, tried)):
             return
         tried.update(stat.identity for stat, _ in newborn)
-        aims: list[Aim] = []
+        aims: list[VerifiedProcess] = []
         try:
             for stat, why in newborn:
                 target = target_of(stat, table)
                 with contextlib.suppress(LookupError):  # it has ended, or is another user's: then it is named in the end
-                    aims.append(Aim(target, table, own, os.geteuid()))
+                    aims.append(VerifiedProcess(target, table, own, os.geteuid()))
                     yield step("doing", f"pid {stat.pid} came meanwhile ({why}) and ends too: {target.command[:SHOWN]}", target)
             yield from _end_wave(aims, plan.grace_s, births, halt, gently=number == 0)
         finally:
@@ -73,7 +75,7 @@ def _end_born(plan: Plan, known: Known, births: Births, table: ProcessTable, own
 
 
 def _await_born(
-    plan: Plan, known: Known, births: Births, table: ProcessTable, tried: Collection[Identity]
+    plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable, tried: Collection[Identity]
 ) -> list[tuple[Stat, str]]:
     """What the run has started meanwhile and was not dealt with, once two looks see the same; after a while, what there is by
     then."""
@@ -90,7 +92,9 @@ def _await_born(
         time.sleep(LOOK_EVERY_S)
 
 
-def _end_wave(aims: list[Aim], grace_s: float, births: Births, halt: Halt, *, gently: bool = True) -> Iterator[Step]:
+def _end_wave(
+    aims: list[VerifiedProcess], grace_s: float, births: Newborns, halt: CancelFlag, *, gently: bool = True
+) -> Iterator[Step]:
     """TERM, wait, KILL. Some may have ended with those before them: told, and left alone."""
     left = yield from _await(aims, 0.0, births, halt)
     if gently:
@@ -101,11 +105,11 @@ def _end_wave(aims: list[Aim], grace_s: float, births: Births, halt: Halt, *, ge
         yield from _await(left, KILL_WAIT_S, births, halt)
 
 
-def _wave(aim: Aim) -> int:
+def _wave(aim: VerifiedProcess) -> int:
     return aim.target.wave
 
 
-def _signal(aims: Sequence[Aim], number: signal.Signals, halt: Halt) -> Iterator[Step]:
+def _signal(aims: Sequence[VerifiedProcess], number: signal.Signals, halt: CancelFlag) -> Iterator[Step]:
     """One burst, children before parents, so that no launcher has the time to start a rank again. Told before it is done."""
     for place, aim in enumerate(aims):
         if halt():
@@ -120,12 +124,14 @@ def _signal(aims: Sequence[Aim], number: signal.Signals, halt: Halt) -> Iterator
             yield step("skipped", f"pid {aim.target.pid}: {reason}", aim.target)
 
 
-def _not_sent(aims: Iterable[Aim], number: signal.Signals) -> Iterator[Step]:
+def _not_sent(aims: Iterable[VerifiedProcess], number: signal.Signals) -> Iterator[Step]:
     for aim in aims:
         yield step("skipped", f"pid {aim.target.pid} {name_of(aim.target)} gets no {number.name}", aim.target)
 
 
-def _await(aims: list[Aim], within_s: float, births: Births, halt: Halt) -> Generator[Step, None, list[Aim]]:
+def _await(
+    aims: list[VerifiedProcess], within_s: float, births: Newborns, halt: CancelFlag
+) -> Generator[Step, None, list[VerifiedProcess]]:
     """Tell which of them end, and look for what they start; gives the aims that have not ended."""
     began = time.monotonic()
     left = list(aims)

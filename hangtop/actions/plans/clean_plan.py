@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hangtop.actions.plans.stop_plan import STAYS, Myself, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.plans.stop_plan import STAYS, OwnProcess, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Plan, Refusal, Spared
+from hangtop.records.plan import LeftAlone, Plan, Refusal
 from hangtop.records.process import Process
 from hangtop.state.run_state import RunState
 
@@ -17,7 +17,7 @@ OLDER_S = 600.0
 DAEMON = "ray daemon"
 
 
-def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
+def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
     """Processes, children before parents, then files. `found`: what the probe saw; `now`: unix time, for the age of processes."""
     if found.problem:
         return Refusal(found.problem)
@@ -31,7 +31,7 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     }
     reasons = _inherited(orphans, reasons, ours | lost)
     targets = targets_of([orphan for orphan in orphans if orphan.pid not in reasons])
-    spared = [Spared(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
+    spared = [LeftAlone(f"pid {orphan.pid} {orphan.name}", reasons[orphan.pid]) for orphan in orphans if orphan.pid in reasons]
     if not targets and not found.found:
         kept = len(spared) + len(found.kept)
         rest = f"; {text.some(kept, 'thing')} looked like it: {_first([*spared, *found.kept])}" if kept else ""
@@ -52,7 +52,7 @@ def plan(state: RunState, found: LeftoversReading, me: Myself, now: float, older
     )
 
 
-def ask_of(state: RunState, me: Myself, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
+def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
     """The question for the probe whose answer the plan is made of."""
     known = candidates(state)
     nothing = LeftoversReading(number)
@@ -83,7 +83,7 @@ def candidates(state: RunState) -> tuple[Process, ...]:
 
 
 def _why_not(
-    orphan: Process, me: Myself, found: LeftoversReading, now: float, older_s: float, lost: Collection[int]
+    orphan: Process, me: OwnProcess, found: LeftoversReading, now: float, older_s: float, lost: Collection[int]
 ) -> str | None:
     if (why := why_not(orphan, me, stays=() if orphan.pid in lost else STAYS)) is not None:
         return why
@@ -113,5 +113,5 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: fro
     return known
 
 
-def _first(spared: list[Spared]) -> str:
+def _first(spared: list[LeftAlone]) -> str:
     return f"{spared[0].what}: {spared[0].why}"

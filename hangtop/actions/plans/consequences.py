@@ -50,7 +50,7 @@ LAUNCHERS = (
 """torchrun(1) --max-restarts is 0 unless given; deepspeed/launcher/launch.py; mpirun(1), "Process Termination"; srun(1)."""
 
 
-class Client(Struct, frozen=True):
+class RemoteClient(Struct, frozen=True):
     """A program that shows what runs elsewhere. `when`: what must stand in its command line, if anything. `where`: it goes on
     there; `{}` stands for its last word."""
 
@@ -62,11 +62,11 @@ class Client(Struct, frozen=True):
 SHOWS = re.compile(r"\s(?:logs|exec|attach)\s")
 FOLLOWS = re.compile(r"\s-(?:-follow|\w*[fF])")
 CLIENTS = (
-    Client(frozenset(("kubectl", "oc")), "in its pod", SHOWS),
-    Client(frozenset(("docker", "podman", "nerdctl")), "in its container", SHOWS),
-    Client(frozenset(("tail",)), "where {} is written", FOLLOWS),
-    Client(frozenset(("journalctl",)), "with its service", FOLLOWS),
-    Client(frozenset(("sattach",)), "in its Slurm step"),
+    RemoteClient(frozenset(("kubectl", "oc")), "in its pod", SHOWS),
+    RemoteClient(frozenset(("docker", "podman", "nerdctl")), "in its container", SHOWS),
+    RemoteClient(frozenset(("tail",)), "where {} is written", FOLLOWS),
+    RemoteClient(frozenset(("journalctl",)), "with its service", FOLLOWS),
+    RemoteClient(frozenset(("sattach",)), "in its Slurm step"),
 )
 SSH_WITH_VALUE = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOoPpQRSWw")
 """Options of ssh(1) that take the next word."""

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import Myself, frees, number_of, why_not
+from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import RayAsk
-from hangtop.records.plan import Plan, RayStart, Refusal, Spared, Target
+from hangtop.records.plan import LeftAlone, Plan, RayStart, Refusal, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.ray_session import RayKind, RayProcess, RaySession
@@ -29,7 +29,7 @@ FOLDER, LINK = "Ray session", "Ray link"
 FOLDER_GOES = "the session's folder goes with its logs: b bundles the evidence first, --keep-logs leaves it"
 
 
-def session_of(state: RunState, me: Myself, name: str = "") -> str | Refusal:
+def session_of(state: RunState, me: OwnProcess, name: str = "") -> str | Refusal:
     """The session to act on: the one that is named, else the one that is proven to be the run's. None is ever guessed."""
     known = _known(state)
     if name:
@@ -66,12 +66,12 @@ def _not_looked(state: RunState) -> str:
     return f"it was not looked for yet{busy}: ask again"
 
 
-def is_proven(state: RunState, me: Myself) -> bool:
+def is_proven(state: RunState, me: OwnProcess) -> bool:
     """Whether it is clear which session is meant, or that there is none to choose: nobody needs to be asked."""
     return isinstance(session_of(state, me), str) or not candidates(state, me)
 
 
-def candidates(state: RunState, me: Myself) -> list[RayCluster]:
+def candidates(state: RunState, me: OwnProcess) -> list[RayCluster]:
     """The sessions that a person may mean: those of the run where several are, else all of ours that live, else those that were
     seen to end."""
     ours = [cluster for cluster in _known(state) if cluster.uid == me.uid]
@@ -95,13 +95,13 @@ def _known(state: RunState) -> list[RayCluster]:
     return [cluster for reading in state.ray.values() for cluster in reading.clusters if cluster.session and cluster.folder]
 
 
-def ask_of(state: RunState, me: Myself, number: int, name: str = "") -> RayAsk | Refusal:
+def ask_of(state: RunState, me: OwnProcess, number: int, name: str = "") -> RayAsk | Refusal:
     """The question for the probe whose answer the plans are made of."""
     session = session_of(state, me, name)
     return session if isinstance(session, Refusal) else RayAsk(number, session)
 
 
-def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
+def stopped(state: RunState, told: RaySession, me: OwnProcess) -> Plan | Refusal:
     """Driver, raylet, the rest, GCS last; what only this session has left behind goes after them."""
     if told.problem:
         return Refusal(told.problem)
@@ -115,7 +115,7 @@ def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
         action="ray stop",
         title=f"Stop Ray: {number_of(targets)} of {told.session}",
         targets=targets,
-        spared=(*(Spared(f"pid {process.pid} {process.name}", why) for process, why in spared), *told.kept),
+        spared=(*(LeftAlone(f"pid {process.pid} {process.name}", why) for process, why in spared), *told.kept),
         warnings=tuple(_warnings(state, told, me)),
         word=WORD,
         grace_s=GRACE_S,
@@ -127,7 +127,7 @@ def stopped(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
     )
 
 
-def restarted(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
+def restarted(state: RunState, told: RaySession, me: OwnProcess) -> Plan | Refusal:
     """The same, then each node of this machine again, with the options it had."""
     made = stopped(state, told, me)
     if isinstance(made, Refusal):
@@ -148,7 +148,7 @@ def restarted(state: RunState, told: RaySession, me: Myself) -> Plan | Refusal:
     )
 
 
-def plain_stop_refused(told: RaySession, me: Myself) -> Refusal | None:
+def plain_stop_refused(told: RaySession, me: OwnProcess) -> Refusal | None:
     """Why the plain `ray stop` must not be run: it would end processes that are not of this session. Each is named."""
     ours = {(process.pid, process.start_ticks) for process in told.processes}
     foreign = [match for match in told.matches if (match.pid, match.start_ticks) not in ours]
@@ -165,7 +165,7 @@ def without_folder(plan: Plan) -> Plan:
     return replace(
         plan,
         removals=tuple(removal for removal in plan.removals if removal not in stays),
-        spared=(*plan.spared, *(Spared(removal.path, "kept, as asked") for removal in stays)),
+        spared=(*plan.spared, *(LeftAlone(removal.path, "kept, as asked") for removal in stays)),
     )
 
 
@@ -189,7 +189,7 @@ def with_command(plan: Plan, argv: Sequence[str]) -> Plan:
     return replace(plan, ray=(first if same else replace(first, argv=tuple(argv), resources={}), *plan.ray[1:]))
 
 
-def targets_of(processes: Sequence[RayProcess], state: RunState, me: Myself) -> tuple[Target, ...]:
+def targets_of(processes: Sequence[RayProcess], state: RunState, me: OwnProcess) -> tuple[Target, ...]:
     """In the order of their waves, children before parents within each, with ranks and GPUs where they are known."""
     ranks = {one.pid: one.rank for one in state.procs.processes} if state.procs is not None else {}
     known = {one.pid: one for one in processes}
@@ -218,7 +218,7 @@ def _as_process(one: RayProcess) -> Process:
     )
 
 
-def _not_ours(told: RaySession, me: Myself) -> str | None:
+def _not_ours(told: RaySession, me: OwnProcess) -> str | None:
     """Why nothing of this session may be touched."""
     for one in told.processes:
         if one.kind in ("raylet", "gcs_server") and one.uid != me.uid:
@@ -228,7 +228,7 @@ def _not_ours(told: RaySession, me: Myself) -> str | None:
     return None
 
 
-def _warnings(state: RunState, told: RaySession, me: Myself) -> Iterator[str]:
+def _warnings(state: RunState, told: RaySession, me: OwnProcess) -> Iterator[str]:
     run = {process.pid for process in state.procs.processes} if state.procs is not None else set()
     for one in told.processes:
         if one.job is not None and run and one.pid not in run:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
-from hangtop.actions.plans.stop_plan import Myself, frees, number_of
+from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.launch import LaunchReading
-from hangtop.records.plan import Errand, Plan, Refusal, Spared, Target, Watch
+from hangtop.records.plan import EvidenceCommand, LeftAlone, Plan, Refusal, Target, Watch
 from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
@@ -27,23 +27,23 @@ RANKS = 1
 """Wave of the ranks: after the driver, which is in wave 0, and before Ray."""
 
 
-def session_of(state: RunState, me: Myself) -> str:
+def session_of(state: RunState, me: OwnProcess) -> str:
     """The Ray session that goes and comes with the run: one that is proven to be its own. Empty where there is none."""
     lives = clusters_of_run(state) or clusters_of_run(state, ended=True)
     name = ray_plan.session_of(state, me) if lives else ""
     return name if isinstance(name, str) else ""
 
 
-def must_ask(state: RunState, me: Myself) -> bool:
+def must_ask(state: RunState, me: OwnProcess) -> bool:
     """Whether the run may be on Ray, in one of our sessions, and nobody knows in which."""
     return uses_ray(state) and not session_of(state, me) and not ray_plan.is_proven(state, me)
 
 
-def plan(
+def recovery_plan(
     state: RunState,
     launch: LaunchReading,
     session: RaySession | None,
-    me: Myself,
+    me: OwnProcess,
     spec: WatchSpec,
     verdict: Verdict | None,
     place: str,
@@ -80,7 +80,7 @@ def plan(
     return stop_plan.doubted(made, verdict if run.targets else None)
 
 
-def _ray(state: RunState, session: RaySession | None, me: Myself) -> tuple[Plan | None, Sequence[str]]:
+def _ray(state: RunState, session: RaySession | None, me: OwnProcess) -> tuple[Plan | None, Sequence[str]]:
     """(what becomes of Ray, what to say of it). A session that is not ours, or cannot be started again, is left as it is."""
     if session is None:
         names = ", ".join(one.session for one in ray_plan.candidates(state, me))
@@ -112,13 +112,13 @@ def _parts(targets: Sequence[Target], ray_again: bool) -> Iterable[str]:
         yield "start Ray"
 
 
-def _errands(spec: WatchSpec, place: str) -> Iterable[Errand]:
+def _errands(spec: WatchSpec, place: str) -> Iterable[EvidenceCommand]:
     options = as_options(spec)
-    yield Errand(("stacks", *options), "stacks", STACKS_S, f"{place}-stacks.txt")
-    yield Errand(("bundle", *options, "-o", f"{place}.tar.gz"), "bundle", BUNDLE_S)
+    yield EvidenceCommand(("stacks", *options), "stacks", STACKS_S, f"{place}-stacks.txt")
+    yield EvidenceCommand(("bundle", *options, "-o", f"{place}.tar.gz"), "bundle", BUNDLE_S)
 
 
-def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[Spared, ...]:
+def _spared(run: Plan, below: Plan | None, targets: Iterable[Target]) -> tuple[LeftAlone, ...]:
     """What a stop of the run leaves to Ray goes with Ray."""
     if below is None:
         return run.spared

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import RUNNER, Myself, number_of, only_taken, which_job
+from hangtop.actions.plans.stop_plan import RUNNER, OwnProcess, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import LaunchAsk
@@ -58,14 +58,16 @@ def launch_ask(state: RunState, number: int) -> LaunchAsk:
     return LaunchAsk(number, first.pid, first.start_ticks) if isinstance(first, Process) else LaunchAsk(number)
 
 
-def answered(state: RunState, told: LaunchReading, me: Myself, verdict: Verdict | None, logs: Sequence[str]) -> Plan | Refusal:
+def answered(
+    state: RunState, told: LaunchReading, me: OwnProcess, verdict: Verdict | None, logs: Sequence[str]
+) -> Plan | Refusal:
     """The plan, once the probe has said how the run was started."""
     first = top(state.procs)
     if isinstance(first, Refusal):
         return first
     if told.launch is None:
         return Refusal(told.problem or "how it was started is not known")
-    made = plan(state, told.launch, me, _output(state.procs, logs))
+    made = restart_plan(state, told.launch, me, _output(state.procs, logs))
     if isinstance(made, Refusal):
         return made
     assert made.start is not None
@@ -89,7 +91,7 @@ def _output(procs: ProcessReading | None, logs: Sequence[str]) -> str | None:
     return f"{log}.out" if itself else log
 
 
-def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan | Refusal:
+def restart_plan(state: RunState, launch: Launch, me: OwnProcess, log: str | None) -> Plan | Refusal:
     """`log`: where the output goes when the run's own went to no plain file; `None` when there is no such place."""
     output = launch.output or log
     if output is None:
@@ -113,7 +115,7 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
         return _with_leads(Plan("restart", f"Start the run again: attempt {start.attempt}", start=start), state.procs)
     if (first.pid, first.start_ticks) != (launch.pid, launch.start_ticks):
         return Refusal("the run has changed since: press the key again")
-    stopped = stop_plan.plan(state, me)
+    stopped = stop_plan.stop_plan(state, me)
     if isinstance(stopped, Refusal):
         return stopped
     title = f"Restart the run: stop {number_of(stopped.targets)}, start attempt {start.attempt}"
@@ -126,7 +128,7 @@ def plan(state: RunState, launch: Launch, me: Myself, log: str | None) -> Plan |
     )
 
 
-def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: Myself) -> Iterable[str]:
+def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: OwnProcess) -> Iterable[str]:
     runners = {process.pid for process in procs.processes if RUNNER in process.command} if procs is not None else set()
     if first.ppid > 1 and first.ppid not in me.ancestors | runners:
         yield f"pid {first.ppid}, which started it, is not stopped: a script may go on with its next line"

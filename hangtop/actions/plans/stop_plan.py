@@ -13,9 +13,9 @@ from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.records.gpu import Gpu
-from hangtop.records.plan import Plan, Refusal, Spared, Target
+from hangtop.records.plan import LeftAlone, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.stopped import Place
+from hangtop.records.stopped import RunPlace
 from hangtop.records.verdict import Verdict
 from hangtop.state.run_state import RunState
 
@@ -27,7 +27,7 @@ WORKING = frozenset({"running", "slow"})
 """Verdicts that speak against a stop."""
 
 
-class Myself(Struct, frozen=True):
+class OwnProcess(Struct, frozen=True):
     """Who asks: hangtop's own process, everything above it (the shell, the SSH session), the user, and the machine.
 
     `host` as readings name it; empty when all readings are of this machine.
@@ -39,7 +39,7 @@ class Myself(Struct, frozen=True):
     host: str = ""
 
 
-def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
+def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
     """The processes that are ours to stop, children before parents: of the run, one rank, or one process and all below it."""
     procs = _procs_here(state, me)
     here = procs is not None and any(process.rank == rank for process in procs.processes)
@@ -84,13 +84,13 @@ def plan(state: RunState, me: Myself, rank: int | None = None, pid: int | None =
     )
 
 
-def _place(state: RunState) -> Place | None:
+def _place(state: RunState) -> RunPlace | None:
     """Where the run stands, to know it again by its logs."""
     logs = tuple(file.path for file in state.log.files if file.path != "-") if state.log is not None else ()
     if state.log is None or not logs:
         return None
     stage = current_stage(state.log, join(state))
-    return Place(logs, stage.title if stage is not None else "", state.log.progress.step)
+    return RunPlace(logs, stage.title if stage is not None else "", state.log.progress.step)
 
 
 def only_taken(procs: ProcessReading) -> Refusal | None:
@@ -149,7 +149,7 @@ def frees(targets: Iterable[Target]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def why_not(process: Process, me: Myself, *, stays: Collection[str] = STAYS) -> str | None:
+def why_not(process: Process, me: OwnProcess, *, stays: Collection[str] = STAYS) -> str | None:
     """Why this process must not be signalled. `stays`: roles that it must not have."""
     if process.pid <= 1:
         return "pid 1 keeps the machine or the container alive"
@@ -170,14 +170,14 @@ def why_not(process: Process, me: Myself, *, stays: Collection[str] = STAYS) -> 
     return None
 
 
-def _procs_here(state: RunState, me: Myself) -> ProcessReading | None:
+def _procs_here(state: RunState, me: OwnProcess) -> ProcessReading | None:
     """The processes of this machine: pids of another one mean nothing here."""
     if me.host and state.processes:
         return state.processes.get(me.host)
     return state.procs
 
 
-def gpus_here(state: RunState, me: Myself) -> tuple[Gpu, ...]:
+def gpus_here(state: RunState, me: OwnProcess) -> tuple[Gpu, ...]:
     """The GPUs of this machine whose pids mean something here."""
     nodes = [node for host, node in state.gpus.items() if not me.host or host == me.host]
     return tuple(gpu for node in nodes if not node.reading.pids_hidden for gpu in node.reading.gpus)
@@ -207,22 +207,24 @@ def _depth(pid: int, parents: Mapping[int, int]) -> int:
     return len(seen)
 
 
-def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[Spared]:
+def _spared(spared: Iterable[tuple[Process, str]]) -> Iterable[LeftAlone]:
     """Alike ones in one line."""
     reasons: dict[tuple[str, str], list[int]] = {}
     for process, why in spared:
         reasons.setdefault((process.name, why), []).append(process.pid)
     for (name, why), pids in reasons.items():
-        yield Spared(f"{text.numbered('pid', pids)} {name}", why)
+        yield LeftAlone(f"{text.numbered('pid', pids)} {name}", why)
 
 
-def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[Spared]:
+def _neighbours(targets: Sequence[Target], gpus: Iterable[Gpu]) -> Iterable[LeftAlone]:
     """Other processes on the same GPUs."""
     ours, used = {target.pid for target in targets}, {gpu for target in targets for gpu in target.gpus}
     for gpu in gpus:
         for process in gpu.processes:
             if gpu.index in used and process.pid not in ours:
-                yield Spared(f"pid {process.pid} on GPU {gpu.index}", f"not this run; it holds {text.size(process.used_bytes)}")
+                yield LeftAlone(
+                    f"pid {process.pid} on GPU {gpu.index}", f"not this run; it holds {text.size(process.used_bytes)}"
+                )
 
 
 def _warnings(targets: Iterable[Process], procs: ProcessReading) -> Iterable[str]:

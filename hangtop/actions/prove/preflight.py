@@ -21,13 +21,13 @@ from typing import IO
 
 import msgspec
 
-from hangtop.actions.command_line.startable import Finding, NotFoundError, Scene, findings, found
+from hangtop.actions.command_line.startable import Finding, NotFoundError, SearchPlace, findings, found
 from hangtop.actions.execute.child import begin
 from hangtop.actions.execute.runner import environ_of
 from hangtop.common import text
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os
-from hangtop.common.reaper import abandon
+from hangtop.common.reaper import reap_later
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.system.processes.limits import take_on
@@ -43,8 +43,8 @@ def examined(ask: FitAsk) -> Fit:
     """The answer, fit to be shown. Takes the limits of the start on for this process: nothing comes after it."""
     told = list(dict.fromkeys(_all(ask)))
     return Fit(
-        problems=tuple(clean(from_os(line)) for kind, line in told if kind == "problem"),
-        warnings=tuple(clean(from_os(line)) for kind, line in told if kind == "warning"),
+        problems=tuple(clean_words(from_os(line)) for kind, line in told if kind == "problem"),
+        warnings=tuple(clean_words(from_os(line)) for kind, line in told if kind == "warning"),
     )
 
 
@@ -80,7 +80,7 @@ def decoded(line: bytes, child: subprocess.Popen[bytes], *, late: bool) -> Fit:
     finally:
         if child.poll() is None:  # it may be stuck in the kernel: nobody waits for it
             os.killpg(child.pid, signal.SIGKILL)
-        abandon(child)
+        reap_later(child)
 
 
 def _all(ask: FitAsk) -> Iterator[Finding]:
@@ -103,7 +103,7 @@ def _all(ask: FitAsk) -> Iterator[Finding]:
         return
     if os.path.isdir(cwd):
         os.chdir(cwd)
-        scene = Scene(environ, cwd)
+        scene = SearchPlace(environ, cwd)
         argv = tuple(to_os(word) for word in start.argv)
         yield from findings(argv, scene)
         yield from _same_program(start, argv, scene)
@@ -182,7 +182,7 @@ def _book() -> Iterator[Finding]:
         )
 
 
-def _same_program(start: Start, argv: tuple[str, ...], scene: Scene) -> Iterator[Finding]:
+def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> Iterator[Finding]:
     """Whether the first word still means the file that ran: a PATH may lead elsewhere by now."""
     if not start.program:
         return

@@ -17,7 +17,7 @@ LEAST_S = 2.0
 Standing = Literal["before", "beyond", "passed"]
 
 
-class Passage:
+class RestartProgress:
     """The way of the new run. `standing`: how far it is; `settle_s`: how long it must go on beyond the place."""
 
     def __init__(self, watch: Watch, now: float) -> None:

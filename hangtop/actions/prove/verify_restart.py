@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 
-from hangtop.actions.execute.steps import Halt, step
-from hangtop.actions.prove.restart_progress import Passage
+from hangtop.actions.execute.steps import CancelFlag, step
+from hangtop.actions.prove.restart_progress import RestartProgress
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import states
@@ -25,7 +25,7 @@ BAD_LOOKS = 3
 """So many looks in a row must say the same bad word."""
 
 
-class Mark:
+class LogLengths:
     """How long the logs were when the new run began: what stands before is of the old one."""
 
     def __init__(self, logs: Sequence[str]) -> None:
@@ -40,11 +40,11 @@ class Mark:
         return any(file.size_bytes > self._ends.get(os.path.realpath(file.path), 0) for file in log.files)
 
 
-def watched(watch: Watch, mark: Mark, halt: Halt) -> Generator[Step, None, bool]:
+def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step, None, bool]:
     """Each stage as it is entered, then whether the place is passed."""
     yield step("doing", f"watching it pass {_place(watch)}, for at most {text.duration(watch.deadline_s)}")
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
-    passage, monitor = Passage(watch, clock.now()), Monitor(spec)
+    passage, monitor = RestartProgress(watch, clock.now()), Monitor(spec)
     until, bad = clock.now() + watch.deadline_s, 0
     told: set[str] = set()
     for state in _each(states(ProbeFeed(spec), LOOK_EVERY_S)):

@@ -11,12 +11,12 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop.actions.execute.newborns import Births
+from hangtop.actions.execute.newborns import Newborns
 from hangtop.actions.execute.steps import step
 from hangtop.common import text
-from hangtop.common.clean_words import clean, command_line
+from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import are, every
-from hangtop.probe.processes.open_handles import Holds, files_of, look
+from hangtop.probe.processes.open_handles import Holds, files_of, open_handles
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import LISTEN, read_connections
@@ -33,7 +33,7 @@ TITLES, HELPERS = ("ray::", "ray-dashboard-"), "from multiprocessing."
 """Ray writes what a process does over its command line, and Python's helpers have the same one everywhere: in other runs too."""
 
 
-class Known(Struct, frozen=True):
+class StateBefore(Struct, frozen=True):
     """What was there before the first signal. `segments`: files of shared memory that the targets held. `starters`: pids outside
     the plan that had started targets."""
 
@@ -42,7 +42,7 @@ class Known(Struct, frozen=True):
     starters: frozenset[int]
 
 
-def prove(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Generator[Step, None, bool]:
+def prove(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> Generator[Step, None, bool]:
     """One step for each that is left, and why; for each port; for shared memory. Gives whether everything of the plan is gone."""
     table.refresh(tuple(table.stats))
     births.look(into_files=True)
@@ -62,7 +62,7 @@ def prove(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Gene
     return ports and not survivors and not newcomers
 
 
-def _newcomers(plan: Plan, known: Known, births: Births, table: ProcessTable) -> Iterator[Step]:
+def _newcomers(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> Iterator[Step]:
     """What was not there when the first signal was sent, and lives: each is named once."""
     born = births.living()
     again = restarted(plan, known, births, table)
@@ -83,7 +83,7 @@ def _newcomers(plan: Plan, known: Known, births: Births, table: ProcessTable) ->
 
 def target_of(stat: Stat, table: ProcessTable, commands: Mapping[int, str] | None = None) -> Target:
     """What was born meanwhile, as a target."""
-    command = (_commands(table, [stat]) if commands is None else commands).get(stat.pid) or clean(stat.name)
+    command = (_commands(table, [stat]) if commands is None else commands).get(stat.pid) or clean_words(stat.name)
     return Target(stat.pid, stat.start_ticks, table.started_at(stat.start_ticks), command, stat.state)
 
 
@@ -92,12 +92,12 @@ def name_of(target: Target) -> str:
     return f"rank {target.rank}" if target.rank is not None else target.role if target.role != "other" else target.command[:40]
 
 
-def look_before(plan: Plan, table: ProcessTable) -> Known:
+def look_before(plan: Plan, table: ProcessTable) -> StateBefore:
     """To be asked before the first signal."""
     segments = files_of(table, [target.pid for target in plan.targets], SHARED, Guard())
     ended = {target.pid for target in plan.targets}
     starters = frozenset(table.stats[pid].ppid for pid in ended if pid in table.stats) - ended
-    return Known(frozenset(stat.identity for stat in table.stats.values()), segments, starters)
+    return StateBefore(frozenset(stat.identity for stat in table.stats.values()), segments, starters)
 
 
 def _survived(target: Target, table: ProcessTable) -> Generator[Step, None, bool]:
@@ -165,7 +165,7 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
     if not left:
         return
     guard: Guard[int, Holds] = Guard()
-    in_use = look(table, {os.path.dirname(path) for path in left}, os.geteuid(), guard)
+    in_use = open_handles(table, {os.path.dirname(path) for path in left}, os.geteuid(), guard)
     for path in left:
         try:
             found = os.lstat(path)
@@ -185,7 +185,7 @@ def _stat_of(identity: Identity, table: ProcessTable) -> Stat | None:
     return stat if stat is not None and stat.identity == identity and stat.state not in "ZX" else None
 
 
-def restarted(plan: Plan, known: Known, births: Births, table: ProcessTable) -> list[Stat]:
+def restarted(plan: Plan, known: StateBefore, births: Newborns, table: ProcessTable) -> list[Stat]:
     """Processes that run a command of the plan, were not there before, and stem from whoever had started the plan's: another
     run of the same command has other ancestors. Numbers in it, such as that of an attempt, do not count."""
     wanted = {_without_numbers(target.command) for target in plan.targets if not _common(target.command)}

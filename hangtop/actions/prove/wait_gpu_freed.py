@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 
-from hangtop.actions.execute.steps import Halt, step
+from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.gpu_memory_check import PATIENCE_S, gpu_memory
 from hangtop.common import clock, text
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -16,7 +16,7 @@ from hangtop.records.watch_spec import WatchSpec
 LOOK_EVERY_S = 0.25
 
 
-def released(plan: Plan, halt: Halt) -> Generator[Step, None, bool]:
+def wait_gpu_freed(plan: Plan, halt: CancelFlag) -> Generator[Step, None, bool]:
     """One step a GPU of the plan. Gives whether all of them are free of this run, as far as that can be seen."""
     gpus = sorted({gpu for target in plan.targets for gpu in target.gpus})
     if not gpus:
@@ -27,7 +27,7 @@ def released(plan: Plan, halt: Halt) -> Generator[Step, None, bool]:
     return all(said.kind != "survived" for said in told)
 
 
-async def _told(plan: Plan, halt: Halt) -> tuple[Step, ...]:
+async def _told(plan: Plan, halt: CancelFlag) -> tuple[Step, ...]:
     ended_at = clock.now()
     async for state in states(ProbeFeed(WatchSpec(sources=("gpu",))), LOOK_EVERY_S):
         if state.gpus and (proof := gpu_memory(plan, state, ended_at, clock.now())) is not None:

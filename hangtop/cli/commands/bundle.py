@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from hangtop.cli.commands.check import look_once
+from hangtop.cli.commands.check import verdict_once
 from hangtop.cli.commands.doctor import subject_of
 from hangtop.cli.commands.stacks import told
 from hangtop.common.text import printable, size, some
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import evidence_bundle
@@ -32,13 +32,13 @@ STACK_CELLS = 160
 
 def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     """Write the bundle. Exit code 0, or 2 with one line when it cannot be written."""
-    kept = KeptFeed(feed)
-    case, verdict = asyncio.run(look_once(kept, spec, None))
-    looks = case.state.looks
+    kept = LatestReadings(feed)
+    snapshot, verdict = asyncio.run(verdict_once(kept, spec, None))
+    looks = snapshot.state.looks
     stacks = told(StackView(looks, looks[-1].stacks), STACK_CELLS) if looks else ""
-    files = evidence_bundle.compose(case, verdict, _environ(case), _versions(case), tuple(kept.latest), stacks)
+    files = evidence_bundle.compose(snapshot, verdict, _environ(snapshot), _versions(snapshot), tuple(kept.latest), stacks)
     try:
-        evidence_bundle.write(files, place, case.now)
+        evidence_bundle.write(files, place, snapshot.now)
     except OSError as error:
         out.write(f"hangtop bundle: cannot write {printable(str(place))}: {error.strerror}\n")
         return 2
@@ -47,7 +47,7 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
     return 0
 
 
-class KeptFeed:
+class LatestReadings:
     """A feed whose latest readings are kept, for the recording in the bundle."""
 
     def __init__(self, feed: Feed) -> None:
@@ -66,9 +66,9 @@ class KeptFeed:
         self._feed.close()
 
 
-def _environ(case: Case) -> Mapping[str, str]:
+def _environ(snapshot: Snapshot) -> Mapping[str, str]:
     """The environment of a rank, else of any process of the run, else of this shell."""
-    processes = () if case.procs is None else case.procs.processes
+    processes = () if snapshot.procs is None else snapshot.procs.processes
     table, guard = open_table(), Guard[int, Mapping[str, str]]()
     for process in sorted(processes, key=lambda one: one.rank is None):
         answer = guard.ask({process.pid: partial(table.environ, process.pid)}).get(process.pid)
@@ -77,9 +77,9 @@ def _environ(case: Case) -> Mapping[str, str]:
     return os.environ
 
 
-def _versions(case: Case) -> Mapping[str, str]:
+def _versions(snapshot: Snapshot) -> Mapping[str, str]:
     """Packages of the run's interpreter."""
-    processes = () if case.procs is None else case.procs.processes
+    processes = () if snapshot.procs is None else snapshot.procs.processes
     words = next((tuple(one.command.split()) for one in processes if one.rank is not None), ())
     try:
         return installed(subject_of(words, os.environ, os.getcwd()).python)

@@ -12,9 +12,9 @@ from hangtop.common import clock
 from hangtop.common.text import duration, printable
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
-from hangtop.diagnosis.snapshot import Case, look
+from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor.headless import Curiosity, settled, states
+from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
 from hangtop.records.log import LogReading
@@ -46,71 +46,71 @@ UNREAD = Verdict(
 )
 
 
-async def look_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Case, Verdict]:
+async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Snapshot, Verdict]:
     """Watch until the sources have looked, or for `wait_s` seconds; a run that has plainly ended or hangs ends the wait early."""
     started = time.monotonic()
     heard: float | None = None
-    curiosity = Curiosity(feed)
+    curiosity = StackRequester(feed)
     monitor = Monitor(spec)
-    case = monitor.look(RunState(), clock.now(), draft=True)
+    snapshot = monitor.look(RunState(), clock.now(), draft=True)
     verdict = monitor.verdict
     async for state in states(feed, LOOK_AGAIN_S):
-        case = look(state, spec, clock.now())
-        verdict = monitor.judge(case, draft=not (settled(state) and satisfied(case)))
-        curiosity.follow(case)
+        snapshot = take_snapshot(state, spec, clock.now())
+        verdict = monitor.judge(snapshot, draft=not (settled(state) and satisfied(snapshot)))
+        curiosity.follow(snapshot)
         at = time.monotonic()
         heard = heard or (at if state.health else None)
         watched_s, waited_s = at - started, at - (heard or started)
         ended = verdict.word not in ("running", "slow", "blind")
-        told = satisfied(case) or (ended and proven(case, verdict))
+        told = satisfied(snapshot) or (ended and proven(snapshot, verdict))
         enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
             break
-        if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(case, verdict, watched_s - waited_s, enough=enough):
+        if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(snapshot, verdict, watched_s - waited_s, enough=enough):
             break
-    return case, UNREAD if _unread(case) and verdict.word in ("running", "stalled") else verdict
+    return snapshot, UNREAD if _unread(snapshot) and verdict.word in ("running", "stalled") else verdict
 
 
-def _patience_s(case: Case, verdict: Verdict, started_s: float, *, enough: bool) -> float:
+def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enough: bool) -> float:
     """How long what is still missing is waited for. `started_s`: how long the probe took to its first word."""
-    if not case.state.health:
+    if not snapshot.state.health:
         return START_AT_MOST_S
-    is_grave = case.is_quiet or verdict.word in ALARMS
-    usual_s = UNREAD_AT_MOST_S if _unread(case) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
+    is_grave = snapshot.is_quiet or verdict.word in ALARMS
+    usual_s = UNREAD_AT_MOST_S if _unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
     return max(usual_s, STARTS * started_s)
 
 
-def proven(case: Case, verdict: Verdict) -> bool:
+def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
     """Whether a second look at the stacks would add nothing: it is certain, and whose fault it is has a number of its own."""
-    named = {rank.rank for rank in case.ranks if not rank.by_order}
+    named = {rank.rank for rank in snapshot.ranks if not rank.by_order}
     return (
         verdict.confidence == "certain"
-        and looks_in_this_silence(case) >= 1
+        and looks_in_this_silence(snapshot) >= 1
         and all(one.rank in named for one in verdict.culprits)
     )
 
 
-def _unread(case: Case) -> bool:
+def _unread(snapshot: Snapshot) -> bool:
     """Nothing of the log is known, or only its last lines, which tell of no stage and no limit."""
-    log = case.state.log
-    return bool(case.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))
+    log = snapshot.state.log
+    return bool(snapshot.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))
 
 
 def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:
     """Print the verdict and give the exit code of the contract."""
-    case, verdict = asyncio.run(look_once(feed, spec, wait_s))
+    snapshot, verdict = asyncio.run(verdict_once(feed, spec, wait_s))
     if as_json:
-        out.write(msgspec.json.encode(report(case, verdict)).decode() + "\n")
+        out.write(msgspec.json.encode(report(snapshot, verdict)).decode() + "\n")
     else:
-        lines = (*text(verdict), *cure(case, verdict), *notes(case, verdict))
+        lines = (*text(verdict), *cure(snapshot, verdict), *notes(snapshot, verdict))
         out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
     return EXIT_CODES[verdict.word]
 
 
-def cure(case: Case, verdict: Verdict) -> list[str]:
+def cure(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     """Cause and fixes of the message that the headline tells; where it tells none, of the first. Nothing while all is well."""
-    told = [finding for finding in case.findings if finding.cause and finding.severity != "hint"]
+    told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint"]
     if verdict.word in ("running", "slow", "finished", "blind") or not told:
         return []
     first = next((finding for finding in told if finding.id == verdict.message), told[0])
@@ -119,14 +119,14 @@ def cure(case: Case, verdict: Verdict) -> list[str]:
     return [*cause, *fixes]
 
 
-def notes(case: Case, verdict: Verdict) -> list[str]:
+def notes(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     """What could not be seen, and what would show it: a line each, but for what the headline says already."""
-    procs = case.procs
-    said = [problem for problem in (case.log.problem, *(file.problem for file in case.log.files)) if problem]
-    said += not_kept(case.log)
+    procs = snapshot.procs
+    said = [problem for problem in (snapshot.log.problem, *(file.problem for file in snapshot.log.files)) if problem]
+    said += not_kept(snapshot.log)
     said += [note for note in (procs and procs.note, procs and procs.missing_right) if note]
-    said += [foreign] if (foreign := said_of(strangers(case.state), case.now)) else []
-    said += [health.problem for name, health in case.state.health.items() if health.problem and name != "log"]
+    said += [foreign] if (foreign := said_of(strangers(snapshot.state), snapshot.now)) else []
+    said += [health.problem for name, health in snapshot.state.health.items() if health.problem and name != "log"]
     return [f"  ! {note}" for note in dict.fromkeys(said) if note not in verdict.headline]
 
 

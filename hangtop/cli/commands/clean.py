@@ -35,7 +35,7 @@ def run(feed: Feed, older_s: float, *, yes: bool, out: TextIO) -> int:
     if found is None:
         out.write(f"hangtop clean: {too_long(state)}\n")
         return 2
-    plan: Plan | Refusal = clean_plan.plan(state, found, myself(), clock.now(), older_s)
+    plan: Plan | Refusal = clean_plan.clean_plan(state, found, myself(), clock.now(), older_s)
     if isinstance(plan, Refusal) and found.problem is None:
         out.write(f"hangtop clean: {plan.why}\n")
         return 0

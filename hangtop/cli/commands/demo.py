@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from hangtop.cli.commands.watch import Look, Wrap
+from hangtop.cli.commands.watch import WatchOptions, Wrap
 from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
@@ -47,7 +47,7 @@ def notice(plan: Scenario, spec: WatchSpec) -> str:
     return f"demo {plan.name}: {plan.title} · {limit} · its processes end with hangtop"
 
 
-def show(name: str | None, spec: WatchSpec, look: Look, record: Callable[[WatchSpec], Wrap]) -> int:
+def show(name: str | None, spec: WatchSpec, look: WatchOptions, record: Callable[[WatchSpec], Wrap]) -> int:
     """Run the demo on the screen, or as plain lines that end by themselves. Exit code 2 with one line when it cannot start."""
 
     def watched(shown: WatchSpec, _: DemoRun, text: str) -> int:

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from hangtop.cli.commands.check import not_kept, text
 from hangtop.common.text import clock, duration, printable
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.feeds.probe_feed import Feed
-from hangtop.monitor.headless import Curiosity, settled, states
+from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import StageEvent
@@ -31,7 +31,7 @@ READER_GONE = 141
 """128 + SIGPIPE: what a shell says of a program whose reader went away (`hangtop --plain | head -1`)."""
 
 
-class Said(Struct):
+class PrintedState(Struct):
     """What was printed last, so that only changes are."""
 
     headline: str = ""
@@ -42,7 +42,7 @@ class Said(Struct):
     behind: frozenset[int | None] = frozenset()
 
 
-def changes(said: Said, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
+def changes(said: PrintedState, state: RunState, verdict: Verdict, now: float) -> Iterator[str]:
     """The lines that are new since `said`, which is brought up to date."""
     if (log := state.log) is None:
         return
@@ -88,7 +88,7 @@ def _is_later(stage: StageEvent, told: StageEvent) -> bool:
     return stage.at is not None and told.at is not None and stage.at > told.at
 
 
-def _stayed_behind(said: Said, verdict: Verdict, now: float) -> Iterator[str]:
+def _stayed_behind(said: PrintedState, verdict: Verdict, now: float) -> Iterator[str]:
     """Each laggard of a run that goes on, once until all have caught up: of one in trouble the verdict names them."""
     if verdict.word != "running":
         return
@@ -108,17 +108,17 @@ async def watch(
 ) -> Verdict:
     """Print changes until the verdict is one of `until`, the feed ends, or somebody ends it (Ctrl-C, `timeout`). Raises
     `BrokenPipeError` when nobody reads."""
-    said = Said()
+    said = PrintedState()
     ends_at: float | None = None
-    curiosity = Curiosity(feed)
+    curiosity = StackRequester(feed)
     state, monitor = RunState(), Monitor(spec)
-    verdict = monitor.judge(look(state, spec, now()), draft=True)
+    verdict = monitor.judge(take_snapshot(state, spec, now()), draft=True)
     async for state in _until_told(states(feed, LOOK_AGAIN_S)):
         if reader_gone(out):
             raise BrokenPipeError
-        case = monitor.look(state, now(), draft=not settled(state))
+        snapshot = monitor.look(state, now(), draft=not settled(state))
         verdict = monitor.verdict
-        curiosity.follow(case)
+        curiosity.follow(snapshot)
         if not settled(state) and verdict.word != "blind":
             continue
         ends_at = (ends_at or now() + LAST_WORDS_S) if verdict.word in until else None
@@ -127,7 +127,7 @@ async def watch(
         for line in changes(said, state, verdict, now()):
             out.write(f"{printable(line)}\n")
         out.flush()
-        if ends_at is not None and now() >= ends_at and satisfied(case):
+        if ends_at is not None and now() >= ends_at and satisfied(snapshot):
             break
     notes = [f"  ! {note}" for note in not_kept(state.log)]
     lines = (*changes(said, state, verdict, now()), *text(verdict), *notes)

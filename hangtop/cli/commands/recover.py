@@ -8,7 +8,7 @@ from typing import TextIO
 from hangtop.actions.execute.client import myself
 from hangtop.actions.execute.evidence_commands import place
 from hangtop.actions.plans import ray_plan, recovery_plan, restart_plan
-from hangtop.cli.commands.stop import Changes, show
+from hangtop.cli.commands.stop import StartChanges, show
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import looks, ray_known, settled, too_long
@@ -22,7 +22,7 @@ NUMBER = 1
 """Of each question."""
 
 
-def run(feed: Feed, spec: WatchSpec, changes: Changes, *, session: str = "", yes: bool, out: TextIO) -> int:
+def run(feed: Feed, spec: WatchSpec, changes: StartChanges, *, session: str = "", yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 not all is as it should be, 2 no plan.
 
     `session`: the Ray session that the person names."""
@@ -45,7 +45,7 @@ async def _plan(feed: Feed, spec: WatchSpec, session: str) -> Plan | Refusal:
             for ask in sent:
                 feed.ask(ask)
         if state.launch is not None and (not isinstance(asked, RayAsk) or state.ray_session is not None):
-            return recovery_plan.plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
+            return recovery_plan.recovery_plan(state, state.launch, state.ray_session, myself(), spec, None, place(clock.now()))
         if (why := unanswered(state, *sent)) is not None:
             return Refusal(why)
     return Refusal(too_long(state))

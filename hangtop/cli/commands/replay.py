@@ -12,7 +12,7 @@ from hangtop.common.text import some
 from hangtop.feeds.recording import RecordingError, ReplayFeed, load
 
 
-def run(path: Path, speed: float, look: watch.Look) -> int:
+def run(path: Path, speed: float, look: watch.WatchOptions) -> int:
     """Play it. Exit code 2 with one line when the file is no recording."""
     try:
         recording = load(path)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from hangtop.actions.command_line.typed import with_variables
-from hangtop.actions.execute.client import myself, perform
+from hangtop.actions.execute.client import carry_out, myself
 from hangtop.actions.plans import restart_plan
-from hangtop.cli.commands.stop import Changes, show
-from hangtop.common.clean_words import clean
+from hangtop.cli.commands.stop import StartChanges, show
+from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import FIRST_LOOK_S, looks, ray_known, too_long
@@ -33,7 +33,7 @@ def start(words: Sequence[str], logs: Sequence[str], out: TextIO) -> int:
         return 2
     argv = tuple(from_os(word) for word in with_variables(words))
     begin = Start(argv, from_os(os.getcwd()), from_os(os.path.abspath(log)))
-    plan = Plan("run", f"Run {clean(shlex.join(argv))}", start=begin)
+    plan = Plan("run", f"Run {clean_words(shlex.join(argv))}", start=begin)
     for step in asyncio.run(_steps(plan)):
         if step.kind == "done":  # it is started; what becomes of it is seen in its log
             return 0
@@ -52,14 +52,14 @@ def goes_on(logs: Sequence[str]) -> str:
     return f"the run goes on as pid {known.pid}: hangtop --log {log} watches it again, hangtop stop --log {log} --yes ends it\n"
 
 
-def restart_run(feed: Feed, spec: WatchSpec, changes: Changes, *, yes: bool, out: TextIO) -> int:
+def restart_run(feed: Feed, spec: WatchSpec, changes: StartChanges, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived or did not start, 2 no plan, or
     one that could not start."""
     return show(asyncio.run(_plan(feed, spec)), "restart", yes=yes, out=out, changes=changes)
 
 
 async def _steps(plan: Plan) -> list[Step]:
-    return [step async for step in perform(plan)]
+    return [step async for step in carry_out(plan)]
 
 
 async def _plan(feed: Feed, spec: WatchSpec) -> Plan | Refusal:

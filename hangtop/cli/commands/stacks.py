@@ -14,22 +14,22 @@ from msgspec.structs import replace
 
 from hangtop.common import clock
 from hangtop.common.text import some
-from hangtop.diagnosis.facts.stack_pauses import Pause, pause
+from hangtop.diagnosis.facts.stack_pauses import StackPauses, pause
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.remote_stacks import same_files
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
-from hangtop.probe.stacks.stack_source import take
+from hangtop.probe.stacks.stack_source import take_stacks
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
 from hangtop.render.stack_rows import StackView, rows, summary
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
 from hangtop.stacks.stack_classes import StackClass, classes, each_thread, excerpt_of, motion, number, only
 
 SCHEMA = 1
 
 
-class Wanted(Struct, frozen=True):
+class StackOptions(Struct, frozen=True):
     """What to show. `native`: frames of C code too, for which processes are stopped. `again_s`: take a second look that many
     seconds later, and say what moved. Filters: see `only`."""
 
@@ -46,15 +46,15 @@ def run(
     pids_by_rank: Mapping[int, int],
     others: Iterable[int] = (),
     *,
-    wanted: Wanted | None = None,
-    pausing: Pause | None = None,
+    wanted: StackOptions | None = None,
+    pausing: StackPauses | None = None,
     as_json: bool = False,
     echo: Callable[[str], None] = print,
     far: tuple[Stack, ...] = (),
 ) -> int:
     """Dump and print. `others` are processes of the run that are no ranks; `pausing`: which are stopped for a moment; `far`
     stacks of other nodes. Exit codes: 0 some stack was read, 4 none."""
-    wanted, stop = wanted or Wanted(), {} if pausing is None else pausing.stop
+    wanted, stop = wanted or StackOptions(), {} if pausing is None else pausing.stop
     pids = (*pids_by_rank.values(), *others)
     looks = _look((), pids, wanted, stop)
     if wanted.again_s is not None and not looks[-1].problem:
@@ -67,7 +67,7 @@ def run(
     return 0 if any(stack.threads for stack in stacks) else 4
 
 
-def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO, said: TextIO) -> int:
+def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said: TextIO) -> int:
     """The stacks of the run that the feed sees. What stops a process is said on `said` before it is done. Exit code 4 with one
     line when no process of it is known here."""
     state = asyncio.run(processes_of(feed, far=True))
@@ -90,9 +90,9 @@ def of_run(feed: Feed, *, wanted: Wanted, as_json: bool, out: TextIO, said: Text
 
 
 def _look(
-    looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: Wanted, stop: Mapping[int, int]
+    looks: tuple[StacksReading, ...], pids: Iterable[int], wanted: StackOptions, stop: Mapping[int, int]
 ) -> tuple[StacksReading, ...]:
-    for part in take(pids, clock.now(), stop, with_locals=wanted.with_locals):
+    for part in take_stacks(pids, clock.now(), stop, with_locals=wanted.with_locals):
         looks = take_in(looks, part)
     return looks
 
@@ -133,7 +133,7 @@ def _json(view: StackView) -> str:
 
 
 def _class(one: StackClass, view: StackView) -> dict[str, Any]:
-    first, known = one.members[0], one.doing
+    first, known = one.members[0], one.activity
     before = view.before.get(first.pid)
     return {
         "ranks": one.ranks,
@@ -159,7 +159,7 @@ def _class(one: StackClass, view: StackView) -> dict[str, Any]:
 
 
 def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:
-    known = doing(replace(stack, threads=(thread,)))
+    known = activity_of(replace(stack, threads=(thread,)))
     return {"name": thread.name, "doing": known.text if known else None, "where": known.where if known else None}
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.actions.execute.action_log import path as journal_path
-from hangtop.actions.execute.client import Performance, myself, perform
+from hangtop.actions.execute.client import RunningPlan, carry_out, myself
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.presets import Preset, with_presets
 from hangtop.actions.prove.preflight import fit
@@ -26,7 +26,7 @@ WIDE = 10_000
 """Scripts want whole lines."""
 
 
-class Changes(Struct, frozen=True):
+class StartChanges(Struct, frozen=True):
     """What is not as it was in the new run, for this start alone: presets, and variables of a person's own."""
 
     presets: tuple[Preset, ...] = ()
@@ -36,11 +36,11 @@ class Changes(Struct, frozen=True):
 def run(feed: Feed, rank: int | None, *, yes: bool, out: TextIO) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done or shown, 1 something survived, 2 no plan."""
     state = asyncio.run(processes_of(feed, gpus=True))
-    plan = stop_plan.plan(state, myself(), rank) if state.procs is not None else Refusal(too_long(state))
+    plan = stop_plan.stop_plan(state, myself(), rank) if state.procs is not None else Refusal(too_long(state))
     return show(plan, "stop", yes=yes, out=out)
 
 
-def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes: Changes | None = None) -> int:
+def show(plan: Plan | Refusal, command: str, *, yes: bool, out: TextIO, changes: StartChanges | None = None) -> int:
     """The same for any plan. `changes`: for one that starts the run again; whether it would start is looked at first."""
     if isinstance(plan, Refusal):
         out.write(f"hangtop {command}: {printable(plan.why)}\n")
@@ -69,7 +69,7 @@ def lines(plan: Plan) -> list[str]:
 
 
 async def _carry_out(plan: Plan, out: TextIO) -> int:
-    kinds, work = set(), perform(plan)
+    kinds, work = set(), carry_out(plan)
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _break_off, work, out)
     async for step in work:
         kinds.add(step.kind)
@@ -77,7 +77,7 @@ async def _carry_out(plan: Plan, out: TextIO) -> int:
     return 1 if kinds & {"survived", "failed"} else 0
 
 
-def _break_off(work: Performance, out: TextIO) -> None:
+def _break_off(work: RunningPlan, out: TextIO) -> None:
     """The first Ctrl-C; the second leaves the performer to itself."""
     work.break_off()
     asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)

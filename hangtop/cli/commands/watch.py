@@ -20,7 +20,7 @@ Wrap = Callable[[Feed], Feed]
 """What is put around a feed, such as a recorder."""
 
 
-class Look(Struct, frozen=True):
+class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
     `started`: hangtop has just started the run, and asks before it leaves it.
@@ -35,7 +35,7 @@ class Look(Struct, frozen=True):
     until: frozenset[VerdictWord] = ENDED
 
 
-def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
+def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
     """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
     on_screen = take_keys() and not look.as_lines and can_draw()
     feed = ProbeFeed(spec)
@@ -48,7 +48,7 @@ def run(spec: WatchSpec, look: Look, wrap: Wrap = lambda feed: feed) -> int:
             sys.stderr.write(farewell_to(feed.drains))
 
 
-def show(feed: Feed, spec: WatchSpec, look: Look, now: Callable[[], float], *, on_screen: bool) -> int:
+def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float], *, on_screen: bool) -> int:
     """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
     if not on_screen:
         from hangtop.cli.commands import plain

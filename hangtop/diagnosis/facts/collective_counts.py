@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from hangtop.common.memo import kept
-from hangtop.diagnosis.snapshot import Case
+from hangtop.common.memo import memoized
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.nccl import CommRank, Communicator, FlightDump, FlightGroup
 
 
@@ -114,25 +114,25 @@ def _waits_in_flight(group: FlightGroup, lowest: int, completed: int) -> bool:
     return group.completed < last and completed < last
 
 
-@kept
-def stragglers(case: Case) -> tuple[tuple[int, Behind], ...]:
+@memoized
+def stragglers(snapshot: Snapshot) -> tuple[tuple[int, Behind], ...]:
     """Members of this run that are behind and stuck, each with its rank in the run.
 
     NCCL's counts differ in any run in motion, so only what stood still over two looks counts. A pid that two ranks have, each on
     its own machine, names neither. A flight recorder dump counts when it was written after the last output.
     """
-    looks = case.state.nccl
+    looks = snapshot.state.nccl
     if not looks:
         return ()
-    shared = Counter(rank.pid for rank in case.ranks)
-    rank_of = {rank.pid: rank.rank for rank in case.ranks if rank.pid is not None and shared[rank.pid] == 1}
+    shared = Counter(rank.pid for rank in snapshot.ranks)
+    rank_of = {rank.pid: rank.rank for rank in snapshot.ranks if rank.pid is not None and shared[rank.pid] == 1}
     before = looks[-2].communicators if len(looks) > 1 else ()
     stuck = [(rank_of[one.pid], one) for one in behind(looks[-1].communicators, before) if one.frozen and one.pid in rank_of]
-    since = case.log.last_output_at or 0.0
+    since = snapshot.log.last_output_at or 0.0
     dumps = [dump for dump in looks[-1].dumps if dump.at >= since]
     return (*stuck, *((one.rank, one) for one in behind_in_flight(dumps)))
 
 
-def reasons(case: Case, rank: int | None) -> tuple[str, ...]:
+def reasons(snapshot: Snapshot, rank: int | None) -> tuple[str, ...]:
     """What NCCL says of this rank."""
-    return tuple(one.text for number, one in stragglers(case) if number == rank)
+    return tuple(one.text for number, one in stragglers(snapshot) if number == rank)

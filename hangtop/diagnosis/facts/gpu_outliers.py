@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.median import median_of_others
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples
 from hangtop.state.trend import growth
@@ -112,7 +112,7 @@ def _lately(gpu: Gpu, track: GpuTrack, now: float) -> Gpu:
     )
 
 
-@kept
+@memoized
 def all_lately(node: NodeGpus, now: float) -> tuple[Gpu, ...]:
     """The GPUs of a node as they were lately, in its order."""
     return tuple(_lately(gpu, node.tracks.get(gpu.index, NO_TRACK), now) for gpu in node.reading.gpus)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.log import LogLine
 
 LAST_LINES = 40
@@ -21,13 +21,13 @@ _TELLS = re.compile(
 _COUNT = re.compile(r"(?i)\b(?:0|no) (?:errors?|failures?)\b|\berrors?:? ?0\b")
 
 
-def last_words(case: Case) -> LogLine | None:
+def last_error_line(snapshot: Snapshot) -> LogLine | None:
     """The first line that tells of an error after the last step or stage, among the last ones. `None` where there is none, or
     where a known message tells more."""
-    if any(finding.severity != "hint" for finding in case.findings):
+    if any(finding.severity != "hint" for finding in snapshot.findings):
         return None
     first = None
-    for line in reversed(case.state.tail[-LAST_LINES:]):
+    for line in reversed(snapshot.state.tail[-LAST_LINES:]):
         if line.kind in ("progress", "stage"):
             break
         if line.kind == "error" or _tells(line.text):

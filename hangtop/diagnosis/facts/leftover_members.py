@@ -25,7 +25,7 @@ PARTS: frozenset[ProcessRole] = frozenset(("rank", "data worker", "ray worker", 
 """Roles of processes that cannot be a run of their own: who started them must live, or they are left over."""
 
 
-class Leftovers(Struct, frozen=True):
+class LeftoverMembers(Struct, frozen=True):
     """`gpus`: index → bytes that these processes hold there, where the driver tells. `files`: what nobody uses any more.
 
     `seen`: the processes are proven to be the run's: seen while it ran, or workers of its own Ray job; else they lost their
@@ -38,7 +38,7 @@ class Leftovers(Struct, frozen=True):
     seen: bool = True
 
 
-def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
+def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
     """Of the run whose writers are gone: its own processes that did not end with it.
 
     Where it was seen running only what was seen in its tree counts: another run's orphans are no trace of this one, and what its
@@ -49,10 +49,10 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
     """
     procs = state.procs
     if procs is None:
-        return Leftovers()
+        return LeftoverMembers()
     living = {writer.pid for writer in procs.writers if writer.alive}
     if living and not (over and living <= {one.pid for one in procs.processes if _lost_its_parent(one)}):
-        return Leftovers()
+        return LeftoverMembers()
     if procs.writers:
         since = min(writer.started_at for writer in procs.writers) - STARTED_WITHIN_S
         until = float("inf") if living else max(writer.gone_at or 0.0 for writer in procs.writers)
@@ -65,7 +65,7 @@ def leftovers(state: RunState, *, over: bool = False) -> Leftovers:
     makers = {writer.pid for writer in procs.writers} | {one.pid for one in (*procs.processes, *procs.ended)}
     files = tuple(file for file in found if file.newest_at >= since and _maker(file) in makers)
     proven = bool(procs.writers) or all(_outlives_its_driver(process, procs) for process in processes)
-    return Leftovers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
+    return LeftoverMembers(processes, _gpu_bytes(state, procs, processes), files, seen=proven)
 
 
 def _maker(file: Removal) -> int | None:
@@ -123,7 +123,7 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     return replace(verdict, evidence=(*verdict.evidence, *said), next=(*verdict.next, key))
 
 
-def _processes(left: Leftovers) -> str:
+def _processes(left: LeftoverMembers) -> str:
     """`1 process is left, with 1.2 G on GPU 6, 5.9 G of memory: pid 133902 VLLM::EngineCore`."""
     if not left.processes:
         return ""
@@ -145,7 +145,7 @@ def _on_gpus(held: Mapping[int, int]) -> str:
     return f"{size(used) if used else 'memory'} on {numbered('GPU', held)}"
 
 
-def _files(left: Leftovers) -> str:
+def _files(left: LeftoverMembers) -> str:
     """`2 paths are left, 4.1 G: shared memory /dev/shm/nccl-x and 1 more`."""
     if not left.files:
         return ""

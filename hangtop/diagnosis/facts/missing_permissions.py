@@ -7,32 +7,32 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import Evidence, Verdict
 
 MEMBERS = ("procs", "stacks")
 """Sources of evidence that tell what processes do."""
 
 
-def unseen(case: Case) -> tuple[Evidence, ...]:
+def missing_permissions(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """Processes that may be the run, of another user or without a fact that tells, and stacks that may not be read."""
-    return tuple(Evidence(source, text, None) for source, text in _missing(case))
+    return tuple(Evidence(source, text, None) for source, text in _missing(snapshot))
 
 
-def _missing(case: Case) -> Iterator[tuple[str, str]]:
-    procs = case.procs
+def _missing(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    procs = snapshot.procs
     if procs is not None and (procs.hidden or procs.leads) and not procs.processes and procs.note:
         yield "procs", procs.note
-    if case.state.looks:
-        look = case.state.looks[-1]
+    if snapshot.state.looks:
+        look = snapshot.state.looks[-1]
         refused = [f"{problem}: {mend}" for problem, mend in ((one.problem, one.mend) for one in look.stacks) if mend]
         if refused and not any(stack.threads for stack in look.stacks):
             yield "stacks", refused[0]
 
 
-def doubted(case: Case, verdict: Verdict) -> Verdict:
+def doubted(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     """Where nobody is seen to write the log, those who probably do may be of another run: what they do makes nothing certain."""
-    procs = case.procs
+    procs = snapshot.procs
     if procs is None or not procs.taken:
         return verdict
     known = {process.pid for process in procs.processes}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.common.text import clock, some
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayPart
 
@@ -36,7 +36,7 @@ class RayTrouble(Struct, frozen=True):
     dead: bool = False
 
 
-class OddActor(Struct, frozen=True):
+class OutlierActor(Struct, frozen=True):
     """An actor that stands out, and why. `sure`: by its own state; else by difference from its peers."""
 
     actor: RayActor
@@ -217,10 +217,10 @@ def _leftovers(cluster: RayCluster) -> list[RayTrouble]:
     return found
 
 
-@kept
-def odd_actors(cluster: RayCluster) -> tuple[OddActor, ...]:
+@memoized
+def outlier_actors(cluster: RayCluster) -> tuple[OutlierActor, ...]:
     """Actors that stand out: by their own state first, then by difference from their peers of the same class and job."""
-    odd = [OddActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
+    odd = [OutlierActor(actor, why) for actor in cluster.actors if (why := _own_oddness(actor)) is not None]
     peers: dict[tuple[str | None, str], list[RayActor]] = {}
     for actor in cluster.actors:
         if actor.state in LIVE:
@@ -247,7 +247,7 @@ def _own_oddness(actor: RayActor) -> str | None:
     return None
 
 
-def _apart(group: Sequence[RayActor]) -> list[OddActor]:
+def _apart(group: Sequence[RayActor]) -> list[OutlierActor]:
     """The few that do another thing than most. With fewer than `FEWEST_PEERS` nobody can say who is the odd one."""
     if len(group) < FEWEST_PEERS:
         return []
@@ -257,7 +257,7 @@ def _apart(group: Sequence[RayActor]) -> list[OddActor]:
     if not others or few > max(1, len(group) // 4):
         return []
     return [
-        OddActor(actor, f"{_doing(actor)}{_since(actor)} while {most} others are {common}", sure=False)
+        OutlierActor(actor, f"{_doing(actor)}{_since(actor)} while {most} others are {common}", sure=False)
         for actor in group
         if _doing(actor) != common
     ]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.records.ray import Demand, PlacementGroup, RayActor, RayCluster, RayNode
 
 PLAIN_RESOURCES = {"CPU", "GPU", "memory"}
 
 
-class Wish(Struct, frozen=True):
+class PendingResource(Struct, frozen=True):
     """Actors, a placement group or tasks that wait for resources. `lack`: what no node can give, in words."""
 
     who: str
@@ -22,8 +22,8 @@ class Wish(Struct, frozen=True):
     impossible: bool
 
 
-@kept
-def wishes(cluster: RayCluster) -> tuple[Wish, ...]:
+@memoized
+def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
     """Who waits for which resources, and why it does not get them; what can never be had first."""
     alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
     for actor in cluster.actors:
@@ -35,24 +35,24 @@ def wishes(cluster: RayCluster) -> tuple[Wish, ...]:
     return tuple(sorted(found, key=lambda wish: not wish.impossible))
 
 
-def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> Wish:
+def _wish(cls: str, asks: dict[str, float], actors: Sequence[RayActor], nodes: Sequence[RayNode]) -> PendingResource:
     lack, impossible = lacking(asks, nodes)
     since = min((actor.since for actor in actors if actor.since is not None), default=None)
     who = cls if len(actors) == 1 else f"{cls} ×{len(actors)}"
-    return Wish(who, resources(asks) or "a worker process", lack, since, impossible)
+    return PendingResource(who, resources(asks) or "a worker process", lack, since, impossible)
 
 
-def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> Wish:
+def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResource:
     asks = " + ".join(f"{count} × {resources(bundle)}" if count > 1 else resources(bundle) for bundle, count in group.bundles)
     said = [lacking(bundle, nodes) for bundle, _ in group.bundles]
     lack, impossible = next((one for one in said if one[1]), next((one for one in said if one[0]), ("", False)))
     name = f"placement group {group.name or group.id[:8]}"
-    return Wish(
+    return PendingResource(
         name, asks, lack or ("infeasible, says Ray" if group.infeasible else ""), group.since, impossible or group.infeasible
     )
 
 
-def _task_wish(demand: Demand, cluster: RayCluster) -> Wish | None:
+def _task_wish(demand: Demand, cluster: RayCluster) -> PendingResource | None:
     """Tasks that no node can ever run; others are a queue, which is nothing unusual. Names of one's own resources come changed
     from the dashboard, so those are not looked for."""
     if not demand.resources.keys() <= PLAIN_RESOURCES:
@@ -62,7 +62,7 @@ def _task_wish(demand: Demand, cluster: RayCluster) -> Wish | None:
     lack, impossible = lacking(demand.resources, cluster.nodes)
     if tasks <= 0 or not impossible:
         return None
-    return Wish("task" if tasks == 1 else f"task ×{tasks}", resources(demand.resources), lack, None, impossible=True)
+    return PendingResource("task" if tasks == 1 else f"task ×{tasks}", resources(demand.resources), lack, None, impossible=True)
 
 
 def lacking(asks: dict[str, float], nodes: Iterable[RayNode]) -> tuple[str, bool]:

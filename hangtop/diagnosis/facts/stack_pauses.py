@@ -19,7 +19,7 @@ STOPPABLE = "RSI"
 """A process that is blocked in the kernel, stopped, or traced does not come to the stop that py-spy waits for."""
 
 
-class Pause(Struct, frozen=True):
+class StackPauses(Struct, frozen=True):
     """`stop`: pid → start ticks of the processes that are proven to be the run's, and of its user. `left_out`: others that were
     asked for, with the reason in words."""
 
@@ -45,13 +45,13 @@ class Pause(Struct, frozen=True):
         )
 
 
-def pause(procs: ProcessReading | None, pids: Collection[int]) -> Pause:
+def pause(procs: ProcessReading | None, pids: Collection[int]) -> StackPauses:
     """Of these pids those that may be stopped."""
     known = {} if procs is None else {process.pid: process for process in procs.processes}
     taken = procs is not None and bool(procs.taken)
     owners = _owners(procs)
     reasons = {pid: _why_not(known.get(pid), taken, owners) for pid in pids}
-    return Pause(
+    return StackPauses(
         {pid: known[pid].start_ticks for pid, reason in reasons.items() if reason is None},
         {pid: reason for pid, reason in reasons.items() if reason is not None},
     )

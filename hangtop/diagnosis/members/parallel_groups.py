@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from msgspec import Struct
 
 from hangtop.diagnosis.status.majority import as_waiting, leaf_call, place_of, waits_for_others
-from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.parallel_layout import Place
 
 INNER = {"tp": "tensor group", "sp": "sequence group", "cp": "context group", "ep": "expert group"}
@@ -37,12 +37,12 @@ def stage_of(place: Place) -> Place:
     return tuple(one for one in place if one[0] == "pp")
 
 
-def by_groups(members: tuple[Standing, ...]) -> tuple[Standing, ...]:
+def by_groups(members: tuple[MemberStatus, ...]) -> tuple[MemberStatus, ...]:
     """The members, those as waiting in a collective who wait with their group, or for another group that is the odd one.
 
     Nothing changes where no groups are known, or where they tell nothing.
     """
-    here = [one for one in members if one.how != "gone"]
+    here = [one for one in members if one.status != "gone"]
     if not all(inner_group(one.place) is not None or stage_of(one.place) for one in here):
         return members
     groups = _split(here, lambda one: inner_group(one.place) or stage_of(one.place))
@@ -59,7 +59,7 @@ def by_groups(members: tuple[Standing, ...]) -> tuple[Standing, ...]:
     return tuple(told.get(id(one), one) for one in members)
 
 
-def _waiting_groups(groups: Sequence[list[Standing]], whole: Sequence[list[Standing]]) -> list[Standing]:
+def _waiting_groups(groups: Sequence[list[MemberStatus]], whole: Sequence[list[MemberStatus]]) -> list[MemberStatus]:
     """No group has an odd one: those that wait as most groups do, or for a byte where others do not, wait for the others."""
     if not whole:
         return []
@@ -75,7 +75,7 @@ def _waiting_groups(groups: Sequence[list[Standing]], whole: Sequence[list[Stand
     return [one for group in chosen for one in group]
 
 
-def _with_alike(here: Sequence[Standing], sure: list[Standing]) -> list[Standing]:
+def _with_alike(here: Sequence[MemberStatus], sure: list[MemberStatus]) -> list[MemberStatus]:
     """Those who surely wait, and of the others who waits as they do where another does not: it waits for that one."""
     calls = {_call(one) for one in sure}
     for alike in (lambda one: _call(one) in calls, _for_a_byte):
@@ -86,7 +86,7 @@ def _with_alike(here: Sequence[Standing], sure: list[Standing]) -> list[Standing
     return sure if calls else []
 
 
-def odd_in_groups(waiting: Sequence[Standing]) -> list[Standing] | None:
+def odd_in_groups(waiting: Sequence[MemberStatus]) -> list[MemberStatus] | None:
     """Of members that all wait in collectives, those whose call is not that of most of their group; `None`: no groups known.
 
     A rank that waits for its neighbour stage, while another stands odd in a collective of its own, waits for that one.
@@ -102,7 +102,7 @@ def odd_in_groups(waiting: Sequence[Standing]) -> list[Standing] | None:
     return []
 
 
-def undecided(odd: Sequence[Standing]) -> bool:
+def undecided(odd: Sequence[MemberStatus]) -> bool:
     """The two of one group, both of which wait for a byte, at different places: one for the other, and nothing tells which."""
     if len(odd) != 2 or inner_group(odd[0].place) is None or inner_group(odd[0].place) != inner_group(odd[1].place):
         return False
@@ -110,32 +110,32 @@ def undecided(odd: Sequence[Standing]) -> bool:
     return alike and _place(odd[0]) != _place(odd[1])
 
 
-class Group(Struct, frozen=True):
+class InnerGroup(Struct, frozen=True):
     """The other ranks of one's innermost group, who all wait in one collective."""
 
     name: str
     call: str | None
-    others: tuple[Standing, ...]
+    others: tuple[MemberStatus, ...]
 
 
-def group_of(one: Standing, members: Iterable[Standing]) -> Group | None:
+def group_of(one: MemberStatus, members: Iterable[MemberStatus]) -> InnerGroup | None:
     """The group that waits for this rank: `None` where it waits with them, or they are not all in one collective."""
     key = inner_group(one.place)
     others = tuple(other for other in members if key is not None and other is not one and inner_group(other.place) == key)
     calls = {other.call for other in others if other.waits_for_peers}
     if len(calls) != 1 or not all(other.waits_for_peers for other in others) or (one.waits_for_peers and one.call in calls):
         return None
-    return Group(INNER[one.place[-1][0]], next(iter(calls)), others)
+    return InnerGroup(INNER[one.place[-1][0]], next(iter(calls)), others)
 
 
-def _split(members: Iterable[Standing], key: Callable[[Standing], Hashable]) -> list[list[Standing]]:
-    groups: dict[Hashable, list[Standing]] = {}
+def _split(members: Iterable[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[list[MemberStatus]]:
+    groups: dict[Hashable, list[MemberStatus]] = {}
     for one in members:
         groups.setdefault(key(one), []).append(one)
     return list(groups.values())
 
 
-def _together(group: Sequence[Standing], key: Callable[[Standing], Hashable]) -> list[Standing]:
+def _together(group: Sequence[MemberStatus], key: Callable[[MemberStatus], Hashable]) -> list[MemberStatus]:
     """Those of a group that stand at its one place: more than half; nobody where there is no such place."""
     keys = [key(one) for one in group]
     place, size = Counter(keys).most_common(1)[0]
@@ -144,20 +144,20 @@ def _together(group: Sequence[Standing], key: Callable[[Standing], Hashable]) ->
     return [one for one, at in zip(group, keys, strict=True) if at == place]
 
 
-def _place(one: Standing) -> Hashable:
+def _place(one: MemberStatus) -> Hashable:
     """Where it waits for others: the name of a known collective, else the way through its own functions; `None`: it does not."""
     if one.waits_for_peers:
         return one.call
-    return place_of(one.doing) if waits_for_others(one) and one.doing is not None else None
+    return place_of(one.activity) if waits_for_others(one) and one.activity is not None else None
 
 
-def _functions(one: Standing) -> frozenset[str]:
-    return frozenset(frame.name for frame in one.doing.thread.frames) if one.doing is not None else frozenset()
+def _functions(one: MemberStatus) -> frozenset[str]:
+    return frozenset(frame.name for frame in one.activity.thread.frames) if one.activity is not None else frozenset()
 
 
-def _call(one: Standing) -> Hashable:
-    return "collective" if one.waits_for_peers else leaf_call(one.doing) if one.doing is not None else None
+def _call(one: MemberStatus) -> Hashable:
+    return "collective" if one.waits_for_peers else leaf_call(one.activity) if one.activity is not None else None
 
 
-def _for_a_byte(one: Standing) -> bool:
-    return one.waits_for_peers or (one.doing is not None and one.doing.thread.wait in FOR_A_BYTE)
+def _for_a_byte(one: MemberStatus) -> bool:
+    return one.waits_for_peers or (one.activity is not None and one.activity.thread.wait in FOR_A_BYTE)

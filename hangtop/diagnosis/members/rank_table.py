@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.common.text import some
 from hangtop.diagnosis.members.rank_gpus import gpu_of_rank
 from hangtop.diagnosis.members.rank_numbering import by_order, dead, said, siblings, with_parent
@@ -16,12 +16,12 @@ from hangtop.diagnosis.members.ray_ownership import rank_actors
 from hangtop.diagnosis.status import ray_methods
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.log import RankLog
-from hangtop.records.parallel_layout import Mesh, Place
+from hangtop.records.parallel_layout import ParallelLayout, Place
 from hangtop.records.process import Process, ProcessReading, exit_words
 from hangtop.records.rank_coordinates import by_arguments, by_title, places
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Stack
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.process_groups import entries, peers, takes_part, watches_children
 from hangtop.state.run_state import RunState
 
@@ -80,7 +80,7 @@ class Rank(Struct, frozen=True, omit_defaults=True):
         return None if self.last_at is None else max(0.0, now - self.last_at)
 
 
-class Known(Struct, frozen=True):
+class KnownOfRanks(Struct, frozen=True):
     """What the sources say, sorted so that each rank is found at once. A stack belongs to a pid and start ticks."""
 
     host: dict[int, str]
@@ -95,7 +95,7 @@ class Known(Struct, frozen=True):
     places: Mapping[int, Place] = MappingProxyType({})
 
 
-@kept
+@memoized
 def join(state: RunState) -> tuple[Rank, ...]:
     """One record for each rank that any source knows, by number."""
     known = _known(state)
@@ -103,7 +103,7 @@ def join(state: RunState) -> tuple[Rank, ...]:
     return tuple(_rank(state, state.ranks.get(number) or RankLog(number), known) for number in numbers)
 
 
-def _known(state: RunState) -> Known:
+def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
     told = _by_log(state) or _crew(state, readings)
     order = {} if told else _by_order(state, readings)
@@ -113,7 +113,7 @@ def _known(state: RunState) -> Known:
     looks = [stack for look in state.looks for stack in look.stacks if stack.threads and _still_holds(stack, spoke_at)]
     far = state.far_stacks.stacks if state.far_stacks is not None else ()
     steps = [log.step for log in state.ranks.values() if log.step is not None]
-    return Known(
+    return KnownOfRanks(
         host=host,
         process=process,
         actor=rank_actors(state),
@@ -133,7 +133,9 @@ def _places(state: RunState, process: Mapping[int, Process], readings: Collectio
     world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
     said = said or places(by_arguments({one.command for each in readings for one in each.processes}), world)
-    return said or places(Mesh(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world)
+    return said or places(
+        ParallelLayout(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world
+    )
 
 
 def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
@@ -217,7 +219,7 @@ def _held(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[tuple
     return held
 
 
-def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
+def _rank(state: RunState, log: RankLog, known: KnownOfRanks) -> Rank:
     process, actor = known.process.get(log.rank), known.actor.get(log.rank)
     lag = None if log.step is None or known.furthest is None else known.furthest - log.step
     absent = log.step is None and log.rank in known.absent
@@ -254,7 +256,7 @@ def _rank(state: RunState, log: RankLog, known: Known) -> Rank:
     )
 
 
-def _gpu(state: RunState, log: RankLog, known: Known) -> int | None:
+def _gpu(state: RunState, log: RankLog, known: KnownOfRanks) -> int | None:
     """The GPU where it and the processes below it hold most memory; else the one that Ray gave it, else as its process tells."""
     rank = log.rank
     host, process, actor = known.host.get(rank, ""), known.process.get(rank), known.actor.get(rank)
@@ -269,10 +271,10 @@ def _gpu(state: RunState, log: RankLog, known: Known) -> int | None:
     return gpu_of_rank(process, local_rank, () if node is None else node.reading.gpus)
 
 
-def _doing(rank: int, process: Process | None, known: Known, method: str | None) -> str | None:
+def _doing(rank: int, process: Process | None, known: KnownOfRanks, method: str | None) -> str | None:
     """Its state when that says all; else its stack, else the method that Ray runs in it."""
     if process is None:
-        there = doing(known.far[rank]) if rank in known.far else None
+        there = activity_of(known.far[rank]) if rank in known.far else None
         return f"{there.text} ({there.where})" if there is not None else method
     if process.state == "X":
         return "ended" if process.exit_code is None else exit_words(process.exit_code)
@@ -288,7 +290,7 @@ def _state_says_all(process: Process) -> bool:
     return process.state not in "RSI" and not (process.state == "D" and moves)
 
 
-def _shorter(process: Process | None, known: Known, method: str | None) -> tuple[str, ...]:
+def _shorter(process: Process | None, known: KnownOfRanks, method: str | None) -> tuple[str, ...]:
     """`_wait_for_shard fleet.py:88`, `_wait_for_shard`: where a sentence has no room. Few states have a shorter word."""
     if process is not None and _state_says_all(process):
         if process.state == "D":
@@ -299,9 +301,9 @@ def _shorter(process: Process | None, known: Known, method: str | None) -> tuple
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
 
 
-def _at_last_look(process: Process, known: Known) -> Doing | None:
+def _at_last_look(process: Process, known: KnownOfRanks) -> Activity | None:
     stack = known.stacks.get((process.pid, process.start_ticks)) or known.stacks.get((process.pid, 0))
-    return doing(stack) if stack is not None else None
+    return activity_of(stack) if stack is not None else None
 
 
 def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:

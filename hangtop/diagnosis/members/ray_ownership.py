@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.addresses import is_loopback, is_one_of
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.common.text import moment, some
 from hangtop.records.log import RaySaid, RaySpeaker
 from hangtop.records.process import ProcessReading, RayTie
@@ -38,7 +38,7 @@ _NAMED_AT = re.compile(r"session_(\d{4})-(\d\d)-(\d\d)_(\d\d)-(\d\d)-(\d\d)_\d+_
 By = Literal["person", "process", "past", "log", "naming"]
 
 
-class Proof(Struct, frozen=True):
+class OwnershipProof(Struct, frozen=True):
     """Why a session is the run's. `fact`: in words. `jobs`: those of its jobs that are the run's, as far as they are known."""
 
     by: By
@@ -46,11 +46,11 @@ class Proof(Struct, frozen=True):
     jobs: frozenset[str] = frozenset()
 
 
-class Owned(Struct, frozen=True):
+class OwnedSession(Struct, frozen=True):
     """A session with the proof that it is the run's. Of its actors only the run's are left."""
 
     cluster: RayCluster
-    proof: Proof
+    proof: OwnershipProof
 
 
 class _Member(Struct, frozen=True):
@@ -103,8 +103,8 @@ class _Question(Struct, frozen=True):
     shared_log: bool = False
 
 
-@kept
-def owned(state: RunState) -> tuple[Owned, ...]:
+@memoized
+def owned(state: RunState) -> tuple[OwnedSession, ...]:
     """The sessions of the run, living and ended, each with its proof."""
     questions = _questions(state)
     for by, fact_of in WAYS:
@@ -176,14 +176,14 @@ def _questions(state: RunState) -> list[_Question]:
     return found
 
 
-def _owned(question: _Question, by: By, fact: str) -> Owned:
+def _owned(question: _Question, by: By, fact: str) -> OwnedSession:
     jobs = _jobs(question)
     cluster, run = question.cluster, question.run
     whole = by == "person" and not jobs
     actors = tuple(a for a in cluster.actors if whole or a.job in jobs or run.has(a.pid, a.started_at))
     if len(actors) < len(cluster.actors):
         cluster = replace(cluster, actors=actors, actors_total=len(actors))
-    return Owned(cluster, Proof(by, fact, jobs))
+    return OwnedSession(cluster, OwnershipProof(by, fact, jobs))
 
 
 def _jobs(question: _Question) -> frozenset[str]:

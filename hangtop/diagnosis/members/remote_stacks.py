@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.records.ask import FarStacksAsk, FarWorker
+from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
 from hangtop.records.ray import RayActor
 from hangtop.records.stack import Frame, Stack, StacksReading, Thread
 from hangtop.stacks.stack_classes import number
@@ -18,14 +18,16 @@ MOST_WORKERS = 256
 ENDED = ("dead", "gone", "zombie")
 
 
-def far_ask(state: RunState, ask: int, *, task: bool = False) -> FarStacksAsk | None:
+def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> RemoteStacksAsk | None:
     """The question for the stacks of the run's workers on other nodes; `None` when there are none."""
     for cluster in clusters_of_run(state):
         away = [actor for actor in cluster.actors if _is_away(actor)]
         ranks = sorted((actor for actor in away if actor.rank is not None), key=lambda actor: actor.rank or 0)
-        workers = tuple(FarWorker(one.node or "", one.ray_pid or 0, one.rank, one.host) for one in (ranks or away)[:MOST_WORKERS])
+        workers = tuple(
+            RemoteWorker(one.node or "", one.ray_pid or 0, one.rank, one.host) for one in (ranks or away)[:MOST_WORKERS]
+        )
         if workers:
-            return FarStacksAsk(ask, cluster.session, workers, task)
+            return RemoteStacksAsk(ask, cluster.session, workers, task)
     return None
 
 
@@ -34,7 +36,7 @@ def _is_away(actor: RayActor) -> bool:
     return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.state not in ENDED
 
 
-def with_far(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
+def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
     """(looks, stacks of the last one with those of other nodes, each with its rank). Without a look here, those are the look."""
     known = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
     far = state.far_stacks

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hangtop.common.text import moment, some
 from hangtop.diagnosis.facts.message_text import found, sentence, short, who
 from hangtop.diagnosis.facts.silence_limits import FINISH
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.stragglers import steps_behind
 from hangtop.logs.finding_order import HARMLESS, is_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
 
 
-def crashed(case: Case) -> Verdict | None:
+def crashed(snapshot: Snapshot) -> Verdict | None:
     """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
-    told = [finding for finding in case.findings if _may_end_it(finding) and not _after_finish(case, finding)]
+    told = [finding for finding in snapshot.findings if _may_end_it(finding) and not _after_finish(snapshot, finding)]
     if not any(finding.severity == "fatal" and "crash" in finding.hang for finding in told):
         return None
     first, *others = told
@@ -23,10 +23,10 @@ def crashed(case: Case) -> Verdict | None:
         headline=f"{who(first)}{sentence(short(first.text))}",
         refute="the run writes further steps after this message",
         confidence=_sure(first),
-        culprits=_who_failed(case, first),
+        culprits=_who_failed(snapshot, first),
         evidence=(
             *_raised_in(told, first),
-            _said_when(case, first, sum(finding.severity == "fatal" for finding in told)),
+            _said_when(snapshot, first, sum(finding.severity == "fatal" for finding in told)),
             *_doubted(first),
             *(found(finding) for finding in _distinct([first, *others])[1:3]),
         ),
@@ -58,11 +58,11 @@ def _doubted(first: Finding) -> tuple[Evidence, ...]:
     return (Evidence("log", words[first.doubt], None),) if first.doubt else ()
 
 
-def _said_when(case: Case, first: Finding, errors: int) -> Evidence:
+def _said_when(snapshot: Snapshot, first: Finding, errors: int) -> Evidence:
     """The headline is its text; this says which message it is, when it came, and whether more was written after it."""
     earliest = f", the earliest cause of {some(errors, 'error')}," if errors > 1 and first.role == "cause" else ""
-    at = "" if first.at is None else f" came {moment(first.at, case.now)}"
-    return Evidence("log", f"{first.id}{earliest}{at}; last output {case.silent_since}".replace(",;", ";"))
+    at = "" if first.at is None else f" came {moment(first.at, snapshot.now)}"
+    return Evidence("log", f"{first.id}{earliest}{at}; last output {snapshot.silent_since}".replace(",;", ";"))
 
 
 def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
@@ -74,59 +74,55 @@ def _raised_in(fatal: list[Finding], first: Finding) -> tuple[Evidence, ...]:
     return ()
 
 
-def _who_failed(case: Case, finding: Finding) -> tuple[Culprit, ...]:
+def _who_failed(snapshot: Snapshot, finding: Finding) -> tuple[Culprit, ...]:
     """The rank whose message it is, unless it only suffered; else the one that stands out otherwise, if it is only one."""
     if finding.rank is not None and finding.role != "victim":
-        pid = next((rank.pid for rank in case.ranks if rank.rank == finding.rank), None)
+        pid = next((rank.pid for rank in snapshot.ranks if rank.rank == finding.rank), None)
         sure: Confidence = "possible" if finding.doubt else "certain" if finding.role == "cause" else "likely"
         return (Culprit(finding.rank, pid, None, sure, (short(finding.text),)),)
     ways = (_ended_badly, _stopped_before, _stands_apart) if finding.rank is None else (_never_complained,)
-    told = next((culprits for way in ways if (culprits := way(case))), ())
+    told = next((culprits for way in ways if (culprits := way(snapshot))), ())
     return told if len(told) == 1 else ()
 
 
-def _ended_badly(case: Case) -> tuple[Culprit, ...]:
-    gone = [standing for standing in case.standings if standing.how == "gone"]
-    failed = [standing for standing in gone if standing.process is None or standing.process.exit_code != 0]
-    return tuple(Culprit(standing.rank, standing.pid, standing.host, "likely", (standing.text,)) for standing in failed)
+def _ended_badly(snapshot: Snapshot) -> tuple[Culprit, ...]:
+    gone = [member for member in snapshot.member_statuses if member.status == "gone"]
+    failed = [member for member in gone if member.process is None or member.process.exit_code != 0]
+    return tuple(Culprit(member.rank, member.pid, member.host, "likely", (member.text,)) for member in failed)
 
 
-def _stopped_before(case: Case) -> tuple[Culprit, ...]:
+def _stopped_before(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Stopped steps before the rest."""
-    steps = {rank.rank: rank.step for rank in case.ranks if rank.step is not None}
+    steps = {rank.rank: rank.step for rank in snapshot.ranks if rank.step is not None}
     lowest = min(steps.values(), default=None)
-    return tuple(culprit for culprit in steps_behind(case) if culprit.rank is not None and steps.get(culprit.rank) == lowest)
+    return tuple(culprit for culprit in steps_behind(snapshot) if culprit.rank is not None and steps.get(culprit.rank) == lowest)
 
 
-def _stands_apart(case: Case) -> tuple[Culprit, ...]:
+def _stands_apart(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Has a process still, and is not where its peers wait: it raised, and something keeps it."""
-    here = [standing for standing in case.standings if standing.how != "gone"]
-    apart = (
-        [standing for standing in here if not standing.waits_for_peers]
-        if any(standing.waits_for_peers for standing in here)
-        else []
-    )
-    return tuple(Culprit(standing.rank, standing.pid, standing.host, "possible", (standing.text,)) for standing in apart)
+    here = [member for member in snapshot.member_statuses if member.status != "gone"]
+    apart = [member for member in here if not member.waits_for_peers] if any(member.waits_for_peers for member in here) else []
+    return tuple(Culprit(member.rank, member.pid, member.host, "possible", (member.text,)) for member in apart)
 
 
-def _never_complained(case: Case) -> tuple[Culprit, ...]:
+def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """All others lost their connection to a peer."""
     victims = {
         rank
-        for finding in case.findings
+        for finding in snapshot.findings
         if finding.role == "victim"
         for rank in (*finding.ranks, finding.rank)
         if rank is not None
     }
-    silent = [one for one in case.ranks if one.rank not in victims]
+    silent = [one for one in snapshot.ranks if one.rank not in victims]
     return tuple(
         Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
     )
 
 
-def _after_finish(case: Case, finding: Finding) -> bool:
+def _after_finish(snapshot: Snapshot, finding: Finding) -> bool:
     """What is printed after the run said that it finished does not unfinish it."""
-    return case.stage is not None and case.stage.id == FINISH and is_after(finding, case.stage)
+    return snapshot.stage is not None and snapshot.stage.id == FINISH and is_after(finding, snapshot.stage)
 
 
 def _distinct(findings: list[Finding]) -> list[Finding]:

@@ -9,10 +9,10 @@ from hangtop.diagnosis.facts.machine_evidence import want_of_memory
 from hangtop.diagnosis.facts.stack_pauses import LONGEST_S
 from hangtop.diagnosis.members.rank_numbering import missing_here
 from hangtop.diagnosis.rules import log_rules
-from hangtop.diagnosis.rules.verdict_builders import count, names, rank_names, s, stack_evidence
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.rules.verdict_builders import count, names, plural_s, rank_names, stack_evidence
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import blocked_on, in_gpu_driver, mount_words
-from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.process import Process, exit_words
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
 
@@ -20,33 +20,35 @@ SOON_S = 10.0
 """A launcher needs a moment to end the ranks that are left; after this it will not."""
 
 
-def dead(case: Case) -> Verdict | None:
+def dead(snapshot: Snapshot) -> Verdict | None:
     """A rank is gone, or a zombie, while others live and wait: they will for ever.
 
     Who left with exit code 0 may be done before its peers: these are given the whole limit, and may work.
     """
-    gone = [one for one in case.standings if one.how == "gone"]
-    left = [one for one in case.standings if one.how != "gone"]
+    gone = [one for one in snapshot.member_statuses if one.status == "gone"]
+    left = [one for one in snapshot.member_statuses if one.status != "gone"]
     done = all(one.process is not None and one.process.exit_code == 0 for one in gone)
-    patience_s = case.quiet_s if done else min(SOON_S, case.quiet_s)
-    if not gone or not left or case.silence_s is None or case.silence_s < patience_s:
+    patience_s = snapshot.quiet_s if done else min(SOON_S, snapshot.quiet_s)
+    if not gone or not left or snapshot.silence_s is None or snapshot.silence_s < patience_s:
         return None
     if done and any(one.alive for one in left):
         return None
-    why, evidence = _death(case, gone)
-    return _verdict(case, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
+    why, evidence = _death(snapshot, gone)
+    return _verdict(snapshot, gone, "dead_process", f"{names(gone)} died ({why}); {count(left)} left alone.", evidence)
 
 
-def lost_one(case: Case) -> Verdict | None:
+def lost_one(snapshot: Snapshot) -> Verdict | None:
     """A rank died, or the launcher, and the others write on: nobody waits for it yet, and nobody starts it again."""
-    gone = [one for one in case.standings if one.how == "gone" and one.process is not None and one.process.exit_code != 0]
-    left = [one for one in case.standings if one.how != "gone"]
-    launcher = _lost_launcher(case, left)
+    gone = [
+        one for one in snapshot.member_statuses if one.status == "gone" and one.process is not None and one.process.exit_code != 0
+    ]
+    left = [one for one in snapshot.member_statuses if one.status != "gone"]
+    launcher = _lost_launcher(snapshot, left)
     if not left or not (gone or launcher is not None):
         return None
-    calm = log_rules.running(case)
+    calm = log_rules.running(snapshot)
     if gone:
-        why, evidence = _death(case, gone)
+        why, evidence = _death(snapshot, gone)
         headline = f"{names(gone)} died ({why}); the others go on."
     elif launcher is not None:
         how = "its end was not seen" if launcher.exit_code is None else exit_words(launcher.exit_code)
@@ -57,19 +59,19 @@ def lost_one(case: Case) -> Verdict | None:
     return replace(calm, headline=headline, culprits=culprits, evidence=(*evidence, *calm.evidence))
 
 
-def _lost_launcher(case: Case, left: list[Standing]) -> Process | None:
+def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
     """The launcher that left these ranks alone: who started it may leave before it, and it goes on."""
-    if case.procs is None:
+    if snapshot.procs is None:
         return None
-    pids = {one.pid for one in case.procs.processes}
+    pids = {one.pid for one in snapshot.procs.processes}
     if all(one.process is None or one.process.ppid in pids for one in left):
         return None
-    return next((one for one in case.procs.ended if one.role == "launcher"), None)
+    return next((one for one in snapshot.procs.ended if one.role == "launcher"), None)
 
 
-def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:
+def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evidence]]:
     """Of what they died, and what shows it."""
-    machine = case.state.machine
+    machine = snapshot.state.machine
     starved = next((found for one in gone if (found := want_of_memory(machine, one.process)) is not None), None)
     code = gone[0].process.exit_code if gone[0].process is not None else None
     why = gone[0].text if code is None else exit_words(code)
@@ -77,26 +79,26 @@ def _death(case: Case, gone: list[Standing]) -> tuple[str, list[Evidence]]:
     return why, [*(_state(one) for one in gone[:2]), *([starved] if starved is not None else [])]
 
 
-def vanished(case: Case) -> Verdict | None:
+def vanished(snapshot: Snapshot) -> Verdict | None:
     """A rank of this machine has no process any more, while the others wait for it in a collective: its exit was not seen.
 
     In a rendezvous it may not have come yet: that is another rule.
     """
-    waiting = [one for one in case.standings if one.how == "collective"]
-    here = {one.rank for one in case.standings if one.rank is not None}
-    worlds = [one.process.world or 0 for one in case.standings if one.process is not None]
-    worlds += [rank.world or rank.rank + 1 for rank in case.ranks]
+    waiting = [one for one in snapshot.member_statuses if one.status == "collective"]
+    here = {one.rank for one in snapshot.member_statuses if one.rank is not None}
+    worlds = [one.process.world or 0 for one in snapshot.member_statuses if one.process is not None]
+    worlds += [rank.world or rank.rank + 1 for rank in snapshot.ranks]
     missing = missing_here(here, max(worlds, default=None))
-    if not case.is_quiet or not waiting or not missing:
+    if not snapshot.is_quiet or not waiting or not missing:
         return None
-    logs = {rank.rank: rank for rank in case.ranks}
+    logs = {rank.rank: rank for rank in snapshot.ranks}
     pids = {rank: logs[rank].pid if rank in logs else None for rank in missing}
     why = "has no process here any more"
     culprits = tuple(Culprit(rank, pids[rank], None, "likely", (why, "its peers wait in a collective")) for rank in missing)
     name = rank_names(list(missing))
     return Verdict(
         word="hung",
-        headline=f"{name} {are(len(missing))} gone; {count(waiting)} wait{s(waiting)} in {waiting[0].call}.",
+        headline=f"{name} {are(len(missing))} gone; {count(waiting)} wait{plural_s(waiting)} in {waiting[0].call}.",
         refute=f"a process of {name.lower()} is found",
         kind="dead_process",
         confidence="likely",
@@ -105,17 +107,17 @@ def vanished(case: Case) -> Verdict | None:
     )
 
 
-def stopped(case: Case) -> Verdict | None:
+def stopped(snapshot: Snapshot) -> Verdict | None:
     """A member is stopped by a signal, or held by a debugger: nobody waits for its log. A look with py-spy, from here or from a
     second hangtop, holds it for a moment only."""
-    held = [one for one in case.standings if one.how == "stopped" and not _held_for_a_look(one, case.now)]
-    if not held or case.silence_s is None or case.silence_s < min(SOON_S, case.quiet_s):
+    held = [one for one in snapshot.member_statuses if one.status == "stopped" and not _held_for_a_look(one, snapshot.now)]
+    if not held or snapshot.silence_s is None or snapshot.silence_s < min(SOON_S, snapshot.quiet_s):
         return None
     evidence = [_state(one) for one in held[:3]]
-    return _verdict(case, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
+    return _verdict(snapshot, held, "stopped", f"{names(held)}: {held[0].text}.", evidence)
 
 
-def _held_for_a_look(one: Standing, now: float) -> bool:
+def _held_for_a_look(one: MemberStatus, now: float) -> bool:
     """Whether it is traced since a moment only."""
     process = one.process
     if process is None or process.state != "t":
@@ -123,10 +125,10 @@ def _held_for_a_look(one: Standing, now: float) -> bool:
     return process.state_since is None or now - process.state_since < LONGEST_S
 
 
-def blocked(case: Case) -> Verdict | None:
+def blocked(snapshot: Snapshot) -> Verdict | None:
     """A member sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd)."""
-    stuck = [one for one in case.standings if one.how == "blocked"]
-    if not stuck or not case.is_quiet:
+    stuck = [one for one in snapshot.member_statuses if one.status == "blocked"]
+    if not stuck or not snapshot.is_quiet:
         return None
     process = stuck[0].process
     place = None if process is None else process.wchan or (process.recent.wchan if process.recent is not None else None)
@@ -134,19 +136,19 @@ def blocked(case: Case) -> Verdict | None:
     kind: Kind = "driver_hung" if driver else "io_blocked"
     where = "in the GPU driver" if driver else "in the file system or its device"
     evidence = [_state(one, ", no byte moves") for one in stuck[:3]]
-    if found := blocked_on(case.procs, {one.pid for one in stuck}):
+    if found := blocked_on(snapshot.procs, {one.pid for one in stuck}):
         where = f"at {found.file}" if found.answers is not False else f"at {found.file}: {found.mount} is dead"
         evidence.append(Evidence("disk", mount_words(found)))
     headline = f"{names(stuck)} {are(len(stuck))} blocked in the kernel ({place or 'unknown'}), {where}."
-    return _verdict(case, stuck, kind, headline, evidence)
+    return _verdict(snapshot, stuck, kind, headline, evidence)
 
 
-def _state(one: Standing, more: str = "") -> Evidence:
+def _state(one: MemberStatus, more: str = "") -> Evidence:
     pid = "" if one.rank is None else f", pid {one.pid}"
     return Evidence("procs", f"{one.name}{pid}: {one.text}{more}")
 
 
-def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidence: list[Evidence]) -> Verdict:
+def _verdict(snapshot: Snapshot, odd: list[MemberStatus], kind: Kind, headline: str, evidence: list[Evidence]) -> Verdict:
     ranks = rank_ranges(one.rank for one in odd if one.rank is not None)
     refutes: dict[Kind, str] = {
         "dead_process": f"a supervisor starts {'rank ' + ranks if ranks else 'it'} again",
@@ -154,7 +156,7 @@ def _verdict(case: Case, odd: list[Standing], kind: Kind, headline: str, evidenc
         "io_blocked": "bytes move again, or its state changes",
         "driver_hung": "the driver answers again",
     }
-    waiting = [one for one in case.standings if one.waits_for_peers]
+    waiting = [one for one in snapshot.member_statuses if one.waits_for_peers]
     if waiting:
         evidence.append(stack_evidence(waiting))
     culprits = tuple(Culprit(one.rank, one.pid, one.host, "certain", (one.text,)) for one in odd)

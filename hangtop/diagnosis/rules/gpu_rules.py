@@ -10,7 +10,7 @@ from hangtop.diagnosis.facts.gpu_outliers import NO_ANSWER_S, FactKind, GpuFact,
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.rules.verdict_builders import silence
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.gpu import GpuReading, NodeGpus
 from hangtop.records.verdict import Culprit, Evidence, Verdict
@@ -19,9 +19,9 @@ FAILED: tuple[FactKind, ...] = ("lost", "reset needed", "unknown error", "no ans
 """Of these a GPU computes nothing any more, the surest first."""
 
 
-def driver_doubted(case: Case) -> bool:
+def driver_doubted(snapshot: Snapshot) -> bool:
     """Whether a driver gives no answer, and not for long enough to tell. Where none is asked there may be none."""
-    return any(_in_doubt(node.reading, case.now) for node in case.state.gpus.values())
+    return any(_in_doubt(node.reading, snapshot.now) for node in snapshot.state.gpus.values())
 
 
 def _in_doubt(node: GpuReading, now: float) -> bool:
@@ -32,16 +32,16 @@ def _in_doubt(node: GpuReading, now: float) -> bool:
     return all(gpu.status in ("reading", "late") for gpu in node.gpus)
 
 
-def driver_hung(case: Case) -> Verdict | None:
+def driver_hung(snapshot: Snapshot) -> Verdict | None:
     """The whole driver of a node has given no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333)."""
-    if case.silence_s is None or case.silence_s < min(NO_ANSWER_S, case.quiet_s):
+    if snapshot.silence_s is None or snapshot.silence_s < min(NO_ANSWER_S, snapshot.quiet_s):
         return None
-    for host, node in case.state.gpus.items():
+    for host, node in snapshot.state.gpus.items():
         since = node.reading.stuck_since
-        if since is None or case.now - since < NO_ANSWER_S:
+        if since is None or snapshot.now - since < NO_ANSWER_S:
             continue
         call = f" in {node.reading.stuck_in}" if node.reading.stuck_in else ""
-        stuck = [rank for rank in case.ranks if rank.host in (None, host) and rank.process and is_blocked(rank.process)]
+        stuck = [rank for rank in snapshot.ranks if rank.host in (None, host) and rank.process and is_blocked(rank.process)]
         who, sit = numbered("rank", (rank.rank for rank in stuck)), "sits" if len(stuck) == 1 else "sit"
         held = f"; {who} {sit} in the kernel and cannot be killed" if stuck else ""
         return Verdict(
@@ -51,7 +51,7 @@ def driver_hung(case: Case) -> Verdict | None:
             kind="driver_hung",
             confidence="certain",
             culprits=tuple(Culprit(rank.rank, rank.pid, host, "likely", (rank.doing or "",)) for rank in stuck),
-            evidence=(*gpu_evidence(case.state, case.now)[:2], *(_in_kernel(rank) for rank in stuck[:1])),
+            evidence=(*gpu_evidence(snapshot.state, snapshot.now)[:2], *(_in_kernel(rank) for rank in stuck[:1])),
         )
     return None
 
@@ -63,18 +63,18 @@ def _in_kernel(rank: Rank) -> Evidence:
     return Evidence("procs", f"rank {rank.rank}, pid {rank.pid}, in state D{since}{where}, no I/O, no CPU time")
 
 
-def failed(case: Case) -> Verdict | None:
+def failed(snapshot: Snapshot) -> Verdict | None:
     """A GPU of the run is lost, broken or gives no answer while the log is quiet: who computes on it never goes on, whatever the
     others do."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
     found: list[tuple[GpuFact, Culprit]] = []
-    for host, node in case.state.gpus.items():
-        mine = of_run(case.state, host)
-        for fact in facts(node, case.now, mine):
-            culprit = _suspect(case, host, fact.index, fact.text)
+    for host, node in snapshot.state.gpus.items():
+        mine = of_run(snapshot.state, host)
+        for fact in facts(node, snapshot.now, mine):
+            culprit = _suspect(snapshot, host, fact.index, fact.text)
             of_this_run = culprit.rank is not None and (mine is None or fact.index in mine)
-            if fact.kind in FAILED and of_this_run and _for_long(node, fact.index, case.now):
+            if fact.kind in FAILED and of_this_run and _for_long(node, fact.index, snapshot.now):
                 found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
     if not found:
         return None
@@ -82,11 +82,11 @@ def failed(case: Case) -> Verdict | None:
     more = f", and {some(len(found) - 1, 'more GPU')} in trouble" if len(found) > 1 else ""
     return Verdict(
         word="hung",
-        headline=f"GPU {first.index} of {culprit.name}: {first.text}{more}; no output since {case.silent_since}.",
+        headline=f"GPU {first.index} of {culprit.name}: {first.text}{more}; no output since {snapshot.silent_since}.",
         refute="a line is written, or the GPU answers again",
         confidence=culprit.confidence,
         culprits=tuple(one for _, one in found),
-        evidence=(*(Evidence("gpu", f"GPU {fact.index}: {fact.text}") for fact, _ in found[:3]), silence(case)),
+        evidence=(*(Evidence("gpu", f"GPU {fact.index}: {fact.text}") for fact, _ in found[:3]), silence(snapshot)),
         next=(("3", "GPUs"), ("b", "bundle")),
     )
 
@@ -96,22 +96,22 @@ def _for_long(node: NodeGpus, index: int, now: float) -> bool:
     return since is None or now - since >= NO_ANSWER_S
 
 
-def spins(case: Case) -> Verdict | None:
+def spins(snapshot: Snapshot) -> Verdict | None:
     """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968, NCCL#1550).
 
     The one that does not spin is the suspect. Stands behind the rules over stacks, which see the same and name the place.
     """
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
     suspects: list[Culprit] = []
     waiting = 0
-    for host, node in case.state.gpus.items():
-        mine = of_run(case.state, host)
-        for fact in facts(node, case.now, mine):
+    for host, node in snapshot.state.gpus.items():
+        mine = of_run(snapshot.state, host)
+        for fact in facts(node, snapshot.now, mine):
             if mine is not None and fact.index not in mine:
                 continue
             waiting += fact.kind == "busy-wait"
-            suspect = _suspect(case, host, fact.index, fact.text)
+            suspect = _suspect(snapshot, host, fact.index, fact.text)
             if fact.kind in ("idle", "empty", "lost") and (mine is not None or suspect.rank is not None):
                 suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
     if not waiting:
@@ -121,22 +121,22 @@ def spins(case: Case) -> Verdict | None:
     who = f"{numbered('rank', odd)} {does} not" if odd else "none stands out"
     return Verdict(
         word="hung",
-        headline=f"{some(waiting, 'GPU')} {wait} busily in a collective, {who}; no output since {case.silent_since}.",
+        headline=f"{some(waiting, 'GPU')} {wait} busily in a collective, {who}; no output since {snapshot.silent_since}.",
         refute="their power rises, or a line is written",
         kind="nccl",
         confidence="likely",
         culprits=tuple(suspects),
-        evidence=gpu_evidence(case.state, case.now)[:3],
+        evidence=gpu_evidence(snapshot.state, snapshot.now)[:3],
         next=(("s", "stacks"),),
     )
 
 
-def works(case: Case) -> tuple[Evidence, ...]:
+def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """GPUs of the run at normal power: they compute, whatever the log does."""
-    return tuple(one for one in gpu_evidence(case.state, case.now) if one.supports is False)
+    return tuple(one for one in gpu_evidence(snapshot.state, snapshot.now) if one.supports is False)
 
 
-def _suspect(case: Case, host: str, index: int, text: str) -> Culprit:
-    here = (rank for rank in case.ranks if rank.host in (None, host))
+def _suspect(snapshot: Snapshot, host: str, index: int, text: str) -> Culprit:
+    here = (rank for rank in snapshot.ranks if rank.host in (None, host))
     rank = next((rank for rank in here if rank.gpu == index), None)
     return Culprit(rank.rank if rank else None, rank.pid if rank else None, host, "possible", (f"GPU {index} {text}",))

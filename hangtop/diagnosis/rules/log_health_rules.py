@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import Evidence, Verdict
 
 UNHEARD_S = 5.0
@@ -16,43 +16,43 @@ READABLE = frozenset({"ok", "closed", "gone"})
 """A log that was deleted while its writer holds it open is still read."""
 
 
-def blind(case: Case) -> Verdict | None:
+def blind(snapshot: Snapshot) -> Verdict | None:
     """Blind when the probe, or its log source, is not well, or no log can be read (design §2: feed unhealthy = blind)."""
-    reason = _unwell(case)
+    reason = _unwell(snapshot)
     if reason is None:
         return None
-    seen = bool(case.log.last_line) and any(file.status != "binary" for file in case.log.files)
+    seen = bool(snapshot.log.last_line) and any(file.status != "binary" for file in snapshot.log.files)
     return Verdict(
         word="blind",
         headline=f"Cannot see the log: {reason}",  # no full stop: it ends with a command as often as not
         refute="a new reading of the log arrives",
         confidence="certain",
-        evidence=(Evidence("log", case.last_output),) if seen else (),
+        evidence=(Evidence("log", snapshot.last_output),) if seen else (),
         detail="What is shown is old. The run may be well." if seen else "The run may be well.",
     )
 
 
-def _unwell(case: Case) -> str | None:
-    state = case.state
+def _unwell(snapshot: Snapshot) -> str | None:
+    state = snapshot.state
     if state.probe is not None and state.probe.problem:
         return state.probe.problem
-    if state.heard_at is not None and case.now - state.heard_at > UNHEARD_S:
+    if state.heard_at is not None and snapshot.now - state.heard_at > UNHEARD_S:
         return f"the probe gave no sign of life since {clock(state.heard_at)}"
     health = state.health.get("log")
     if health is not None and health.problem:
         return health.problem
     if health is not None and health.busy_s > (FIRST_STUCK_S if health.read_at is None and state.log is not None else STUCK_S):
-        return f"reading the log hangs since {clock(case.now - health.busy_s)}: the file system may not answer"
-    if state.log is None and state.procs is not None and not case.spec.logs:
+        return f"reading the log hangs since {clock(snapshot.now - health.busy_s)}: the file system may not answer"
+    if state.log is None and state.procs is not None and not snapshot.spec.logs:
         gone = f"{state.procs.note}; " if state.procs.note else ""
         return f"{gone}none was given, and silence cannot be told without one: --log PATH"
-    return _no_file(case)
+    return _no_file(snapshot)
 
 
-def _no_file(case: Case) -> str | None:
+def _no_file(snapshot: Snapshot) -> str | None:
     """The files of which none can be read. One unreadable file beside readable ones is shown, and does not blind;
     before the first reading it is too early to tell."""
-    files = case.log.files
-    if case.state.log is None or any(file.status in READABLE for file in files):
+    files = snapshot.log.files
+    if snapshot.state.log is None or any(file.status in READABLE for file in files):
         return None
-    return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(case.spec.logs))
+    return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(snapshot.spec.logs))

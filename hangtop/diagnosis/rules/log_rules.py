@@ -6,12 +6,12 @@ import math
 
 from hangtop.common.text import clock, duration, numbered, some
 from hangtop.common.text import pace as pace_words
-from hangtop.diagnosis.facts.last_error_line import last_words
+from hangtop.diagnosis.facts.last_error_line import last_error_line
 from hangtop.diagnosis.facts.message_text import found, sentence, short
 from hangtop.diagnosis.facts.silence_limits import FINISH
 from hangtop.diagnosis.members.writer_presence import nobody_writes
-from hangtop.diagnosis.snapshot import Case
-from hangtop.diagnosis.status.stragglers import laggards, steps_behind
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.stragglers import steps_behind, stragglers
 from hangtop.logs.finding_order import began_after
 from hangtop.records.log import Finding
 from hangtop.records.verdict import Culprit, Evidence, Kind, Verdict
@@ -36,12 +36,12 @@ KIND_OF_CATEGORY: dict[str, Kind] = {
 """What a finding of this id prefix says of the kind of a hang; anything else is `unknown`."""
 
 
-def finished(case: Case) -> Verdict | None:
+def finished(snapshot: Snapshot) -> Verdict | None:
     """The finish stage was reached, or the last step of a known total, and the log has been quiet since."""
-    progress = case.log.progress
+    progress = snapshot.log.progress
     at_end = progress.step is not None and progress.total is not None and progress.step >= progress.total
-    reached = case.stage is not None and case.stage.id == FINISH
-    if not reached and not (at_end and _closed(case)):
+    reached = snapshot.stage is not None and snapshot.stage.id == FINISH
+    if not reached and not (at_end and _closed(snapshot)):
         return None
     steps = f" after {some(progress.step, 'step')}" if progress.step else ""
     return Verdict(
@@ -49,13 +49,13 @@ def finished(case: Case) -> Verdict | None:
         headline=f"The run finished{steps}.",
         refute="new output after the last line",
         confidence="certain" if reached else "likely",
-        evidence=(Evidence("log", case.last_output),),
+        evidence=(Evidence("log", snapshot.last_output),),
     )
 
 
-def pipe_closed(case: Case) -> Verdict | None:
+def pipe_closed(snapshot: Snapshot) -> Verdict | None:
     """The log was a pipe, and its writer closed it without a word on how the run ended."""
-    files = case.log.files
+    files = snapshot.log.files
     if not files or any(file.status != "closed" for file in files):
         return None
     return Verdict(
@@ -63,28 +63,30 @@ def pipe_closed(case: Case) -> Verdict | None:
         headline="The writer closed its pipe; the log does not say whether the run did what it should.",
         refute="the run's own exit code is not 0",
         confidence="possible",
-        evidence=(Evidence("log", case.last_output),),
+        evidence=(Evidence("log", snapshot.last_output),),
     )
 
 
-def _closed(case: Case) -> bool:
+def _closed(snapshot: Snapshot) -> bool:
     """Nobody writes any more: the writers that were seen are gone, or it is proved that there is none (processes we may not look
     into, or a network file system, would leave that open). Without such proof a long silence has to do."""
-    if case.log.files and all(file.status == "closed" for file in case.log.files):
+    if snapshot.log.files and all(file.status == "closed" for file in snapshot.log.files):
         return True
-    procs = case.procs
+    procs = snapshot.procs
     if procs is not None and procs.writers:
         return not any(writer.alive for writer in procs.writers)
-    if nobody_writes(case.state):
+    if nobody_writes(snapshot.state):
         return True
-    return case.silence_s is not None and case.silence_s > min(case.limit.slow_s, max(30.0, 3 * (case.log.pace.p95_s or 0.0)))
+    return snapshot.silence_s is not None and snapshot.silence_s > min(
+        snapshot.limit.slow_s, max(30.0, 3 * (snapshot.log.pace.p95_s or 0.0))
+    )
 
 
-def repeats_itself(case: Case) -> Verdict | None:
+def repeats_itself(snapshot: Snapshot) -> Verdict | None:
     """Lines keep coming, but they are one message that comes when nothing moves (vLLM's "No available shared memory broadcast
     block": normal while an engine compiles, a hang once it repeats after the engine was ready)."""
-    for finding in case.findings:
-        if finding.hang not in ("hang", "slow") or finding.count < REPEATED or not _is_all_that_comes(case, finding):
+    for finding in snapshot.findings:
+        if finding.hang not in ("hang", "slow") or finding.count < REPEATED or not _is_all_that_comes(snapshot, finding):
             continue
         return Verdict(
             word="stalled",
@@ -98,164 +100,170 @@ def repeats_itself(case: Case) -> Verdict | None:
     return None
 
 
-def _is_all_that_comes(case: Case, finding: Finding) -> bool:
+def _is_all_that_comes(snapshot: Snapshot, finding: Finding) -> bool:
     """No stage began since, no engine is being built, and its last sighting is the end of the file."""
-    stage = case.stage
+    stage = snapshot.stage
     building = stage is not None and stage.id.startswith("engine_") and stage.id != "engine_ready"
     later = stage is not None and began_after(stage, finding)
-    file = case.log.files[finding.file] if finding.file < len(case.log.files) else None
+    file = snapshot.log.files[finding.file] if finding.file < len(snapshot.log.files) else None
     return not building and not later and file is not None and file.size_bytes - finding.last_offset < LAST_LINES_BYTES
 
 
-def left_behind(case: Case) -> Verdict | None:
+def left_behind(snapshot: Snapshot) -> Verdict | None:
     """A rank stopped steps ago and the others have stopped too, long for this run's pace: they ran into a collective it never
     entered. Needs no full limit, because the log itself names who is missing."""
-    pace = case.log.pace
-    behind = steps_behind(case)
-    if case.silence_s is None or pace.p95_s is None or not behind or _announced(case):
+    pace = snapshot.log.pace
+    behind = steps_behind(snapshot)
+    if snapshot.silence_s is None or pace.p95_s is None or not behind or _announced(snapshot):
         return None
-    if case.silence_s < max(case.spec.stall_s * EARLY_PART, EARLY_GAPS * pace.p95_s):
+    if snapshot.silence_s < max(snapshot.spec.stall_s * EARLY_PART, EARLY_GAPS * pace.p95_s):
         return None
-    return _stalled_verdict(case, behind)
+    return _stalled_verdict(snapshot, behind)
 
 
-def stalled(case: Case) -> Verdict | None:
+def stalled(snapshot: Snapshot) -> Verdict | None:
     """Silent beyond every limit that the stage, the run's own pace or an announced wait would explain."""
-    if case.silence_s is None or case.silence_s <= case.limit.stalled_s or _announced(case):
+    if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.stalled_s or _announced(snapshot):
         return None
-    return _stalled_verdict(case, laggards(case))
+    return _stalled_verdict(snapshot, stragglers(snapshot))
 
 
-def _stalled_verdict(case: Case, behind: tuple[Culprit, ...]) -> Verdict:
+def _stalled_verdict(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> Verdict:
     return Verdict(
         word="stalled",
-        headline=_stalled_headline(case, behind),
-        refute=_stalled_refute(case),
-        kind=_kind(case),
+        headline=_stalled_headline(snapshot, behind),
+        refute=_stalled_refute(snapshot),
+        kind=_kind(snapshot),
         confidence="likely" if behind else "possible",
         culprits=behind,
-        evidence=_stall_evidence(case),
+        evidence=_stall_evidence(snapshot),
         next=(("/", "filter the log"), ("e", "errors and stages")),
-        detail=_usual_cause(case),
-        message=None if behind or (error := _last_cause(case)) is None else error.id,
+        detail=_usual_cause(snapshot),
+        message=None if behind or (error := _last_cause(snapshot)) is None else error.id,
     )
 
 
-def _last_cause(case: Case) -> Finding | None:
+def _last_cause(snapshot: Snapshot) -> Finding | None:
     """The known message that a silent run wrote before."""
-    return next((finding for finding in case.findings if finding.role == "cause" and finding.severity != "hint"), None)
+    return next((finding for finding in snapshot.findings if finding.role == "cause" and finding.severity != "hint"), None)
 
 
-def _stalled_headline(case: Case, behind: tuple[Culprit, ...]) -> str:
-    since = case.silent_since
-    if nobody_writes(case.state):
-        return f"No output since {since} {case.where}, and no process here writes the log: the run died, or runs elsewhere."
+def _stalled_headline(snapshot: Snapshot, behind: tuple[Culprit, ...]) -> str:
+    since = snapshot.silent_since
+    if nobody_writes(snapshot.state):
+        return f"No output since {since} {snapshot.where}, and no process here writes the log: the run died, or runs elsewhere."
     if behind:
         ranks = numbered("rank", (culprit.rank for culprit in behind if culprit.rank is not None))
         return f"{ranks.capitalize()} stayed behind; no output since {since}."
-    if case.procs is not None and case.procs.leads and case.procs.note:
-        return f"No output since {since} {case.where}; {case.procs.note}."
-    error = _last_cause(case) or last_words(case)
+    if snapshot.procs is not None and snapshot.procs.leads and snapshot.procs.note:
+        return f"No output since {since} {snapshot.where}; {snapshot.procs.note}."
+    error = _last_cause(snapshot) or last_error_line(snapshot)
     if error is not None:
-        return f"No output since {since} {case.where}; before it: {sentence(short(error.text))}"
-    return f"No output since {since} {case.where}; the cause is not known yet."
+        return f"No output since {since} {snapshot.where}; before it: {sentence(short(error.text))}"
+    return f"No output since {since} {snapshot.where}; the cause is not known yet."
 
 
-def _stalled_refute(case: Case) -> str:
-    if case.procs is not None and case.procs.leads:
-        pids = " ".join(f"--pid {pid}" for pid in case.procs.leads[:3])
+def _stalled_refute(snapshot: Snapshot) -> str:
+    if snapshot.procs is not None and snapshot.procs.leads:
+        pids = " ".join(f"--pid {pid}" for pid in snapshot.procs.leads[:3])
         return f"new output, or a process that may be the run is at work: {pids} shows it"
     return "new output, or a sign of life that hangtop cannot see from here"
 
 
-def _kind(case: Case) -> Kind:
-    hanging = [finding for finding in case.findings if finding.hang in ("hang", "hang-then-crash", "either")]
+def _kind(snapshot: Snapshot) -> Kind:
+    hanging = [finding for finding in snapshot.findings if finding.hang in ("hang", "hang-then-crash", "either")]
     if hanging:
         return KIND_OF_CATEGORY.get(hanging[0].id.partition(".")[0], "unknown")
-    if nobody_writes(case.state):
+    if nobody_writes(snapshot.state):
         return "dead_process"
-    stage = case.stage.id if case.stage is not None else ""
+    stage = snapshot.stage.id if snapshot.stage is not None else ""
     by_stage: dict[str, Kind] = {"weight_sync": "weight_sync", "dist_init": "rendezvous", "rollout": "generation"}
     return by_stage.get(stage, "unknown")
 
 
-def _stall_evidence(case: Case) -> tuple[Evidence, ...]:
-    limit = f"limit {duration(case.limit.stalled_s)}"
-    pace = case.log.pace
+def _stall_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    limit = f"limit {duration(snapshot.limit.stalled_s)}"
+    pace = snapshot.log.pace
     usual = "" if not pace.p50_s or pace.p50_s < LEAST_STEP_S else f"; a step takes {pace_words(pace.p50_s)} s"
     longest = "" if not usual or pace.longest_s is None else f" and never took more than {duration(pace.longest_s)}"
-    silence = Evidence("log", f"silent since {case.silent_since}, {limit}{usual}{longest}")
-    words = () if (error := last_words(case)) is None else (Evidence("log", f"it said: {short(error.text)}"),)
-    return (silence, *_worth_telling(case)[:2], *words)
+    silence = Evidence("log", f"silent since {snapshot.silent_since}, {limit}{usual}{longest}")
+    words = () if (error := last_error_line(snapshot)) is None else (Evidence("log", f"it said: {short(error.text)}"),)
+    return (silence, *_worth_telling(snapshot)[:2], *words)
 
 
-def slow(case: Case) -> Verdict | None:
+def slow(snapshot: Snapshot) -> Verdict | None:
     """Silent for long, but within what this stage may take, or as announced."""
-    if case.silence_s is None or case.silence_s <= case.limit.slow_s:
+    if snapshot.silence_s is None or snapshot.silence_s <= snapshot.limit.slow_s:
         return None
-    if _announced(case):
-        why = f"the log announced a wait until {clock(case.log.announced_until)}"
+    if _announced(snapshot):
+        why = f"the log announced a wait until {clock(snapshot.log.announced_until)}"
     else:
-        why = f"this stage may be silent for {duration(case.limit.stalled_s)}"
+        why = f"this stage may be silent for {duration(snapshot.limit.stalled_s)}"
     return Verdict(
         word="slow",
-        headline=f"Quiet since {case.silent_since} {case.where}; {why}.",
-        refute=f"still silent after {duration(case.limit.stalled_s)}",
+        headline=f"Quiet since {snapshot.silent_since} {snapshot.where}; {why}.",
+        refute=f"still silent after {duration(snapshot.limit.stalled_s)}",
         confidence="possible",
-        evidence=(Evidence("log", f"silent since {case.silent_since}, limit {duration(case.limit.stalled_s)}"),),
+        evidence=(Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.limit.stalled_s)}"),),
         next=(("f", "follow"),),
-        detail=_usual_cause(case),
+        detail=_usual_cause(snapshot),
     )
 
 
-def announced(case: Case) -> Verdict | None:
+def announced(snapshot: Snapshot) -> Verdict | None:
     """Quiet, but the log said for how long: whoever waits meanwhile waits as told."""
-    return slow(case) if case.is_quiet and _announced(case) else None
+    return slow(snapshot) if snapshot.is_quiet and _announced(snapshot) else None
 
 
-def _announced(case: Case) -> bool:
-    return case.log.announced_until is not None and case.now <= case.log.announced_until
+def _announced(snapshot: Snapshot) -> bool:
+    return snapshot.log.announced_until is not None and snapshot.now <= snapshot.log.announced_until
 
 
-def running(case: Case) -> Verdict:
+def running(snapshot: Snapshot) -> Verdict:
     """Nothing speaks against it."""
-    progress = case.log.progress
-    if case.state.log is None:
+    progress = snapshot.log.progress
+    if snapshot.state.log is None:
         return Verdict(word="running", headline="Reading the log.", refute="", confidence="possible")
-    begun = "Starting." if case.log.bytes else "Nothing written yet." if case.log.caught_up else "Reading the log."
+    begun = "Starting." if snapshot.log.bytes else "Nothing written yet." if snapshot.log.caught_up else "Reading the log."
     headline = "Running as before." if progress.step is not None else begun
-    alone = nobody_writes(case.state) and case.silence_s is not None and case.silence_s > JUST_WRITTEN_S
+    alone = nobody_writes(snapshot.state) and snapshot.silence_s is not None and snapshot.silence_s > JUST_WRITTEN_S
     if alone:
-        headline = f"No process here has the log open: it ended after {case.silent_since}, or runs elsewhere."
+        headline = f"No process here has the log open: it ended after {snapshot.silent_since}, or runs elsewhere."
     return Verdict(
         word="running",
         headline=headline,
-        refute=f"silence for more than {duration(case.limit.stalled_s)}",
+        refute=f"silence for more than {duration(snapshot.limit.stalled_s)}",
         confidence="possible" if alone else "likely",
-        culprits=laggards(case),
-        evidence=_worth_telling(case)[:3],
-        detail=_running_detail(case),
+        culprits=stragglers(snapshot),
+        evidence=_worth_telling(snapshot)[:3],
+        detail=_running_detail(snapshot),
     )
 
 
-def _running_detail(case: Case) -> str:
-    steps = {rank.step for rank in case.ranks if rank.step is not None}
-    together = f"All {some(len(case.ranks), 'rank')} in step {steps.pop():,}. " if len(steps) == 1 and len(case.ranks) > 1 else ""
-    if late := [rank.rank for rank in steps_behind(case) if rank.rank is not None]:
+def _running_detail(snapshot: Snapshot) -> str:
+    steps = {rank.step for rank in snapshot.ranks if rank.step is not None}
+    together = (
+        f"All {some(len(snapshot.ranks), 'rank')} in step {steps.pop():,}. "
+        if len(steps) == 1 and len(snapshot.ranks) > 1
+        else ""
+    )
+    if late := [rank.rank for rank in steps_behind(snapshot) if rank.rank is not None]:
         together = f"{numbered('rank', late).capitalize()} behind the others. "
-    longest = case.log.longest_silence_s
+    longest = snapshot.log.longest_silence_s
     quiet = "" if longest is None or math.isnan(longest) else f"Longest silence so far {duration(longest)}, "
     typical = (
-        "" if case.plan is None or case.plan.typical_s is None else f"This stage takes about {duration(case.plan.typical_s)}. "
+        ""
+        if snapshot.plan is None or snapshot.plan.typical_s is None
+        else f"This stage takes about {duration(snapshot.plan.typical_s)}. "
     )
-    limit = f"limit {duration(case.limit.stalled_s)}."
+    limit = f"limit {duration(snapshot.limit.stalled_s)}."
     return f"{together}{typical}{quiet}{limit if quiet else limit.capitalize()}"
 
 
-def _usual_cause(case: Case) -> str:
+def _usual_cause(snapshot: Snapshot) -> str:
     """Why this stage is silent for long, most often."""
-    return next(iter(case.plan.causes), "") if case.plan is not None else ""
+    return next(iter(snapshot.plan.causes), "") if snapshot.plan is not None else ""
 
 
-def _worth_telling(case: Case) -> tuple[Evidence, ...]:
-    return tuple(found(finding) for finding in case.findings if finding.severity != "hint")
+def _worth_telling(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    return tuple(found(finding) for finding in snapshot.findings if finding.severity != "hint")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.common.text import clock, duration, some
-from hangtop.diagnosis.facts.ray_health import OddActor, odd_actors, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import Wish, wishes
+from hangtop.diagnosis.facts.ray_health import OutlierActor, outlier_actors, stale_since, troubles
+from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, owned
 from hangtop.diagnosis.members.writer_presence import nobody_writes, without_leads
-from hangtop.diagnosis.rules.verdict_builders import hung, silence
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.rules.verdict_builders import hung_verdict, silence
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.ray_methods import LEADS, meaning
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
@@ -22,12 +22,12 @@ TEACHER_S = {"gkd": 600.0}
 (receive limit of 600,000 ms in the recipe's client)."""
 
 
-def dead_actor(case: Case) -> Verdict | None:
+def dead_actor(snapshot: Snapshot) -> Verdict | None:
     """The log is quiet, and an actor of the run is dead, or its process is: the others wait for it."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
-    for cluster in clusters_of_run(case.state):
-        left = [odd for odd in odd_actors(cluster) if odd.actor.state in LEFT and _recent(case, odd.actor)]
+    for cluster in clusters_of_run(snapshot.state):
+        left = [odd for odd in outlier_actors(cluster) if odd.actor.state in LEFT and _recent(snapshot, odd.actor)]
         if left:
             first = min(left, key=lambda odd: odd.actor.since or 0.0)
             return Verdict(
@@ -37,18 +37,22 @@ def dead_actor(case: Case) -> Verdict | None:
                 kind="dead_process",
                 confidence="likely",
                 culprits=tuple(_culprit(odd) for odd in left[:MOST_CULPRITS]),
-                evidence=(*(Evidence("ray", line) for line in _death_lines(first)), *_trust(cluster, case.now), silence(case)),
+                evidence=(
+                    *(Evidence("ray", line) for line in _death_lines(first)),
+                    *_trust(cluster, snapshot.now),
+                    silence(snapshot),
+                ),
                 next=(("b", "bundle"), ("r", "restart")),
             )
     return None
 
 
-def no_resources(case: Case) -> Verdict | None:
+def no_resources(snapshot: Snapshot) -> Verdict | None:
     """Actors or placement groups of the run wait for what the cluster does not have, or has not free."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
-    for cluster in clusters_of_run(case.state):
-        if stale_since(cluster, case.now) is None and (waiting := wishes(cluster)):
+    for cluster in clusters_of_run(snapshot.state):
+        if stale_since(cluster, snapshot.now) is None and (waiting := pending_resources(cluster)):
             first = waiting[0]
             return Verdict(
                 word="waiting",
@@ -56,47 +60,47 @@ def no_resources(case: Case) -> Verdict | None:
                 refute="a node joins, or another job frees what is asked for",
                 kind="resources",
                 confidence="likely" if first.impossible else "possible",
-                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(case), silence(case)),
+                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(snapshot), silence(snapshot)),
                 next=(("b", "bundle"),),
             )
     return None
 
 
-def straggler(case: Case) -> Verdict | None:
+def straggler(snapshot: Snapshot) -> Verdict | None:
     """Most actors of a class do one thing and a few another, by the titles of their processes; and the few do not work."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
-    stands = {one.pid: one for one in case.standings}
-    for cluster in clusters_of_run(case.state):
-        apart = [odd for odd in odd_actors(cluster) if not odd.sure]
+    stands = {one.pid: one for one in snapshot.member_statuses}
+    for cluster in clusters_of_run(snapshot.state):
+        apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
         working = any(one.alive for _, one in known)
-        if apart and not working and stale_since(cluster, case.now) is None:
+        if apart and not working and stale_since(cluster, snapshot.now) is None:
             first = apart[0]
             evidence = (
                 *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
-                *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.doing is not None),
-                silence(case),
+                *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.activity is not None),
+                silence(snapshot),
             )
             culprits = tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS])
             refute = f"{name(first.actor)} goes on to another method"
-            return hung(f"{name(first.actor)} is {first.why}.", "unknown", culprits, evidence, refute)
+            return hung_verdict(f"{name(first.actor)} is {first.why}.", "unknown", culprits, evidence, refute)
     return None
 
 
-def leader_alone(case: Case) -> Verdict | None:
+def leader_alone(snapshot: Snapshot) -> Verdict | None:
     """All workers are between calls, and who leads them does not come back: it waits for what is no actor. What users report of
     this are rewards, tools, judges and teachers that do not answer (verl#288, #1948, #7155, slime#1361)."""
-    if not case.is_quiet or case.silence_s is None:
+    if not snapshot.is_quiet or snapshot.silence_s is None:
         return None
-    for cluster in clusters_of_run(case.state):
+    for cluster in clusters_of_run(snapshot.state):
         leaders = [actor for actor in cluster.actors if actor.state == "running" and _leads(actor)]
         workers = [actor for actor in cluster.actors if actor.state != "dead" and actor not in leaders]
         idle = bool(workers) and all(actor.state == "idle" for actor in workers)
-        if len(leaders) != 1 or not idle or stale_since(cluster, case.now) is not None:
+        if len(leaders) != 1 or not idle or stale_since(cluster, snapshot.now) is not None:
             continue
-        leader, patience_s = leaders[0], TEACHER_S.get(case.log.framework, 0.0)
-        patient = case.silence_s <= patience_s
+        leader, patience_s = leaders[0], TEACHER_S.get(snapshot.log.framework, 0.0)
+        patient = snapshot.silence_s <= patience_s
         waits = "the teacher server" if patience_s else "what is no actor: a reward, a tool, a judge, or its own code"
         told = f"; its client gives up after {duration(patience_s)} and skips the batch" if patient else ""
         return Verdict(
@@ -107,21 +111,21 @@ def leader_alone(case: Case) -> Verdict | None:
             confidence="possible" if patient else "likely",
             culprits=()
             if patient
-            else (_culprit(OddActor(leader, f"in {leader.method} while no worker is called"), sure=False),),
-            evidence=(Evidence("ray", f"{some(len(workers), 'worker')} between calls, none at work"), silence(case)),
+            else (_culprit(OutlierActor(leader, f"in {leader.method} while no worker is called"), sure=False),),
+            evidence=(Evidence("ray", f"{some(len(workers), 'worker')} between calls, none at work"), silence(snapshot)),
             next=(("s", "stacks"),),
         )
     return None
 
 
-def driver_gone(case: Case) -> Verdict | None:
+def driver_gone(snapshot: Snapshot) -> Verdict | None:
     """Nobody writes the log, and the session that it was proven to be of has no driver of its jobs any more: the run is over.
     Detached actors outlive it, idle, and hold its GPUs: they are no sign of life."""
-    if not case.is_quiet or not _only_actors_here(case):
+    if not snapshot.is_quiet or not _only_actors_here(snapshot):
         return None
-    for one in owned(case.state):
+    for one in owned(snapshot.state):
         cluster, jobs = one.cluster, one.proof.jobs
-        told = cluster.api.answer == "ok" and stale_since(cluster, case.now) is None and any(n.workers for n in cluster.nodes)
+        told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
         alive = [actor for actor in cluster.actors if actor.state not in LEFT]
@@ -134,20 +138,23 @@ def driver_gone(case: Case) -> Verdict | None:
             refute="the driver runs elsewhere, and Ray has lost sight of it",
             kind="dead_process",
             confidence="likely",
-            evidence=(Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {one.proof.fact}"), silence(case)),
+            evidence=(
+                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {one.proof.fact}"),
+                silence(snapshot),
+            ),
             next=(("b", "bundle"), ("r", "restart")),
         )
     return None
 
 
-def _only_actors_here(case: Case) -> bool:
+def _only_actors_here(snapshot: Snapshot) -> bool:
     """Nobody writes the log, and no process of the run is here but workers of its Ray session. A lead is no driver: Ray knows all
     of its own."""
-    if case.procs is None:
+    if snapshot.procs is None:
         return False
-    known = without_leads(case.procs)
+    known = without_leads(snapshot.procs)
     others = tuple(process for process in known.processes if process.pid not in known.of_ray)
-    return nobody_writes(replace(case.state, procs=replace(known, processes=others)))
+    return nobody_writes(replace(snapshot.state, procs=replace(known, processes=others)))
 
 
 def _leads(actor: RayActor) -> bool:
@@ -155,19 +162,19 @@ def _leads(actor: RayActor) -> bool:
     return known is not None and known.says == LEADS
 
 
-def _created(case: Case) -> tuple[Evidence, ...]:
+def _created(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """How many workers there are, where the log says it."""
-    if case.log.workers is None or case.log.workers[0] >= case.log.workers[1]:
+    if snapshot.log.workers is None or snapshot.log.workers[0] >= snapshot.log.workers[1]:
         return ()
-    return (Evidence("log", f"{case.log.workers[0]} of {some(case.log.workers[1], 'worker')} created"),)
+    return (Evidence("log", f"{snapshot.log.workers[0]} of {some(snapshot.log.workers[1], 'worker')} created"),)
 
 
-def sick(case: Case) -> Verdict | None:
+def sick(snapshot: Snapshot) -> Verdict | None:
     """The log is quiet, and a part without which Ray cannot go on is dead or silent."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
-    for cluster in clusters_of_run(case.state):
-        found = [trouble for trouble in troubles(cluster, case.now) if trouble.part in ("gcs_server", "raylet", "node")]
+    for cluster in clusters_of_run(snapshot.state):
+        found = [trouble for trouble in troubles(cluster, snapshot.now) if trouble.part in ("gcs_server", "raylet", "node")]
         if found:
             return Verdict(
                 word="hung",
@@ -175,7 +182,7 @@ def sick(case: Case) -> Verdict | None:
                 refute="the part answers again, and the log goes on",
                 kind="dead_process" if found[0].dead else "stopped",
                 confidence="likely",
-                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), silence(case)),
+                evidence=(*(Evidence("ray", trouble.text) for trouble in found[:3]), silence(snapshot)),
                 next=(("R", found[0].mend),) if found[0].mend.startswith("R ") else (),
             )
     return None
@@ -190,23 +197,23 @@ def name(actor: RayActor) -> str:
     return f"{actor.cls} pid {actor.pid or actor.ray_pid}" if actor.pid or actor.ray_pid else actor.cls
 
 
-def _recent(case: Case, actor: RayActor) -> bool:
+def _recent(snapshot: Snapshot, actor: RayActor) -> bool:
     """An actor that died long before the last output did not stop the run."""
-    silent_since = case.now - (case.silence_s or 0.0)
-    return actor.since is None or actor.since > silent_since - case.quiet_s
+    silent_since = snapshot.now - (snapshot.silence_s or 0.0)
+    return actor.since is None or actor.since > silent_since - snapshot.quiet_s
 
 
-def _culprit(odd: OddActor, *, sure: bool = True) -> Culprit:
+def _culprit(odd: OutlierActor, *, sure: bool = True) -> Culprit:
     actor = odd.actor
     return Culprit(actor.rank, actor.pid or actor.ray_pid, actor.host, "likely" if sure else "possible", (odd.why,))
 
 
-def _death_lines(odd: OddActor) -> tuple[str, ...]:
+def _death_lines(odd: OutlierActor) -> tuple[str, ...]:
     death = odd.actor.death
     return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
 
 
-def _wish_line(wish: Wish) -> str:
+def _wish_line(wish: PendingResource) -> str:
     since = f" since {clock(wish.since)}" if wish.since is not None else ""
     return f"{wish.who} asks for {wish.asks}{since}{': ' + wish.lack if wish.lack else ''}"
 

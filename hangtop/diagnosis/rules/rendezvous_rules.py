@@ -4,102 +4,113 @@ from __future__ import annotations
 
 from hangtop.common.text import some
 from hangtop.diagnosis.members.rank_numbering import missing_here
-from hangtop.diagnosis.rules.verdict_builders import count, culprit_of, hung, names, rank_names, s, silence, stack_evidence
-from hangtop.diagnosis.snapshot import Case
-from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.rules.verdict_builders import (
+    build_culprit,
+    count,
+    hung_verdict,
+    names,
+    plural_s,
+    rank_names,
+    silence,
+    stack_evidence,
+)
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 
-def rendezvous(case: Case) -> Verdict | None:
+def rendezvous(snapshot: Snapshot) -> Verdict | None:
     """Members wait to meet: who never came?
 
     Where more of them are in a collective already, the few parted from these (`desync`).
     """
-    meeting = [one for one in case.standings if one.how == "rendezvous"]
-    if not case.is_quiet or not meeting or sum(one.how == "collective" for one in case.standings) > len(meeting):
+    meeting = [one for one in snapshot.member_statuses if one.status == "rendezvous"]
+    if not snapshot.is_quiet or not meeting or sum(one.status == "collective" for one in snapshot.member_statuses) > len(meeting):
         return None
-    astray = [one for one in case.standings if one.how in ("waits", "loops", "unknown", "dataloader")]
-    if any(one.alive for one in case.standings):
+    astray = [one for one in snapshot.member_statuses if one.status in ("waits", "loops", "unknown", "dataloader")]
+    if any(one.alive for one in snapshot.member_statuses):
         return None
-    missing = _never_came(case)
-    place = _meeting_place(case)
-    apart = _unconnected(case, meeting)
+    missing = _never_came(snapshot)
+    place = _meeting_place(snapshot)
+    apart = _unconnected(snapshot, meeting)
     if astray:
-        culprits = tuple(culprit_of(case, one) for one in astray)
-        headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{s(meeting)}."
+        culprits = tuple(build_culprit(snapshot, one) for one in astray)
+        headline = f"{names(astray)} never joined the process group: {astray[0].text}; {count(meeting)} wait{plural_s(meeting)}."
     elif missing:
         culprits = tuple(
             Culprit(rank, None, None, "likely", ("no such process here, and no connection of its own",)) for rank in missing
         )
-        headline = f"{rank_names(missing)} never came; {count(meeting)} wait{s(meeting)} for the process group{place}."
+        headline = f"{rank_names(missing)} never came; {count(meeting)} wait{plural_s(meeting)} for the process group{place}."
     elif apart:
         why = f"holds no connection to the meeting point{place}"
         culprits = tuple(Culprit(one.rank, one.pid, one.host, "likely", (why, one.text)) for one in apart)
         headline = f"{names(apart)} never reached the meeting point{place}; {some(len(meeting) - len(apart), 'rank')} did."
     else:
         culprits = ()
-        headline = f"{count(meeting)} wait{s(meeting)} for the process group and {_peers(case)}{place}{_nobody(case)}."
-    evidence = (stack_evidence(meeting), *_meeting_evidence(case), silence(case))
-    return hung(headline, "rendezvous", culprits, evidence, "a missing rank connects")
+        headline = (
+            f"{count(meeting)} wait{plural_s(meeting)} for the process group and {_peers(snapshot)}{place}{_nobody(snapshot)}."
+        )
+    evidence = (stack_evidence(meeting), *_meeting_evidence(snapshot), silence(snapshot))
+    return hung_verdict(headline, "rendezvous", culprits, evidence, "a missing rank connects")
 
 
-def missing_ranks(case: Case) -> list[int]:
+def missing_ranks(snapshot: Snapshot) -> list[int]:
     """Ranks of the world that have no process on the machines that are watched: they run elsewhere, or not at all."""
-    worlds = [one.process.world for one in case.standings if one.process is not None and one.process.world]
-    here = {one.rank for one in case.standings} | {rank.rank for rank in case.ranks if rank.process is not None}
+    worlds = [one.process.world for one in snapshot.member_statuses if one.process is not None and one.process.world]
+    here = {one.rank for one in snapshot.member_statuses} | {rank.rank for rank in snapshot.ranks if rank.process is not None}
     return [rank for rank in range(max(worlds, default=0)) if rank not in here]
 
 
-def _never_came(case: Case) -> list[int]:
+def _never_came(snapshot: Snapshot) -> list[int]:
     """Those of the missing ranks that are proven not to have come.
 
     Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them, all
     of them, or some, and then nothing says which. Else only the ranks that must have run on this machine are known.
     """
-    unseen = missing_ranks(case)
-    came = _from_elsewhere(case)
+    unseen = missing_ranks(snapshot)
+    came = _from_elsewhere(snapshot)
     if came == 0:
         return unseen
-    here = {one.rank for one in case.standings if one.rank is not None}
+    here = {one.rank for one in snapshot.member_statuses if one.rank is not None}
     gone = [rank for rank in missing_here(here, max((*here, *unseen), default=-1) + 1) if rank in unseen]
     return gone if came is None or len(gone) + came <= len(unseen) else []
 
 
-def _from_elsewhere(case: Case) -> int | None:
-    where = None if case.procs is None else case.procs.rendezvous
+def _from_elsewhere(snapshot: Snapshot) -> int | None:
+    where = None if snapshot.procs is None else snapshot.procs.rendezvous
     return None if where is None else where.from_elsewhere
 
 
-def _peers(case: Case) -> str:
+def _peers(snapshot: Snapshot) -> str:
     """What is known of the ranks that are not here, where none of them is named."""
-    unseen, came = missing_ranks(case), _from_elsewhere(case)
+    unseen, came = missing_ranks(snapshot), _from_elsewhere(snapshot)
     if not unseen or came is None:
         return "no peer comes"
     return f"{some(came, 'connection')} came from other machines, where {rank_names(unseen).lower()} run"
 
 
-def _meeting_place(case: Case) -> str:
-    where = None if case.procs is None else case.procs.rendezvous
+def _meeting_place(snapshot: Snapshot) -> str:
+    where = None if snapshot.procs is None else snapshot.procs.rendezvous
     return "" if where is None else f" at {where.address}:{where.port}"
 
 
-def _unconnected(case: Case, meeting: list[Standing]) -> list[Standing]:
+def _unconnected(snapshot: Snapshot, meeting: list[MemberStatus]) -> list[MemberStatus]:
     """Those who wait to meet without a connection to the master's port, where others have one: a wrong address, a firewall."""
-    where = None if case.procs is None else case.procs.rendezvous
+    where = None if snapshot.procs is None else snapshot.procs.rendezvous
     if where is None or not where.joined:
         return []
     return [one for one in meeting if one.rank in where.missing]
 
 
-def _nobody(case: Case) -> str:
-    where = None if case.procs is None else case.procs.rendezvous
-    if where is None or where.listening is not False or 0 in missing_ranks(case):
+def _nobody(snapshot: Snapshot) -> str:
+    where = None if snapshot.procs is None else snapshot.procs.rendezvous
+    if where is None or where.listening is not False or 0 in missing_ranks(snapshot):
         return ""
     return ", where another job listens in place of rank 0" if where.another_listens else ", where nobody listens: rank 0 should"
 
 
-def _meeting_evidence(case: Case) -> tuple[Evidence, ...]:
-    where = None if case.procs is None else case.procs.rendezvous
+def _meeting_evidence(snapshot: Snapshot) -> tuple[Evidence, ...]:
+    where = None if snapshot.procs is None else snapshot.procs.rendezvous
     if where is None:
         return ()
     listening = {True: "the run listens", False: "nobody listens", None: "who listens is hidden"}[where.listening]

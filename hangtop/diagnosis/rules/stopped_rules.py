@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.verdict import Evidence, Verdict
 
 
-def by_you(case: Case) -> Verdict | None:
+def by_you(snapshot: Snapshot) -> Verdict | None:
     """hangtop stops the run, or stopped it, and nothing was written since. A log that has grown is that of another attempt."""
-    stop = case.log.stopped
-    if stop is None or _goes_on(case, stop):
+    stop = snapshot.log.stopped
+    if stop is None or _goes_on(snapshot, stop):
         return None
     where = f" in {stop.place.stage}" if stop.place.stage else ""
     step = f" at step {stop.place.step:,}" if stop.place.step is not None else ""
@@ -32,16 +32,16 @@ def by_you(case: Case) -> Verdict | None:
         confidence="certain",
         evidence=(
             Evidence("procs", f"hangtop {stop.action}: all of its processes are gone since {clock(stop.ended_at)}"),
-            Evidence("log", case.last_output),
+            Evidence("log", snapshot.last_output),
         ),
         next=(("r", "start it again"),),
     )
 
 
-def with_passage(case: Case, verdict: Verdict) -> Verdict:
+def with_passage(snapshot: Snapshot, verdict: Verdict) -> Verdict:
     """Of a run that was started again after a person had stopped it: whether it is beyond the step at which it stood then."""
-    stop, step = case.log.stopped, case.log.progress.step
-    if stop is None or stop.ended_at is None or stop.place.step is None or step is None or not _goes_on(case, stop):
+    stop, step = snapshot.log.stopped, snapshot.log.progress.step
+    if stop is None or stop.ended_at is None or stop.place.step is None or step is None or not _goes_on(snapshot, stop):
         return verdict
     at = f"step {stop.place.step:,}, where you stopped it at {clock(stop.began_at)}"
     if step <= stop.place.step:
@@ -51,8 +51,8 @@ def with_passage(case: Case, verdict: Verdict) -> Verdict:
     return replace(verdict, evidence=(Evidence("log", f"started again, it has passed {at}"), *verdict.evidence))
 
 
-def _goes_on(case: Case, stop: StoppedRun) -> bool:
+def _goes_on(snapshot: Snapshot, stop: StoppedRun) -> bool:
     """Whether any log has grown since the stop."""
     if stop.ended_at is None:
         return False
-    return any(file.size_bytes != stop.sizes.get(file.path, 0) for file in case.log.files)
+    return any(file.size_bytes != stop.sizes.get(file.path, 0) for file in snapshot.log.files)

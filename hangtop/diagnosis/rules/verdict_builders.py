@@ -10,9 +10,9 @@ from hangtop.diagnosis.facts.collective_counts import reasons
 from hangtop.diagnosis.members.parallel_groups import group_of
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import NOT_JOINED
-from hangtop.diagnosis.snapshot import Case
-from hangtop.diagnosis.status.member_status import Standing
-from hangtop.diagnosis.status.stragglers import laggards
+from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.diagnosis.status.stragglers import stragglers
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, Verdict
 from hangtop.stacks.frames import Phase
@@ -21,7 +21,9 @@ BY_PHASE: dict[Phase, Kind] = {"weights": "weight_sync", "generate": "generation
 BY_STAGE: dict[str, Kind] = {"weight_sync": "weight_sync", "rollout": "generation"}
 
 
-def hung(headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tuple[Evidence, ...], refute: str) -> Verdict:
+def hung_verdict(
+    headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tuple[Evidence, ...], refute: str
+) -> Verdict:
     sure: Confidence = "likely" if any(one.confidence != "possible" for one in culprits) else "possible"
     return Verdict(
         word="hung",
@@ -35,77 +37,77 @@ def hung(headline: str, kind: Kind, culprits: tuple[Culprit, ...], evidence: tup
     )
 
 
-def slow(case: Case, headline: str, kind: Kind | None, evidence: tuple[Evidence, ...]) -> Verdict:
+def slow_verdict(snapshot: Snapshot, headline: str, kind: Kind | None, evidence: tuple[Evidence, ...]) -> Verdict:
     return Verdict(
         word="slow",
         headline=headline,
         refute="the work stops and nothing is written",
         kind=kind,
         confidence="likely" if len(evidence) > 1 else "possible",
-        evidence=(*evidence, silence(case)),
+        evidence=(*evidence, silence(snapshot)),
         next=(("s", "stacks"), ("f", "follow")),
     )
 
 
-def culprit_of(case: Case, one: Standing) -> Culprit:
+def build_culprit(snapshot: Snapshot, one: MemberStatus) -> Culprit:
     """Two signals that agree make it likely: its stack, and that it did not move, or stays behind in the log."""
     why = [one.text]
     if one.moved is False:
         why.append("its stack stands still")
-    why += reasons(case, one.rank)
-    why += [NOT_JOINED for rank in case.ranks if rank.rank == one.rank and rank.absent]
-    why += [reason for other in laggards(case) if other.rank == one.rank and one.rank is not None for reason in other.why]
+    why += reasons(snapshot, one.rank)
+    why += [NOT_JOINED for rank in snapshot.ranks if rank.rank == one.rank and rank.absent]
+    why += [reason for other in stragglers(snapshot) if other.rank == one.rank and one.rank is not None for reason in other.why]
     sure: Confidence = "likely" if len(why) > 1 else "possible"
-    if group := group_of(one, case.standings):
+    if group := group_of(one, snapshot.member_statuses):
         ranks = rank_ranges(other.rank for other in group.others if other.rank is not None)
         why.insert(1, f"{place_words(one.place)}: not in the {group.call} in which the rest of its {group.name} waits, {ranks}")
-    if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in case.ranks):
+    if one.rank is not None and any(rank.rank == one.rank and rank.by_order for rank in snapshot.ranks):
         why.append("numbered by the order of start: nothing names its rank")
     return Culprit(one.rank, one.pid, one.host, sure, tuple(why))
 
 
-def waiting_kind(case: Case, members: Sequence[Standing]) -> Kind:
+def waiting_kind(snapshot: Snapshot, members: Sequence[MemberStatus]) -> Kind:
     """What the peers wait in: a stage that says so, or the names of the functions these members are in.
 
     Else NCCL where the run has GPUs, else a collective on the CPU: GPUs of the machine may all be other people's.
     """
-    on_gpu = any(node.reading.gpus and of_run(case.state, host) != frozenset() for host, node in case.state.gpus.items())
-    phases = (one.doing.phase for one in members if one.doing is not None and one.doing.phase is not None)
+    on_gpu = any(node.reading.gpus and of_run(snapshot.state, host) != frozenset() for host, node in snapshot.state.gpus.items())
+    phases = (one.activity.phase for one in members if one.activity is not None and one.activity.phase is not None)
     by_name = next((BY_PHASE[phase] for phase in phases if phase in BY_PHASE), None)
-    return stage_kind(case) or by_name or ("nccl" if on_gpu else "cpu_collective")
+    return stage_kind(snapshot) or by_name or ("nccl" if on_gpu else "cpu_collective")
 
 
-def stage_kind(case: Case) -> Kind | None:
-    return None if case.stage is None else BY_STAGE.get(case.stage.id)
+def stage_kind(snapshot: Snapshot) -> Kind | None:
+    return None if snapshot.stage is None else BY_STAGE.get(snapshot.stage.id)
 
 
-def stack_evidence(waiting: list[Standing]) -> Evidence:
-    calls = Counter(one.call or one.how for one in waiting)
+def stack_evidence(waiting: list[MemberStatus]) -> Evidence:
+    calls = Counter(one.call or one.status for one in waiting)
     return Evidence(
-        "stacks", ", ".join(f"{names([one for one in waiting if (one.call or one.how) == call])} in {call}" for call in calls)
+        "stacks", ", ".join(f"{names([one for one in waiting if (one.call or one.status) == call])} in {call}" for call in calls)
     )
 
 
-def silence(case: Case) -> Evidence:
-    return Evidence("log", f"silent since {case.silent_since}, limit {duration(case.quiet_s)}")
+def silence(snapshot: Snapshot) -> Evidence:
+    return Evidence("log", f"silent since {snapshot.silent_since}, limit {duration(snapshot.quiet_s)}")
 
 
-def still(one: Standing) -> str:
+def still(one: MemberStatus) -> str:
     return ", still there at the next look" if one.moved is False else ""
 
 
-def count(members: list[Standing]) -> str:
+def count(members: list[MemberStatus]) -> str:
     """`7 ranks`; processes where no rank is known."""
     if any(one.rank is not None for one in members):
         return some(len(members), "rank")
     return some(len(members), "process")
 
 
-def s(members: list[Standing]) -> str:
+def plural_s(members: list[MemberStatus]) -> str:
     return "s" if len(members) == 1 else ""
 
 
-def names(members: list[Standing]) -> str:
+def names(members: list[MemberStatus]) -> str:
     """`Rank 3`, `Ranks 0-2 4`, or processes where no rank is known."""
     ranks = [one.rank for one in members if one.rank is not None]
     if ranks:

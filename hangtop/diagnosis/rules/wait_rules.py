@@ -16,24 +16,24 @@ from hangtop.diagnosis.rules import gpu_rules
 from hangtop.diagnosis.rules.dataloader_rules import dead_workers
 from hangtop.diagnosis.rules.rendezvous_rules import missing_ranks
 from hangtop.diagnosis.rules.verdict_builders import (
+    build_culprit,
     count,
-    culprit_of,
-    hung,
+    hung_verdict,
     names,
+    plural_s,
     rank_names,
-    s,
     silence,
-    slow,
+    slow_verdict,
     stack_evidence,
     stage_kind,
     still,
     waiting_kind,
 )
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE
 from hangtop.diagnosis.status.kernel_block import blocked_on, mount_words
-from hangtop.diagnosis.status.member_status import Standing
-from hangtop.diagnosis.status.stragglers import laggards
+from hangtop.diagnosis.status.member_status import MemberStatus
+from hangtop.diagnosis.status.stragglers import stragglers
 from hangtop.records.checkpoints import GIVEN
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Evidence, Kind, Verdict
@@ -47,16 +47,16 @@ OWN_PART = 0.2
 """The span over which processes are watched and that over which the folder grows are not the same: a fifth is enough."""
 
 
-def alive(case: Case) -> Verdict | None:
+def alive(snapshot: Snapshot) -> Verdict | None:
     """Somebody who is not waiting works: slow, do not kill."""
-    if not case.is_quiet:
+    if not snapshot.is_quiet:
         return None
-    working = [one for one in case.standings if one.alive]
-    growing = _growing(case)
-    computing = gpu_rules.works(case)
+    working = [one for one in snapshot.member_statuses if one.alive]
+    growing = _growing(snapshot)
+    computing = gpu_rules.works(snapshot)
     if not working and growing is None and not computing:
         return None
-    peers = [one for one in case.standings if one.waits_for_peers]
+    peers = [one for one in snapshot.member_statuses if one.waits_for_peers]
     evidence = [Evidence("procs", f"{one.name}: {_life(one)}") for one in working[:2]]
     evidence += computing[:1]
     if growing is not None:
@@ -67,41 +67,45 @@ def alive(case: Case) -> Verdict | None:
         who = f"{names(working)} {_at_work(working)}"
     else:
         who = "A checkpoint is being written" if growing is not None else "The GPUs compute"
-    waiting = f"; {count(peers)} wait{s(peers)} for it" if peers else ""
+    waiting = f"; {count(peers)} wait{plural_s(peers)} for it" if peers else ""
     sure = growing is not None or computing or any(not one.doubted for one in working)
     advice = "Do not kill it." if sure else "That is work, or a loop without end: time tells."
     few = tuple(one.rank for one in working if one.rank is not None) if len(working) <= len(peers) else ()
-    return replace(slow(case, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
+    return replace(slow_verdict(snapshot, f"{who}{waiting}. {advice}", None, tuple(evidence)), at_work=few)
 
 
-def nobody_builds(case: Case) -> Verdict | None:
+def nobody_builds(snapshot: Snapshot) -> Verdict | None:
     """Ranks wait for the lock file of an extension that nobody builds: who was killed while building left it behind.
 
     Nothing ever removes it (torch/utils/file_baton.py)."""
-    waits = [one for one in case.standings if one.doing is not None and one.doing.kind == "build_lock"]
-    if not case.is_quiet or not waits or any(one not in waits and not one.waits_for_peers for one in case.standings):
+    waits = [one for one in snapshot.member_statuses if one.activity is not None and one.activity.kind == "build_lock"]
+    if (
+        not snapshot.is_quiet
+        or not waits
+        or any(one not in waits and not one.waits_for_peers for one in snapshot.member_statuses)
+    ):
         return None
-    culprits = tuple(culprit_of(case, one) for one in waits)
-    evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(case))
-    headline = f"{names(waits)} wait{s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
-    said = hung(headline, "unknown", culprits, evidence, "another node builds in the same folder")
+    culprits = tuple(build_culprit(snapshot, one) for one in waits)
+    evidence = (Evidence("stacks", f"{names(waits)}: {waits[0].text}; no compiler runs below them"), silence(snapshot))
+    headline = f"{names(waits)} wait{plural_s(waits)} for a build that nobody here makes: a killed one left its lock file behind."
+    said = hung_verdict(headline, "unknown", culprits, evidence, "another node builds in the same folder")
     folder = '"${TORCH_EXTENSIONS_DIR:-$HOME/.cache/torch_extensions}"'
     return replace(said, detail=f"When no compiler runs anywhere: find {folder} -name lock -delete")
 
 
-def desync(case: Case) -> Verdict | None:
+def desync(snapshot: Snapshot) -> Verdict | None:
     """All wait for their peers, but in different collectives: they took different ways.
 
     Who waits for its GPU has launched its kernels ahead: where it stands in the program tells nothing.
     """
-    waiting = [one for one in case.standings if one.waits_for_peers]
-    if not case.is_quiet or len(waiting) < 2 or len(waiting) < len(case.standings):
+    waiting = [one for one in snapshot.member_statuses if one.waits_for_peers]
+    if not snapshot.is_quiet or len(waiting) < 2 or len(waiting) < len(snapshot.member_statuses):
         return None
     if any(one.call == IN_A_COLLECTIVE for one in waiting):
         return None
     calls = Counter(one.call for one in waiting)
     if len(calls) < 2:
-        return _by_other_ways(case, waiting)
+        return _by_other_ways(snapshot, waiting)
     in_groups = odd_in_groups(waiting)
     if in_groups is not None and not in_groups and any(stage_of(one.place) for one in waiting):
         return None  # every group stands together: stages wait at different places
@@ -109,35 +113,35 @@ def desync(case: Case) -> Verdict | None:
     groups = " but ".join(
         f"{names([one for one in waiting if one.call == call]).lower()} in {call}" for call, _ in calls.most_common()
     )
-    culprits = tuple(culprit_of(case, one) for one in odd)
-    evidence = (Evidence("stacks", groups), silence(case))
-    return hung(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
+    culprits = tuple(build_culprit(snapshot, one) for one in odd)
+    evidence = (Evidence("stacks", groups), silence(snapshot))
+    return hung_verdict(f"The ranks parted: {groups}.", "desync", culprits, evidence, "the next look shows them in the same call")
 
 
-def _by_other_ways(case: Case, waiting: list[Standing]) -> Verdict | None:
+def _by_other_ways(snapshot: Snapshot, waiting: list[MemberStatus]) -> Verdict | None:
     """All wait in one and the same call, to which they came through different functions of the program."""
     ways = Counter(_way(one) for one in waiting)
-    if len(ways) < 2 or any(not way for way in ways) or any(one.place for one in waiting) or missing_ranks(case):
+    if len(ways) < 2 or any(not way for way in ways) or any(one.place for one in waiting) or missing_ranks(snapshot):
         return None
     most, size = ways.most_common(1)[0]
     apart = [[one for one in waiting if _way(one) == way] for way, _ in ways.most_common()]
     groups = " but ".join(f"{names(group).lower()} through {_way(group[0])[0][0]}" for group in apart)
-    culprits = tuple(culprit_of(case, one) for one in waiting if _way(one) != most) if 2 * size > len(waiting) else ()
+    culprits = tuple(build_culprit(snapshot, one) for one in waiting if _way(one) != most) if 2 * size > len(waiting) else ()
     headline = f"The ranks parted on their way to {waiting[0].call}: {groups}."
-    evidence = (Evidence("stacks", groups), silence(case))
-    return hung(headline, "desync", culprits, evidence, "the next look shows them on one way")
+    evidence = (Evidence("stacks", groups), silence(snapshot))
+    return hung_verdict(headline, "desync", culprits, evidence, "the next look shows them on one way")
 
 
-def _way(one: Standing) -> tuple[tuple[str, str], ...]:
+def _way(one: MemberStatus) -> tuple[tuple[str, str], ...]:
     """The user's functions that led to the collective, innermost first; none where it is not known as one by its name."""
-    if one.doing is None or one.doing.kind not in FOR_PEERS:
+    if one.activity is None or one.activity.kind not in FOR_PEERS:
         return ()
-    frames = one.doing.thread.frames
-    place = frames.index(one.doing.call) if one.doing.call in frames else 0
-    return functions(replace(one.doing, thread=replace(one.doing.thread, frames=frames[place + 1 :])))
+    frames = one.activity.thread.frames
+    place = frames.index(one.activity.call) if one.activity.call in frames else 0
+    return functions(replace(one.activity, thread=replace(one.activity.thread, frames=frames[place + 1 :])))
 
 
-def _other_than_most(waiting: list[Standing], calls: Counter[str | None]) -> list[Standing]:
+def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) -> list[MemberStatus]:
     """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
     common, _ = calls.most_common(1)[0]
     odd = [one for one in waiting if one.call != common]
@@ -146,117 +150,126 @@ def _other_than_most(waiting: list[Standing], calls: Counter[str | None]) -> lis
     return odd if 2 * len(odd) < len(waiting) else []
 
 
-def straggler(case: Case) -> Verdict | None:
+def straggler(snapshot: Snapshot) -> Verdict | None:
     """Peers wait for ranks that neither work nor come."""
-    peers = [one for one in case.standings if one.waits_for_peers]
-    odd = [one for one in case.standings if one.how in ("waits", "loops", "dataloader", "unknown")]
+    peers = [one for one in snapshot.member_statuses if one.waits_for_peers]
+    odd = [one for one in snapshot.member_statuses if one.status in ("waits", "loops", "dataloader", "unknown")]
     odd = [one for one in odd if not _is_fed(one)] or odd
-    if not case.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
+    if not snapshot.is_quiet or not peers or not odd or (len(odd) > len(peers) and not all(_stands(one) for one in odd)):
         return None
-    looping = all(one.how == "loops" for one in odd)
-    orphaned = [one for one in odd if dead_workers(case, one)]
-    on_disk = all(one.doing is not None and one.doing.kind == "io" for one in odd)
-    kind: Kind = "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(case, odd)
-    culprits = () if undecided(odd) else tuple(culprit_of(case, one) for one in odd)
+    looping = all(one.status == "loops" for one in odd)
+    orphaned = [one for one in odd if dead_workers(snapshot, one)]
+    on_disk = all(one.activity is not None and one.activity.kind == "io" for one in odd)
+    kind: Kind = (
+        "python_loop" if looping else "dataloader" if orphaned else "io_blocked" if on_disk else waiting_kind(snapshot, odd)
+    )
+    culprits = () if undecided(odd) else tuple(build_culprit(snapshot, one) for one in odd)
     apart = "; ".join(f"{one.name} {one.text}{still(one)}" for one in odd[:2])
-    mount = blocked_on(case.procs, {one.pid for one in odd})
+    mount = blocked_on(snapshot.procs, {one.pid for one in odd})
     disk = () if mount is None else (Evidence("disk", f"{mount.file}: {mount_words(mount)}"),)
     together = stack_evidence(peers).text if len({one.call for one in peers}) > 1 else f"{count(peers)} in {peers[0].call}"
-    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *_died(case, orphaned), silence(case))
-    refute = f"{names(odd).lower()} leaves {odd[0].doing.own.name if odd[0].doing else 'this place'}"
-    return hung(_never_came(case, odd, peers), kind, culprits, evidence, refute)
+    evidence = (Evidence("stacks", f"{together}, {apart}"), *disk, *_died(snapshot, orphaned), silence(snapshot))
+    refute = f"{names(odd).lower()} leaves {odd[0].activity.own.name if odd[0].activity else 'this place'}"
+    return hung_verdict(_never_came(snapshot, odd, peers), kind, culprits, evidence, refute)
 
 
-def _never_came(case: Case, odd: list[Standing], peers: list[Standing]) -> str:
+def _never_came(snapshot: Snapshot, odd: list[MemberStatus], peers: list[MemberStatus]) -> str:
     """Who is missing where, in one sentence."""
     if undecided(odd):
         group = place_words(inner_group(odd[0].place) or ())
-        return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{s(peers)}."
-    own = group_of(odd[0], case.standings) if len(odd) == 1 else None
+        return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{plural_s(peers)}."
+    own = group_of(odd[0], snapshot.member_statuses) if len(odd) == 1 else None
     call = str(peers[0].call) if own is None else f"{own.call} with its {own.name}"
-    return f"{names(odd)} never entered {call}; {count(peers)} wait{s(peers)} for {'it' if len(odd) == 1 else 'them'}."
+    return f"{names(odd)} never entered {call}; {count(peers)} wait{plural_s(peers)} for {'it' if len(odd) == 1 else 'them'}."
 
 
-def _is_fed(one: Standing) -> bool:
+def _is_fed(one: MemberStatus) -> bool:
     """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
-    return one.how == "waits" and one.doing is not None and one.doing.kind == "queue" and not waits_within(one.doing)
+    return one.status == "waits" and one.activity is not None and one.activity.kind == "queue" and not waits_within(one.activity)
 
 
-def _stands(one: Standing) -> bool:
+def _stands(one: MemberStatus) -> bool:
     """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
-    return one.moved is False and one.doing is not None and one.doing.kind not in ("idle", "remote")
+    return one.moved is False and one.activity is not None and one.activity.kind not in ("idle", "remote")
 
 
-def all_wait(case: Case) -> Verdict | None:
+def all_wait(snapshot: Snapshot) -> Verdict | None:
     """All members that are here wait in one collective: for a rank elsewhere, or for a broken link."""
-    if not case.is_quiet or not case.standings or any(one.how != "collective" for one in case.standings):
+    if (
+        not snapshot.is_quiet
+        or not snapshot.member_statuses
+        or any(one.status != "collective" for one in snapshot.member_statuses)
+    ):
         return None
-    missing = missing_ranks(case)
-    behind = laggards(case)
-    call = case.standings[0].call if len({one.call for one in case.standings}) == 1 else "collectives"
+    missing = missing_ranks(snapshot)
+    behind = stragglers(snapshot)
+    call = snapshot.member_statuses[0].call if len({one.call for one in snapshot.member_statuses}) == 1 else "collectives"
     if missing:
-        here = f"{every(len(case.standings), 'rank').capitalize()} here wait{s(list(case.standings))} in {call}"
+        members = list(snapshot.member_statuses)
+        here = f"{every(len(members), 'rank').capitalize()} here wait{plural_s(members)} in {call}"
         headline = f"{here}; {rank_names(missing).lower()} run elsewhere, or not at all."
-    elif len(case.standings) == 1:  # its own threads meet
-        headline = f"{names(list(case.standings))} waits in {call}, and no peer of it is known."
-        behind = (culprit_of(case, case.standings[0]),)
+    elif len(snapshot.member_statuses) == 1:  # its own threads meet
+        headline = f"{names(list(snapshot.member_statuses))} waits in {call}, and no peer of it is known."
+        behind = (build_culprit(snapshot, snapshot.member_statuses[0]),)
     else:
-        headline = f"{every(len(case.standings), 'rank').capitalize()} wait in {call} and none stands out."
-    evidence = (stack_evidence(list(case.standings)), silence(case))
-    return hung(headline, waiting_kind(case, case.standings), behind, evidence, "one of them leaves the collective")
+        headline = f"{every(len(snapshot.member_statuses), 'rank').capitalize()} wait in {call} and none stands out."
+    evidence = (stack_evidence(list(snapshot.member_statuses)), silence(snapshot))
+    return hung_verdict(
+        headline, waiting_kind(snapshot, snapshot.member_statuses), behind, evidence, "one of them leaves the collective"
+    )
 
 
-def standing_still(case: Case) -> Verdict | None:
+def standing_still(snapshot: Snapshot) -> Verdict | None:
     """No peers are known: everyone here stands still at one place, over two looks at least."""
-    members = [one for one in case.standings if one.how in ("waits", "loops")]
-    if not case.is_quiet or not members or len(members) < len(case.standings):
+    members = [one for one in snapshot.member_statuses if one.status in ("waits", "loops")]
+    if not snapshot.is_quiet or not members or len(members) < len(snapshot.member_statuses):
         return None
-    if any(one.moved is not False and one.how != "loops" for one in members):
+    if any(one.moved is not False and one.status != "loops" for one in members):
         return None
-    members = [one for one in members if one.doing is None or one.doing.kind != "idle"] or members
-    looping = members[0].how == "loops"
-    kind: Kind = "python_loop" if looping else stage_kind(case) or "unknown"
-    alike: dict[str, list[Standing]] = {}
+    members = [one for one in members if one.activity is None or one.activity.kind != "idle"] or members
+    looping = members[0].status == "loops"
+    kind: Kind = "python_loop" if looping else stage_kind(snapshot) or "unknown"
+    alike: dict[str, list[MemberStatus]] = {}
     for one in members:
         alike.setdefault(f"{one.text}{still(one)}", []).append(one)
-    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(case))
+    evidence = (*(Evidence("stacks", f"{names(them)}: {said}") for said, them in list(alike.items())[:2]), silence(snapshot))
     refute = "its stack moves, or it uses CPU"
-    if orphaned := [one for one in members if any(child.exit_code != 0 for child in dead_workers(case, one))]:
-        culprits = tuple(culprit_of(case, one) for one in orphaned)
-        headline = f"{names(orphaned)} wait{s(orphaned)} for a child of {_its(orphaned)} that has died."
-        return hung(headline, "dataloader", culprits, (*_died(case, orphaned), *evidence), refute)
-    culprits = tuple(culprit_of(case, one) for one in members) if len(members) == 1 else ()
+    if orphaned := [one for one in members if any(child.exit_code != 0 for child in dead_workers(snapshot, one))]:
+        culprits = tuple(build_culprit(snapshot, one) for one in orphaned)
+        headline = f"{names(orphaned)} wait{plural_s(orphaned)} for a child of {_its(orphaned)} that has died."
+        return hung_verdict(headline, "dataloader", culprits, (*_died(snapshot, orphaned), *evidence), refute)
+    culprits = tuple(build_culprit(snapshot, one) for one in members) if len(members) == 1 else ()
     still_there = f"{names(members)} stand still; {members[0].name} {members[0].text}."
     headline = f"{names(members)}: {members[0].text}, and nothing moves." if len(members) == 1 else still_there
-    return hung(headline, kind, culprits, evidence, refute)
+    return hung_verdict(headline, kind, culprits, evidence, refute)
 
 
-def _its(members: list[Standing]) -> str:
+def _its(members: list[MemberStatus]) -> str:
     return "its own" if len(members) == 1 else "their own"
 
 
-def _died(case: Case, parents: list[Standing]) -> tuple[Evidence, ...]:
+def _died(snapshot: Snapshot, parents: list[MemberStatus]) -> tuple[Evidence, ...]:
     """Whose child has died, and of what."""
-    found = ((one, dead_workers(case, one)[0]) for one in parents[:2])
+    found = ((one, dead_workers(snapshot, one)[0]) for one in parents[:2])
     return tuple(Evidence("procs", f"{one.name}: its child, pid {child.pid}, is a {child.doing}") for one, child in found)
 
 
-def _growing(case: Case) -> Evidence | None:
-    saved = case.state.checkpoints
-    if saved is None or saved.grown_at is None or case.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
+def _growing(snapshot: Snapshot) -> Evidence | None:
+    saved = snapshot.state.checkpoints
+    if saved is None or saved.grown_at is None or snapshot.now - saved.grown_at > GROWN_S or not saved.growth_b_s:
         return None
-    if saved.found_by != GIVEN and not _may_write(case, saved.growth_b_s):
+    if saved.found_by != GIVEN and not _may_write(snapshot, saved.growth_b_s):
         return None
     return Evidence("disk", f"a checkpoint grows by {rate(saved.growth_b_s)}: {saved.newest or saved.directory}")
 
 
-def _may_write(case: Case, bytes_s: float) -> bool:
+def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     """Whether the run itself may write so much, as far as its processes tell: of two that save into one folder one may hang.
 
     Ranks on machines that nobody watches may."""
-    if missing_ranks(case):
+    if missing_ranks(snapshot):
         return True
-    readings = [*case.state.processes.values()] or ([case.state.procs] if case.state.procs is not None else [])
+    readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
     alive = [one for each in readings for one in each.processes if one.state not in "ZX"]
     known = [
         max(one.recent.passed_b_s, one.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
@@ -266,7 +279,7 @@ def _may_write(case: Case, bytes_s: float) -> bool:
     return len(known) < len(alive) or sum(known) > OWN_PART * bytes_s
 
 
-def _life(one: Standing) -> str:
+def _life(one: MemberStatus) -> str:
     process = one.process
     if process is None:
         return one.text
@@ -277,13 +290,16 @@ def _life(one: Standing) -> str:
     return f"{cpu:.0f} % CPU{moves}{moved}: {one.text}"
 
 
-def _at_work(members: list[Standing]) -> str:
+def _at_work(members: list[MemberStatus]) -> str:
     """`works in evaluate (train.py:30)`; a wait that is work all the same is said to be so: `is at work: waits for a file …`."""
     first, many = members[0], len(members) > 1
     verb, _, rest = first.text.partition(" ")
     if verb in ("works", "saves", "loads", "compiles"):
         return f"{verb[:-1] if many else verb} {rest}"
     by_others = (
-        first.doing is not None and first.doing.kind == "idle" and first.process is not None and first.process.subtree_size > 1
+        first.activity is not None
+        and first.activity.kind == "idle"
+        and first.process is not None
+        and first.process.subtree_size > 1
     )
     return f"{'are' if many else 'is'} at work: {'its child processes compute' if by_others else first.text}"

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from hangtop.common.text import clock
-from hangtop.diagnosis.facts.last_error_line import last_words
+from hangtop.diagnosis.facts.last_error_line import last_error_line
 from hangtop.diagnosis.facts.message_text import short
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.process import Writer, exit_words
 from hangtop.records.verdict import Evidence, Verdict
 
 SHORT_LIFE_S = 3.0
 
 
-def writer_gone(case: Case) -> Verdict | None:
+def writer_gone(snapshot: Snapshot) -> Verdict | None:
     """Every process that was seen writing the log is gone, and the log never said that the run finished.
 
     Only writers that hangtop itself saw count: a log written from another node has none here.
     """
-    writers = () if case.procs is None else tuple(filter(_is_run, case.procs.writers))
+    writers = () if snapshot.procs is None else tuple(filter(_is_run, snapshot.procs.writers))
     if not writers or any(writer.alive for writer in writers):
         return None
-    if _written_since(case, max(writer.gone_at or 0.0 for writer in writers)):
+    if _written_since(snapshot, max(writer.gone_at or 0.0 for writer in writers)):
         return None
     last = max(writers, key=lambda writer: (bool(writer.exit_code), writer.gone_at or 0.0))
     if last.exit_code == 0:
@@ -39,14 +39,16 @@ def writer_gone(case: Case) -> Verdict | None:
         confidence="likely" if last.exit_code is None else "certain",
         evidence=(
             Evidence("procs", f"pid {last.pid} {last.name} gone since {clock(last.gone_at)}, {_how(last)}"),
-            Evidence("log", case.last_output if (error := last_words(case)) is None else f"it said: {short(error.text)}"),
+            Evidence(
+                "log", snapshot.last_output if (error := last_error_line(snapshot)) is None else f"it said: {short(error.text)}"
+            ),
         ),
     )
 
 
-def _written_since(case: Case, gone_at: float) -> bool:
+def _written_since(snapshot: Snapshot, gone_at: float) -> bool:
     """Whether the log grew when all of them were seen to be gone: another process writes it, one that was not met yet."""
-    return case.log.last_output_at is not None and case.log.last_output_at > gone_at
+    return snapshot.log.last_output_at is not None and snapshot.log.last_output_at > gone_at
 
 
 def _is_run(writer: Writer) -> bool:

@@ -13,14 +13,14 @@ from hangtop.diagnosis.facts.gpu_outliers import all_lately, busy_waits, is_curr
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.process import Process
-from hangtop.stacks.activity import Doing, doing
+from hangtop.stacks.activity import Activity, activity_of
 from hangtop.stacks.loops import IO_BYTES_S, WORTH_A_CORE, Looks
 from hangtop.state.run_state import RunState
 
 IN_A_COLLECTIVE = "a collective on the GPU"
 
 
-def waits_for_gpu(process: Process, known: Doing | None, stacks: Looks) -> bool:
+def waits_for_gpu(process: Process, known: Activity | None, stacks: Looks) -> bool:
     """For a process whose GPU busy-waits: nothing speaks for work of its own.
 
     No byte moved, no child computes, and it stood at one line in all looks without the GIL. Where there are no stacks the GPU
@@ -32,7 +32,7 @@ def waits_for_gpu(process: Process, known: Doing | None, stacks: Looks) -> bool:
         return False
     if known is None:
         return True
-    looks = [seen for _, stack in stacks if (seen := doing(stack)) is not None]
+    looks = [seen for _, stack in stacks if (seen := activity_of(stack)) is not None]
     lines = {tuple((frame.function, frame.file, frame.line) for frame in seen.thread.frames) for seen in looks}
     return len(looks) > 1 and len(lines) == 1 and not any(seen.thread.owns_gil for seen in looks)
 

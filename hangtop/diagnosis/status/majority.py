@@ -12,9 +12,9 @@ from pathlib import PurePath
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.status.member_status import Standing
+from hangtop.diagnosis.status.member_status import MemberStatus
 from hangtop.records.stack import Frame
-from hangtop.stacks.activity import NAMELESS, Doing
+from hangtop.stacks.activity import NAMELESS, Activity
 from hangtop.stacks.frames import own, owner
 from hangtop.stacks.process_groups import FOR_OTHERS, functions
 
@@ -23,15 +23,15 @@ POLLS_S = 1.0
 AT_LEAST = 2
 
 
-def with_crowd(members: tuple[Standing, ...], world: int = 0) -> tuple[Standing, ...]:
+def with_majority(members: tuple[MemberStatus, ...], world: int = 0) -> tuple[MemberStatus, ...]:
     """The members, those of the crowd as waiting in a collective.
 
     Nothing changes where a known collective explains who waits, where all stand in the crowd and nobody of the `world` is missing
     (they may wait for anything), and where no class is the most.
     """
-    if any(one.waits_for_peers for one in members) or not all(one.doing or one.how == "gone" for one in members):
+    if any(one.waits_for_peers for one in members) or not all(one.activity or one.status == "gone" for one in members):
         return members
-    here = [one for one in members if one.how != "gone"]
+    here = [one for one in members if one.status != "gone"]
     is_short = world > len(here)
     chosen = _like(here, _most(here, place_of))
     if len(chosen) == len(here) and not is_short:
@@ -41,63 +41,65 @@ def with_crowd(members: tuple[Standing, ...], world: int = 0) -> tuple[Standing,
     return tuple(as_waiting(one) if one in chosen else one for one in members)
 
 
-def _most(members: Sequence[Standing], key: Callable[[Doing], Hashable]) -> list[Standing]:
+def _most(members: Sequence[MemberStatus], key: Callable[[Activity], Hashable]) -> list[MemberStatus]:
     """Those of the largest class of waiting members: half of all at least, and more than any other."""
-    keys = [key(one.doing) if one.doing is not None and waits_for_others(one) else None for one in members]
+    keys = [key(one.activity) if one.activity is not None and waits_for_others(one) else None for one in members]
     sizes = Counter(one for one in keys if one is not None).most_common(2)
     if not sizes or sizes[0][1] < AT_LEAST or 2 * sizes[0][1] < len(members) or (len(sizes) > 1 and sizes[1][1] == sizes[0][1]):
         return []
     return [one for one, place in zip(members, keys, strict=True) if place == sizes[0][0]]
 
 
-def _like(members: Sequence[Standing], chosen: Sequence[Standing]) -> list[Standing]:
+def _like(members: Sequence[MemberStatus], chosen: Sequence[MemberStatus]) -> list[MemberStatus]:
     """The chosen, and who waits in the same call a line away, as a root that gathers does, if somebody is left then."""
-    calls = {leaf_call(one.doing) for one in chosen if one.doing is not None}
-    alike = [one for one in members if one in chosen or (waits_for_others(one) and one.doing and leaf_call(one.doing) in calls)]
+    calls = {leaf_call(one.activity) for one in chosen if one.activity is not None}
+    alike = [
+        one for one in members if one in chosen or (waits_for_others(one) and one.activity and leaf_call(one.activity) in calls)
+    ]
     return alike if len(alike) < len(members) else list(chosen)
 
 
-def waits_for_others(one: Standing) -> bool:
+def waits_for_others(one: MemberStatus) -> bool:
     """Whether it stands still in a wait that a peer may end, whatever it is called."""
-    if one.doing is None or one.moved is not False:
+    if one.activity is None or one.moved is not False:
         return False
-    asks = one.how == "works" and one.doubted and one.doing.kind == "sleep"  # it may as well ask its peers, with a limit
-    if one.how != "waits" and not asks:
+    asks = one.status == "works" and one.doubted and one.activity.kind == "sleep"  # it may as well ask its peers, with a limit
+    if one.status != "waits" and not asks:
         return False
     recent = one.process.recent if one.process is not None else None
-    if one.doing.kind == "idle" and not functions(one.doing):
+    if one.activity.kind == "idle" and not functions(one.activity):
         return False  # a server of a library that nobody asks; an event loop that the program runs itself is a wait like others
-    polls = one.doing.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
-    return one.doing.kind in FOR_OTHERS or polls
+    polls = one.activity.kind == "sleep" and recent is not None and (recent.switches_s or 0.0) >= POLLS_S
+    return one.activity.kind in FOR_OTHERS or polls
 
 
-def place_of(known: Doing) -> Hashable:
+def place_of(known: Activity) -> Hashable:
     """The way through the user's own functions to where it stands."""
     return functions(known) or _lines(known)
 
 
-def _lines(known: Doing) -> Hashable:
+def _lines(known: Activity) -> Hashable:
     frames = known.thread.frames
     return tuple((frames[place].function, frames[place].file, frames[place].line) for place in own(frames)), leaf_call(known)
 
 
-def leaf_call(known: Doing) -> Hashable:
+def leaf_call(known: Activity) -> Hashable:
     """What it stands in at last, in whatever library."""
     leaf = known.thread.frames[0]
     return known.kind, leaf.function, leaf.file
 
 
-def as_waiting(one: Standing, elsewhere: frozenset[str] = frozenset()) -> Standing:
+def as_waiting(one: MemberStatus, elsewhere: frozenset[str] = frozenset()) -> MemberStatus:
     """In the words of a collective, by the name of what the user's innermost frame called in a library, or its own.
 
     `elsewhere`: functions in which members wait at other places too, whose names tell little.
     """
-    frames = one.doing.thread.frames if one.doing is not None else ()
+    frames = one.activity.thread.frames if one.activity is not None else ()
     inner = next(iter(own(frames)), len(frames))
     called = [frame for frame in frames[max(0, inner - 1) : inner] if owner(frame.file) in ("plumbing", "framework", "package")]
     named = [_named(frame) for frame in (*called, *frames[inner:]) if frame.name not in NAMELESS]
     name = next((name for name in named if name not in elsewhere), next(iter(named), "one call"))
-    return replace(one, how="collective", call=name, text=f"in {name}")
+    return replace(one, status="collective", call=name, text=f"in {name}")
 
 
 def _named(frame: Frame) -> str:

@@ -22,7 +22,7 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
 from hangtop.records.stack import StacksReading
-from hangtop.stacks.activity import A_CHILD, Doing, doing
+from hangtop.stacks.activity import A_CHILD, Activity, activity_of
 from hangtop.stacks.frames import own
 from hangtop.stacks.loops import (
     IO_BYTES_S,
@@ -39,7 +39,7 @@ from hangtop.stacks.loops import (
 from hangtop.stacks.process_groups import takes_part, waits_within, watches_children
 from hangtop.state.run_state import RunState
 
-How = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
+Status = Literal["gone", "stopped", "blocked", "works", "loops", "collective", "rendezvous", "dataloader", "waits", "unknown"]
 
 Spins = Callable[[Rank], bool]
 
@@ -52,19 +52,19 @@ RAYS_LOOP = "/ray/_private/"
 LONGEST_COMMAND = 60
 
 
-class Standing(Struct, frozen=True):
+class MemberStatus(Struct, frozen=True):
     """One member. `call`: the collective, or what it waits in. `text`: what it does, in words. `moved`: between the looks.
 
     `doubted`: it works, or loops for ever; nothing tells. `place`: in the run's parallel groups, where these are known.
     """
 
-    how: How
+    status: Status
     text: str
     rank: int | None = None
     pid: int | None = None
     host: str | None = None
     call: str | None = None
-    doing: Doing | None = None
+    activity: Activity | None = None
     process: Process | None = None
     moved: bool | None = None
     doubted: bool = False
@@ -72,19 +72,19 @@ class Standing(Struct, frozen=True):
 
     @property
     def waits_for_peers(self) -> bool:
-        return self.how in ("collective", "rendezvous")
+        return self.status in ("collective", "rendezvous")
 
     @property
     def alive(self) -> bool:
         """Shows life of its own: who waits for a peer lives too, but proves nothing."""
-        return self.how == "works"
+        return self.status == "works"
 
     @property
     def name(self) -> str:
         return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
 
 
-def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[Standing, ...]:
+def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient: bool = True) -> tuple[MemberStatus, ...]:
     """One for each member whose process is known: the ranks, or where none are known the processes that do the run's work.
 
     `spins`: whether the GPU of a rank busy-waits. `patient`: who may compute or loop for ever is taken to compute.
@@ -101,18 +101,18 @@ def standings(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, patient
         lone = [one for one in known if not serves(one)] or known
         crew = _crew(lone, looks) or lone
         members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
-    standing = [
+    living = [
         _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
         for rank, process in members
         if process is not None
         for stacks in (_stacks_of(process, looks),)
     ]
-    standing = [_with_child(one, processes.values()) for one in standing]
+    living = [_with_child(one, processes.values()) for one in living]
     ended = [_gone(process) for process in state.procs.ended if process.rank is not None]
-    return (*ended, *standing)
+    return (*ended, *living)
 
 
-def standing_of(state: RunState, process: Process, *, patient: bool) -> Standing:
+def status_of(state: RunState, process: Process, *, patient: bool) -> MemberStatus:
     """That of a process that is no member, such as a data worker."""
     return _judge(state, patient)(Rank(rank=-1, pid=process.pid), process, _stacks_of(process, _looks(state)))
 
@@ -126,7 +126,7 @@ def _silent_since(state: RunState) -> float:
     return (state.log.last_output_at if state.log is not None else None) or 0.0
 
 
-def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], Standing]:
+def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], MemberStatus]:
     sources = tuple(excerpt for look in state.looks for excerpt in look.excerpts)
     return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
 
@@ -149,7 +149,7 @@ def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process
 def _tools(lone: list[Process], group: set[int], looks: tuple[StacksReading, ...]) -> dict[int, int]:
     """By pid, who helps its parent, and the parent, which is no launcher: a program without a Python stack (`aws`, `nvidia-smi`)
     that is run alone and waited for, and what stands by (a tracker, a monitor) while its parent waits for a thread of its own."""
-    known = {one.pid: doing(one) for look in looks for one in look.stacks if one.threads}
+    known = {one.pid: activity_of(one) for look in looks for one in look.stacks if one.threads}
     children = Counter(one.ppid for one in lone)
     found: dict[int, int] = {}
     for one in lone:
@@ -172,15 +172,15 @@ def _takes_part(parent: Process, lone: list[Process], looks: tuple[StacksReading
         return works_itself(parent)
     children = {process.pid for process in lone if process.ppid == parent.pid}
     last = [stack for stack in looks[-1].stacks if stack.pid in children]
-    known = doing(stacks[-1][1])
+    known = activity_of(stacks[-1][1])
     if known is None or watches_children(stacks[-1][1], last):
         return False
     return takes_part(stacks[-1][1], last) or works_itself(parent) or may_trade(parent, known) or by_turns(parent)
 
 
-def _gone(process: Process) -> Standing:
+def _gone(process: Process) -> MemberStatus:
     how = "is gone" if process.exit_code is None else f"is gone, {exit_words(process.exit_code)}"
-    return Standing("gone", how, process.rank, process.pid, process=process)
+    return MemberStatus("gone", how, process.rank, process.pid, process=process)
 
 
 def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Looks:
@@ -191,9 +191,9 @@ def _stacks_of(process: Process | None, looks: tuple[StacksReading, ...]) -> Loo
     return tuple(one for one in found if one[1].started_ticks in (0, process.start_ticks))
 
 
-def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> Standing:
+def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, silent_since: float, patient: bool) -> MemberStatus:
     seen, stacks = stacks, _telling(process, stacks)
-    known = doing(stacks[-1][1]) if stacks else None
+    known = activity_of(stacks[-1][1]) if stacks else None
     trades = known is not None and (
         may_trade(process, known)
         or by_turns(process)
@@ -203,22 +203,22 @@ def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, sil
     doubted = known is not None and (trades or may_loop(process, known, stacks))
     sure = known is not None and surely_loops(process, known, stacks, sources)
     unseen = known is not None and known.kind == "user" and known.phase is None and len(stacks) < 2
-    how = _how(process, known, stacks)
-    if how == "waits" and trades and patient:
-        how = "works"
-    elif how in ("works", "waits") and not trades and (sure or (doubted and not patient)):
-        how = "loops"
-    text = known.text if known is not None and how not in ("gone", "stopped", "blocked") else process.doing
-    if known is not None and how in ("waits", "works", "loops"):
+    status = _status(process, known, stacks)
+    if status == "waits" and trades and patient:
+        status = "works"
+    elif status in ("works", "waits") and not trades and (sure or (doubted and not patient)):
+        status = "loops"
+    text = known.text if known is not None and status not in ("gone", "stopped", "blocked") else process.doing
+    if known is not None and status in ("waits", "works", "loops"):
         text = f"{text} ({known.where})"
-    return Standing(
-        how=how,
+    return MemberStatus(
+        status=status,
         text=text,
         rank=rank.rank if rank.rank >= 0 else None,
         pid=process.pid,
         host=rank.host,
         call=known.called if known is not None else None,
-        doing=known,
+        activity=known,
         process=process,
         moved=False if len(stacks) == 1 < len(seen) else _moved(stacks),
         doubted=doubted or unseen,
@@ -226,15 +226,15 @@ def _stand(rank: Rank, process: Process, stacks: Looks, *, sources: Sources, sil
     )
 
 
-def _with_child(one: Standing, processes: Iterable[Process]) -> Standing:
+def _with_child(one: MemberStatus, processes: Iterable[Process]) -> MemberStatus:
     """Who waits for its only child waits for what that one runs."""
-    if one.doing is None or one.doing.kind != "child":
+    if one.activity is None or one.activity.kind != "child":
         return one
     living = [shorten(each.command, LONGEST_COMMAND, placeholder=" …") for each in processes if _lives_below(each, one)]
     return replace(one, text=one.text.replace(A_CHILD, f"`{living[0]}`")) if len(living) == 1 else one
 
 
-def _lives_below(process: Process, one: Standing) -> bool:
+def _lives_below(process: Process, one: MemberStatus) -> bool:
     return process.ppid == one.pid and process.state not in "ZX"
 
 
@@ -242,19 +242,19 @@ def _telling(process: Process, stacks: Looks) -> Looks:
     """Of who only looks whether something has come, the looks that found it asleep: what else it was caught at is no movement."""
     if not only_looks(process):
         return stacks
-    return tuple(one for one in stacks if (known := doing(one[1])) is not None and known.kind == "sleep") or stacks
+    return tuple(one for one in stacks if (known := activity_of(one[1])) is not None and known.kind == "sleep") or stacks
 
 
-def _on_gpu(one: Standing, process: Process, stacks: Looks, spins: Callable[[], bool]) -> Standing:
+def _on_gpu(one: MemberStatus, process: Process, stacks: Looks, spins: Callable[[], bool]) -> MemberStatus:
     """Who waits for a GPU that spins is in a collective, whatever its processor does."""
-    if one.how not in ("works", "waits") or not waits_for_gpu(process, one.doing, stacks) or not spins():
+    if one.status not in ("works", "waits") or not waits_for_gpu(process, one.activity, stacks) or not spins():
         return one
-    where = f" ({one.doing.where})" if one.doing is not None else ""
-    return replace(one, how="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
+    where = f" ({one.activity.where})" if one.activity is not None else ""
+    return replace(one, status="collective", call=IN_A_COLLECTIVE, text=f"waits for its GPU{where}", doubted=False)
 
 
-def _how(process: Process, known: Doing | None, stacks: Looks) -> How:
-    by_state: Mapping[str, How] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
+def _status(process: Process, known: Activity | None, stacks: Looks) -> Status:
+    by_state: Mapping[str, Status] = {"Z": "gone", "X": "gone", "T": "stopped", "t": "stopped"}
     if process.state in by_state:
         return by_state[process.state]
     if is_blocked(process):
@@ -306,10 +306,10 @@ def _moved(stacks: Looks) -> bool | None:
     """
     if len(stacks) < 2:
         return None
-    return len({_path(known) for _, stack in stacks if (known := doing(stack))}) > 1
+    return len({_path(known) for _, stack in stacks if (known := activity_of(stack))}) > 1
 
 
-def _path(known: Doing) -> tuple[tuple[str, int], ...]:
+def _path(known: Activity) -> tuple[tuple[str, int], ...]:
     frames = known.thread.frames
     places = own(frames) if not known.thread.runs else ()
     return tuple((frame.function, frame.line) for frame in ([frames[place] for place in places] or frames))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common.median import median_of_others
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.members.rank_table import Rank
-from hangtop.diagnosis.snapshot import Case
+from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.verdict import Culprit
 
 STEPS_BEHIND = "steps behind"
@@ -21,17 +21,17 @@ AT_MOST_PART = 0.5
 """When more ranks than this part of all stand out, none does."""
 
 
-def laggards(case: Case) -> tuple[Culprit, ...]:
+def stragglers(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """The ranks that are behind their peers, the furthest first."""
-    return stand_out(case.ranks, case.now)
+    return stand_out(snapshot.ranks, snapshot.now)
 
 
-def steps_behind(case: Case) -> tuple[Culprit, ...]:
+def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
     """Those of them that are steps behind, not only silent."""
-    return tuple(one for one in laggards(case) if any(STEPS_BEHIND in why for why in one.why))
+    return tuple(one for one in stragglers(snapshot) if any(STEPS_BEHIND in why for why in one.why))
 
 
-@kept
+@memoized
 def stand_out(ranks: Sequence[Rank], now: float) -> tuple[Culprit, ...]:
     """Ranks behind by two steps or more, or silent three times as long as their peers."""
     steps = sorted(rank.step for rank in ranks if rank.step is not None)

@@ -10,7 +10,7 @@ from hangtop.logs.catalog.profile import MeshLine, Profile
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line
-from hangtop.records.parallel_layout import ORDER, Mesh
+from hangtop.records.parallel_layout import ORDER, ParallelLayout
 from hangtop.records.rank_coordinates import NAMES
 
 _WORD = re.compile(r"[a-z_]+")
@@ -19,7 +19,7 @@ _GROUP = re.compile(r"\[([\d, ]+)\]")
 _PAIR = re.compile(r"([a-z_]+)=(\d+)")
 
 
-class MeshTable:
+class LayoutSizes:
     """What one file says, by profile."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class MeshTable:
         for found in compiled(marker.regex).finditer(line.text):
             self._known.setdefault(profile, _Said()).take(marker, found, speaker)
 
-    def all(self) -> dict[str, Mesh]:
+    def all(self) -> dict[str, ParallelLayout]:
         return {name: said.mesh() for name, said in self._known.items()}
 
 
@@ -63,19 +63,19 @@ class _Said:
             for place, rank in enumerate(_NUMBER.findall(group)):
                 self._told.setdefault(int(rank), {})[dimension] = place
 
-    def mesh(self) -> Mesh:
+    def mesh(self) -> ParallelLayout:
         return _joined(self._sizes, self._order or ORDER, self._told)
 
 
-def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], told: dict[int, dict[str, int]]) -> Mesh:
+def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], told: dict[int, dict[str, int]]) -> ParallelLayout:
     """The groups by what each rank says: what ranks say differently of themselves is their place, what they say alike a size."""
     rows = {rank: row for rank, row in said.items() if rank is not None and row}
     if any(row != next(iter(rows.values())) for row in rows.values()):
-        return Mesh(order=order, told=told | rows)
-    return Mesh({name: size for row in said.values() for name, size in row.items()}, order, told)
+        return ParallelLayout(order=order, told=told | rows)
+    return ParallelLayout({name: size for row in said.values() for name, size in row.items()}, order, told)
 
 
-def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Catalog) -> Mesh | None:
+def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Catalog) -> ParallelLayout | None:
     """The groups of the run: as the profile that leads says, else another. An engine inside a trainer has groups of its own."""
     stages = {stage.id for profile in profiles[:1] for stage in profile.stage}
     others = (profile for profile in catalog.profiles.values() if profile not in profiles)

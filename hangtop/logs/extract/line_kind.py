@@ -6,7 +6,7 @@ import re
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import Index, Wants
+from hangtop.logs.extract.literal_index import LineReaders, LiteralIndex
 from hangtop.logs.lines.block_lines import Line
 from hangtop.records.log import LineKind, LogLine
 
@@ -45,7 +45,7 @@ MARKS: dict[LineKind, tuple[str, ...]] = {
 """One of these is in any line that its level, or its own words, make one of this kind."""
 
 
-def line_kind(text: str, level: str, index: Index) -> LineKind:
+def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
     """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
     before its own words."""
     wants = index.wants(frozenset(number for number, _, _ in index.scanner.hits(text.encode())))
@@ -61,7 +61,7 @@ def line_kind(text: str, level: str, index: Index) -> LineKind:
     return _BY_LEVEL.get(level.upper(), "plain") if level else _said(text[:_HEAD])
 
 
-def shown_line(line: Line, file: int, index: Index, rank: int | None) -> LogLine:
+def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> LogLine:
     """A parsed line as it may be shown."""
     prefix = line.prefix
     kind = line_kind(line.text, prefix.level, index)
@@ -72,5 +72,5 @@ def _said(head: str) -> LineKind:
     return next((kind for kind, words in _SAYS if words.search(head)), "plain")
 
 
-def _is_stage(wants: Wants, text: str) -> bool:
+def _is_stage(wants: LineReaders, text: str) -> bool:
     return any(each.marker.regex is None or compiled(each.marker.regex).search(text) for each in wants.stages)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.repeated_literals import FLOOD, PIECES
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
 from hangtop.logs.lines.literal_scan import Hit
@@ -26,7 +26,7 @@ FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
 """The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
 
 
-class Picked(Struct, frozen=True):
+class SampledLines(Struct, frozen=True):
     """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
     literals that flood the block."""
 
@@ -35,17 +35,17 @@ class Picked(Struct, frozen=True):
     floods: frozenset[int] = frozenset()
 
 
-def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Index, in_text: bool) -> Picked:
+def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: LiteralIndex, in_text: bool) -> SampledLines:
     """The lines to parse. `counts`: how many hits each literal has, those among them that are not listed. `in_text`: free text is
     open, so that no end of it may be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
     if len(hits) <= few:
-        return Picked(sorted({start for _, start, _ in hits}))
+        return SampledLines(sorted({start for _, start, _ in hits}))
     borders = in_text or any(index.begins_text[number] for number in counts)
     many = {number for number, count in counts.items() if count > few and not (borders and index.begins_text[number])}
     if not many:
-        return Picked(sorted({start for _, start, _ in hits}))
+        return SampledLines(sorted({start for _, start, _ in hits}))
     rare = len(many) < len(counts)
     picked = {start for number, start, _ in hits if number not in many} if rare else set()
     picked.update(_first(hits, many, first))
@@ -59,14 +59,14 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: In
         picked.update(_spread(hits, {number for number in many if index.is_progress[number]}, counts))
     counted = {number for number in many if index.signatures[number]}
     taken = Counter(number for number, start, _ in hits if start in picked) if counted else Counter()
-    return Picked(
+    return SampledLines(
         at=sorted(picked),
         skipped={number: counts[number] - taken[number] for number in counted},
         floods=frozenset(floods),
     )
 
 
-def _closing(hits: Sequence[Hit], ends: set[int], index: Index, in_text: bool) -> list[int]:
+def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: bool) -> list[int]:
     """Of literals that may end free text, the next ones after each place where some begins."""
     left = dict.fromkeys(ends, CLOSING if in_text else 0)
     found: list[int] = []

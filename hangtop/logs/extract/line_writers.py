@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, field
 
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.loss_spike import Jump
+from hangtop.logs.extract.loss_spike import LossSpike
 from hangtop.logs.extract.pace import PaceMeter
-from hangtop.logs.extract.progress import Sighting
-from hangtop.logs.extract.stages import Mark
+from hangtop.logs.extract.progress import ProgressSeen
+from hangtop.logs.extract.stages import StageMark
 from hangtop.logs.file_facts import Kind, PaceFacts, WriterFacts
 from hangtop.logs.lines.block_lines import Line, Writer
 
@@ -20,13 +20,13 @@ _MANY: Writer = ("actor", "")
 
 
 class _Writer(Struct):
-    sightings: dict[Kind, Sighting] = field(default_factory=dict)
+    sightings: dict[Kind, ProgressSeen] = field(default_factory=dict)
     last_at: float | None = None
     last_offset: int = -1
     lines: int = 0
 
 
-class Writers:
+class LineWriters:
     """All writers of one file. `totals`: of steps, where another line than the step's own tells them."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Writers:
             writer.lines += 1
             writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
 
-    def saw(self, sighting: Sighting, line: Line) -> Jump | None:
+    def saw(self, sighting: ProgressSeen, line: Line) -> LossSpike | None:
         """A progress line; the jump of the loss, where one begins. A line that stands for those of many workers is activity, but
         of no rank in particular the progress."""
         kind = (sighting.profile, sighting.kind)
@@ -66,7 +66,7 @@ class Writers:
     def paces(self) -> dict[Kind, PaceFacts]:
         return {kind: PaceFacts(meter.pace(), meter.values()) for kind, meter in self._paces.items()}
 
-    def all(self, ranks: RankTable, marks: Mapping[Writer, Mapping[str, Mark]]) -> Iterator[WriterFacts]:
+    def all(self, ranks: RankTable, marks: Mapping[Writer, Mapping[str, StageMark]]) -> Iterator[WriterFacts]:
         """What is known of each. `marks`: the newest stage mark of each writer, by profile."""
         for name, writer in self._writers.items():
             rank, seen = ranks.rank_of(name), dict(marks.get(name, {}))

@@ -26,7 +26,7 @@ class StageMarker(Struct, frozen=True):
     done: bool = False
 
 
-class Reader(Struct, frozen=True):
+class ProgressReader(Struct, frozen=True):
     """A progress line with the profiles that have it: a refining profile shares those of the one that it refines."""
 
     profiles: tuple[Profile, ...]
@@ -34,30 +34,30 @@ class Reader(Struct, frozen=True):
     stages: tuple[tuple[Profile, Stage], ...] = ()
 
 
-class Total(Struct, frozen=True):
+class TotalReader(Struct, frozen=True):
     """A line that tells the total of a progress line's steps."""
 
-    reader: Reader
+    reader: ProgressReader
 
 
-class Groups(Struct, frozen=True):
+class GroupsReader(Struct, frozen=True):
     """A line that names the parallel groups, with its profile."""
 
     profile: Profile
     line: MeshLine
 
 
-class Wants(Struct, frozen=True):
+class LineReaders(Struct, frozen=True):
     """All that may be read from a line, because of the literals it holds. Specific profiles stand before base ones."""
 
-    progress: tuple[Reader, ...] = ()
+    progress: tuple[ProgressReader, ...] = ()
     tables: tuple[Columns, ...] = ()
-    totals: tuple[Total, ...] = ()
+    totals: tuple[TotalReader, ...] = ()
     stages: tuple[StageMarker, ...] = ()
     signatures: tuple[Signature, ...] = ()
     detects: tuple[tuple[Profile, Detect], ...] = ()
     free_text: tuple[tuple[Profile, FreeText], ...] = ()
-    groups: tuple[Groups, ...] = ()
+    groups: tuple[GroupsReader, ...] = ()
     ends_free_text: bool = False
     rank: bool = False
     notice: bool = False
@@ -74,7 +74,7 @@ _RAY = "ray"
 _END = "end"
 
 
-class Index:
+class LiteralIndex:
     """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run; it never changes."""
 
     def __init__(self, catalog: Catalog) -> None:
@@ -87,7 +87,7 @@ class Index:
         base = [profile for profile in catalog.profiles.values() if profile.base]
         self.training = [(profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING]
         self.scanner = Scanner(wanted)
-        self._wants: dict[frozenset[int], Wants] = {}
+        self._wants: dict[frozenset[int], LineReaders] = {}
         self._finders: dict[frozenset[int], Callable[[bytes], list[Hit]]] = {}
         self._used: set[frozenset[int]] = set()
         each = [_wants([owners]) for owners in self.scanner.owners]
@@ -101,7 +101,7 @@ class Index:
             if wants.detects and len(wants.detects) == len(owners)
         }
 
-    def wants(self, numbers: frozenset[int]) -> Wants:
+    def wants(self, numbers: frozenset[int]) -> LineReaders:
         """What a line may mean that holds these literals."""
         known = self._wants.get(numbers)
         if known is None:
@@ -141,7 +141,7 @@ class Index:
 def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
     for reader in _readers(catalog):
         yield reader.progress.literal, reader
-        yield reader.progress.total_literal, Total(reader)
+        yield reader.progress.total_literal, TotalReader(reader)
     for profile in catalog.profiles.values():
         for stage in profile.stage:
             for marker in stage.enter:
@@ -151,7 +151,7 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
         for table in profile.table:
             yield table.literal, Columns(profile, table, _stages((profile,), table.stage))
         for mesh in profile.mesh:
-            yield mesh.literal, Groups(profile, mesh)
+            yield mesh.literal, GroupsReader(profile, mesh)
         for detect in profile.detect:
             yield (detect.literal,), (profile, detect)
         for text in profile.free_text:
@@ -165,9 +165,9 @@ def _owners(catalog: Catalog) -> Iterator[tuple[Iterable[str], Any]]:
     yield ray_sessions_named.LITERALS, _RAY
 
 
-def _readers(catalog: Catalog) -> list[Reader]:
+def _readers(catalog: Catalog) -> list[ProgressReader]:
     """All progress lines, those of specific profiles before those of base ones."""
-    readers: list[Reader] = []
+    readers: list[ProgressReader] = []
     for profile in sorted(catalog.profiles.values(), key=lambda profile: (profile.base, profile.refines is not None)):
         for progress in profile.progress:
             same = next((number for number, known in enumerate(readers) if known.progress == progress), None)
@@ -178,26 +178,26 @@ def _readers(catalog: Catalog) -> list[Reader]:
     return readers
 
 
-def _reader(profiles: tuple[Profile, ...], progress: ProgressLine) -> Reader:
-    return Reader(profiles, progress, _stages(profiles, progress.stage))
+def _reader(profiles: tuple[Profile, ...], progress: ProgressLine) -> ProgressReader:
+    return ProgressReader(profiles, progress, _stages(profiles, progress.stage))
 
 
 def _stages(profiles: Iterable[Profile], stage_id: str | None) -> tuple[tuple[Profile, Stage], ...]:
     return tuple((profile, stage) for profile in profiles for stage in profile.stage if stage.id == stage_id)
 
 
-def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
+def _wants(owners: Iterable[Iterable[Any]]) -> LineReaders:
     found: list[Any] = list({id(owner): owner for each in owners for owner in each}.values())
     pairs = [owner for owner in found if isinstance(owner, tuple)]
-    return Wants(
-        progress=tuple(sorted((owner for owner in found if isinstance(owner, Reader)), key=_place)),
+    return LineReaders(
+        progress=tuple(sorted((owner for owner in found if isinstance(owner, ProgressReader)), key=_place)),
         tables=tuple(owner for owner in found if isinstance(owner, Columns)),
-        totals=tuple(owner for owner in found if isinstance(owner, Total)),
+        totals=tuple(owner for owner in found if isinstance(owner, TotalReader)),
         stages=tuple(owner for owner in found if isinstance(owner, StageMarker)),
         signatures=tuple(owner for owner in found if isinstance(owner, Signature)),
         detects=tuple(pair for pair in pairs if isinstance(pair[1], Detect)),
         free_text=tuple(pair for pair in pairs if isinstance(pair[1], FreeText)),
-        groups=tuple(owner for owner in found if isinstance(owner, Groups)),
+        groups=tuple(owner for owner in found if isinstance(owner, GroupsReader)),
         ends_free_text=_END in found,
         rank=_RANK in found,
         notice=_NOTICE in found,
@@ -205,6 +205,6 @@ def _wants(owners: Iterable[Iterable[Any]]) -> Wants:
     )
 
 
-def _place(reader: Reader) -> tuple[bool, str, int]:
+def _place(reader: ProgressReader) -> tuple[bool, str, int]:
     profile = reader.profiles[0]
     return (profile.base, profile.name, profile.progress.index(reader.progress))

@@ -20,7 +20,7 @@ SMALL = 0.1
 """A loss that is nearly zero multiplies easily."""
 
 
-class Jump(Struct, frozen=True):
+class LossSpike(Struct, frozen=True):
     """A loss that left its `usual` value at `step`; `None` where the line does not tell it."""
 
     step: float | None
@@ -40,7 +40,7 @@ class LossWatch:
         self._window: deque[float] = deque(maxlen=WINDOW)
         self._high: deque[float] = deque(maxlen=LEAST)
 
-    def saw(self, step: float | None, loss: float) -> Jump | None:
+    def saw(self, step: float | None, loss: float) -> LossSpike | None:
         """Takes in the next loss; the jump, where one begins."""
         if len(self._window) < LEAST or min(self._window) < SMALL:
             self._window.append(loss)
@@ -52,4 +52,4 @@ class LossWatch:
         self._high.append(loss)
         if len(self._high) == LEAST:  # it stays up there: that is its new value
             self._window, self._high = deque(self._high, maxlen=WINDOW), deque(maxlen=LEAST)
-        return Jump(step, usual, loss) if len(self._high) == 1 else None
+        return LossSpike(step, usual, loss) if len(self._high) == 1 else None

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import Signature, compiled
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.quoted_text import announces_handled, is_foreign, is_handled
+from hangtop.logs.extract.quoted_text import announces_handled, is_handled, is_quoted
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 from hangtop.records.log import TRACEBACK, Finding, Role
 
@@ -49,7 +49,7 @@ _SUMMARY_RANK = re.compile(r"^\s*rank\s*: (?P<rank>\d+) \(local_rank: \d+\)")
 _ACTOR_NAME = re.compile(r"^\s*name: \w*_0:(?P<rank>\d+)$")
 
 
-class Said(Struct, frozen=True):
+class MessageOrigin(Struct, frozen=True):
     """The process that a message speaks of, as far as it names one."""
 
     rank: int | None = None
@@ -57,11 +57,11 @@ class Said(Struct, frozen=True):
     pid: int | None = None
 
 
-class Trace(Struct):
+class OpenTraceback(Struct):
     """A traceback whose exception has not come yet. `left`: lines to look through. `frame`: its innermost frame so far;
     `own`: the innermost one of the run's own code."""
 
-    tally: Tally
+    tally: SignatureCount
     left: int
     frame: str = ""
     own: str = ""
@@ -79,7 +79,7 @@ class Trace(Struct):
         return {"own": self.own} if self.own else {"frame": self.frame} if self.frame else {}
 
 
-class Tally(Struct):
+class SignatureCount(Struct):
     """One signature's sightings. `steps`: how many steps the run had made at the last one; `starts`: how many times it may have
     been started again before. `handled`: each of them says that the run goes on. `frames`: whether a traceback had frames of
     files, or only those of code that came as a string. `raised`: it was the exception of a traceback that nothing handled.
@@ -93,7 +93,7 @@ class Tally(Struct):
     last_at: float | None
     steps: int
     starts: int
-    said: Said | None = None
+    said: MessageOrigin | None = None
     count: int = 1
     unknown: bool = False
     kind: Signature | None = None
@@ -117,29 +117,31 @@ class Messages:
         kinds: Sequence[Signature] = (),
         starts: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.tallies: dict[str, Tally] = {}
-        self._past: deque[Tally] = deque(maxlen=_KEPT_PAST)
+        self.tallies: dict[str, SignatureCount] = {}
+        self._past: deque[SignatureCount] = deque(maxlen=_KEPT_PAST)
         self._steps, self._starts = steps, starts
         self._roles = roles
         self._kinds = kinds
-        self._tracebacks: dict[Writer, Trace] = {}
+        self._tracebacks: dict[Writer, OpenTraceback] = {}
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
 
     def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Counts this line if it is such a message. Whether it is the first of them."""
         found = compiled(signature.regex).search(line.text)
-        if found is None or is_foreign(line.text, found.start(), lines, span):
+        if found is None or is_quoted(line.text, found.start(), lines, span):
             return False
         groups = {name: value for name, value in found.groupdict().items() if value}
         tally = self.saw(signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span))
         if tally.said is None:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
-            self._follow(Trace(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
+            self._follow(OpenTraceback(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
         return tally.first.offset == line.offset
 
-    def saw(self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = "") -> Tally:
+    def saw(
+        self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = ""
+    ) -> SignatureCount:
         """Counts a sighting. An error that comes back after the run went on well, or that is not `handled` as the ones before, is
         a new one: the older ones were survived. So is any message after the run may have been started again. `text`: what it
         says, where that is not the line itself."""
@@ -150,7 +152,7 @@ class Messages:
             tally = None
         text = text or clean_text(line.text.strip())[:_SHOWN_CHARS]
         if tally is None or (line.offset > tally.last_offset and self._is_new(tally, steps, handled)):
-            tally = self.tallies[signature.id] = Tally(
+            tally = self.tallies[signature.id] = SignatureCount(
                 signature, line, text, groups, line.offset, line.at, steps, starts, handled=handled
             )
         elif line.offset > tally.last_offset:
@@ -164,7 +166,7 @@ class Messages:
         return tally
 
     @staticmethod
-    def _is_new(tally: Tally, steps: int, handled: bool) -> bool:
+    def _is_new(tally: SignatureCount, steps: int, handled: bool) -> bool:
         if not _is_error(tally.signature):
             return False
         return steps - tally.steps >= HEALTHY_STEPS or (tally.handled and not handled)
@@ -188,7 +190,7 @@ class Messages:
         for writer, trace in waiting.items():
             self._follow(trace, writer, lines, first)
 
-    def _follow(self, trace: Trace, writer: Writer, lines: Lines, span: Span | None) -> None:
+    def _follow(self, trace: OpenTraceback, writer: Writer, lines: Lines, span: Span | None) -> None:
         """Looks for the line that says which exception it was: the first that is not indented, by the same writer."""
         name = None
         while span is not None and trace.left > 0:
@@ -211,7 +213,7 @@ class Messages:
         if trace.left > 0:
             self._tracebacks[writer] = trace
 
-    def _raised(self, trace: Trace, line: Line, below: str) -> bool:
+    def _raised(self, trace: OpenTraceback, line: Line, below: str) -> bool:
         """Takes in the exception of a traceback; whether to look further, since it only wraps another one (Ray's do).
         `below`: what it says, where that begins on the next line.
 
@@ -232,10 +234,10 @@ class Messages:
             tally.unknown, tally.kind = not roles, None
             tally.raised_by, tally.raised_offset = line.writer, line.offset
         if "summary" in roles and (wrapped := _SAYS_PID.search(line.text)):
-            tally.said = Said(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
+            tally.said = MessageOrigin(pid=int(wrapped[1] or wrapped[2] or wrapped[3]))
         return "summary" in roles
 
-    def _tell_kind(self, tally: Tally, line: Line) -> None:
+    def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
         """An exception that no signature knows may still be of a known kind, by its words."""
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
             tally.kind = next((each for each in self._kinds if compiled(each.regex).search(tally.text)), None)
@@ -252,7 +254,7 @@ class Messages:
     ) -> tuple[Finding, ...]:
         """What was found, earliest first. `progress`: offset of each writer's newest step. `asides`: what stands in texts that
         have not ended; it counts as long as they do not."""
-        everything: dict[str, Tally] = {}
+        everything: dict[str, SignatureCount] = {}
         for each in (*asides, self):
             everything |= each.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
@@ -263,7 +265,7 @@ class Messages:
             for tally, is_past in zip(tallies, survived, strict=True)
         )
 
-    def _survived(self, tally: Tally, progress: Mapping[Writer, int]) -> bool:
+    def _survived(self, tally: SignatureCount, progress: Mapping[Writer, int]) -> bool:
         """Whether the run, and the writer of the message if it writes steps, went on well after it. The message itself may look
         like a step (`OOM in batch 4, skipped`); that is none."""
         if tally.signature.severity == "hint":
@@ -296,11 +298,11 @@ def _alike(name: bytes, other: bytes) -> bool:
     return name.startswith(other) or other.startswith(name)
 
 
-def _is_raised(tally: Tally) -> bool:
+def _is_raised(tally: SignatureCount) -> bool:
     return tally.signature.id == TRACEBACK
 
 
-def _finding(tally: Tally, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
+def _finding(tally: SignatureCount, ranks: RankTable, file: int, *, is_over: bool, survived: bool) -> Finding:
     """`is_over`: the run ended with a traceback. A warning that was the exception of such a one was more than a warning."""
     signature = tally.signature
     ended_it = is_over and tally.raised and (signature.severity, signature.role) == ("warning", "cause")
@@ -325,7 +327,7 @@ def _finding(tally: Tally, ranks: RankTable, file: int, *, is_over: bool, surviv
     )
 
 
-def _rank(tally: Tally, ranks: RankTable) -> int | None:
+def _rank(tally: SignatureCount, ranks: RankTable) -> int | None:
     """The rank that the message is about: the one it names, else the one that wrote it."""
     said = tally.said
     if said is not None:
@@ -340,41 +342,41 @@ def _is_error(signature: Signature) -> bool:
     return signature.severity == "fatal"
 
 
-def _said(line: Line, lines: Lines, span: Span) -> Said | None:
+def _said(line: Line, lines: Lines, span: Span) -> MessageOrigin | None:
     """The process that the message is about: named in it, above it (torchrun's table) or below it (Ray's details)."""
     for pattern in _SAYS_RANK:
         if found := pattern.search(line.text):
-            return Said(rank=int(found["rank"]))
+            return MessageOrigin(rank=int(found["rank"]))
     if found := _SAYS_LOCAL.search(line.text):
-        return Said(local_rank=int(found["local"]), pid=int(found["pid"]) if found["pid"] else None)
+        return MessageOrigin(local_rank=int(found["local"]), pid=int(found["pid"]) if found["pid"] else None)
     if found := _SAYS_PID.search(line.text):
-        return Said(pid=int(found[1] or found[2] or found[3]))
+        return MessageOrigin(pid=int(found[1] or found[2] or found[3]))
     if "exitcode" in line.text:
         return _above(lines, span)
     return _below(lines, span) if "ctor" in line.text else None
 
 
-def _above(lines: Lines, span: Span) -> Said | None:
+def _above(lines: Lines, span: Span) -> MessageOrigin | None:
     start = span.start
     for _ in range(5):
         if start <= 0:
             break
         above = lines.span(start - 1)
         if found := _SUMMARY_RANK.match(lines.parse(above).text):
-            return Said(rank=int(found["rank"]))
+            return MessageOrigin(rank=int(found["rank"]))
         start = above.start
     return None
 
 
-def _below(lines: Lines, span: Span) -> Said | None:
+def _below(lines: Lines, span: Span) -> MessageOrigin | None:
     pid, below = None, lines.next(span)
     for _ in range(8):
         if below is None:
             break
         text = lines.parse(below).text
         if found := _ACTOR_NAME.match(text):
-            return Said(rank=int(found["rank"]))
+            return MessageOrigin(rank=int(found["rank"]))
         if found := _SAYS_PID.search(text):
             pid = int(found[1] or found[2] or found[3])
         below = lines.next(below)
-    return Said(pid=pid) if pid else None
+    return MessageOrigin(pid=pid) if pid else None

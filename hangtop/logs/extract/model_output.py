@@ -17,7 +17,7 @@ class _Open(Struct):
     counted_to: int  # byte index in the present block up to which lines have been taken off
 
 
-class FreeTexts:
+class ModelOutput:
     """Knows for each writer whether it is in the middle of a block of free text."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import Reader
-from hangtop.logs.extract.progress import Sighting, is_loss, number
+from hangtop.logs.extract.literal_index import ProgressReader
+from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
 from hangtop.logs.extract.step_tables import name_of
 from hangtop.logs.file_facts import Kind
 from hangtop.logs.lines.block_lines import Line, Writer
@@ -33,14 +33,14 @@ _VALUE = re.compile(
 )
 
 
-class Told(Struct, frozen=True):
+class StepLine(Struct, frozen=True):
     """What a line below tells, and the reader of the line that it is below."""
 
-    reader: Reader
-    sighting: Sighting
+    reader: ProgressReader
+    sighting: ProgressSeen
 
 
-class Reports:
+class MultilineSteps:
     """The reports that the writers of one file are in."""
 
     def __init__(self) -> None:
@@ -52,10 +52,10 @@ class Reports:
         """Whether any line may belong to a report."""
         return bool(self._open)
 
-    def counted(self, sighting: Sighting, reader: Reader, line: Line, *, valued: bool) -> list[Told]:
+    def counted(self, sighting: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
         """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
         the words of another profile the line tells a metric itself."""
-        told = [Told(reader, sighting)]
+        told = [StepLine(reader, sighting)]
         proof = sighting.metrics.keys() - _NO_PROOF
         if self._open:
             report = self._open.get(line.writer)
@@ -65,7 +65,7 @@ class Reports:
         bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
         return told if not bare or self._begins(sighting, reader, line) else []
 
-    def _begins(self, sighting: Sighting, reader: Reader, line: Line) -> bool:
+    def _begins(self, sighting: ProgressSeen, reader: ProgressReader, line: Line) -> bool:
         """Whether a step whose values may stand below it counts at once."""
         progress = reader.progress
         doubtful = progress.doubt is not None and compiled(progress.doubt).search(line.text) is not None
@@ -74,7 +74,7 @@ class Reports:
             self._open[line.writer] = _Report(reader, sighting, [text.encode() for text in progress.below], held=not counts)
         return counts
 
-    def _grows(self, sighting: Sighting) -> bool:
+    def _grows(self, sighting: ProgressSeen) -> bool:
         key = (sighting.writer, (sighting.profile, sighting.kind))
         step = sighting.step or 0.0
         last, times = self._grown.get(key, (step, 0))
@@ -82,7 +82,7 @@ class Reports:
         self._grown[key] = (step, times)
         return times >= _GROWN
 
-    def read(self, line: Line) -> list[Told]:
+    def read(self, line: Line) -> list[StepLine]:
         """What a line that is no progress line tells of the step above it. The further lines of a message have no prefix."""
         report = self._open.get(line.writer)
         if report is None and not line.prefix.text and len(self._open) == 1:
@@ -109,13 +109,13 @@ class _Report(Struct):
     """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: its metrics by
     now, of which one that comes again is of evaluation."""
 
-    reader: Reader
-    step: Sighting
+    reader: ProgressReader
+    step: ProgressSeen
     texts: list[bytes]
     held: bool
     told: set[str] = set()
 
-    def read(self, line: Line) -> list[Told]:
+    def read(self, line: Line) -> list[StepLine]:
         found = _VALUE.match(line.text)
         if found is None:
             return []
@@ -127,9 +127,9 @@ class _Report(Struct):
         self.told.add(plain)
         kind = f"{self.step.kind} {plain}"
         below = replace(self.step, kind=kind, offset=line.offset, at=line.at, step=None, total=None, metrics={plain: value})
-        return [*self.proven(), Told(self.reader, below)]
+        return [*self.proven(), StepLine(self.reader, below)]
 
-    def proven(self) -> list[Told]:
+    def proven(self) -> list[StepLine]:
         """The step itself, if it was held until now."""
         held, self.held = self.held, False
-        return [Told(self.reader, self.step)] if held else []
+        return [StepLine(self.reader, self.step)] if held else []

@@ -7,8 +7,8 @@ from itertools import islice
 from math import isfinite
 from statistics import quantiles
 
-from hangtop.logs.extract.loss_spike import Jump, LossWatch
-from hangtop.logs.extract.progress import Sighting
+from hangtop.logs.extract.loss_spike import LossSpike, LossWatch
+from hangtop.logs.extract.progress import ProgressSeen
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Pace
 
@@ -34,15 +34,15 @@ class PaceMeter:
         self._gaps: deque[tuple[float, float]] = deque(maxlen=_GAPS)  # seconds, steps
         self._longest: float | None = None
         self._every: float | None = None
-        self._top: Sighting | None = None
-        self._since: Sighting | None = None  # from here the next gap counts: steps that came at once have none between them
+        self._top: ProgressSeen | None = None
+        self._since: ProgressSeen | None = None  # from here the next gap counts: steps that came at once have none between them
         self._clock: dict[Writer, float] = {}
         self.steps = self.lines = 0
         self.coarse = False
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, sighting: Sighting, *, late: bool = False) -> Jump | None:
+    def saw(self, sighting: ProgressSeen, *, late: bool = False) -> LossSpike | None:
         """Takes in one progress line; lines come in file order. The jump of the loss, where one begins.
 
         `late`: it was held back, and may tell of what was before the lines above it.
@@ -94,7 +94,7 @@ class PaceMeter:
         is_over = 3 * sum(gap[1] for gap in islice(self._gaps, at)) < steps
         return without_s if is_over or mean_s < _MATTERS * without_s else None
 
-    def _gap(self, before: Sighting, after: Sighting) -> bool:
+    def _gap(self, before: ProgressSeen, after: ProgressSeen) -> bool:
         """Takes in the time between two steps; false when none has passed."""
         steps = (after.step or 0.0) - (before.step or 0.0)
         gap = _between(before, after, steps)
@@ -106,7 +106,7 @@ class PaceMeter:
             self._every = min(self._every or steps, steps)
         return gap > 0
 
-    def _remember(self, sighting: Sighting) -> Jump | None:
+    def _remember(self, sighting: ProgressSeen) -> LossSpike | None:
         for name, values in self.history.items():
             if name in sighting.metrics:
                 values.append(sighting.metrics[name])
@@ -114,7 +114,7 @@ class PaceMeter:
         return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
 
 
-def _between(before: Sighting, after: Sighting, steps: float) -> float | None:
+def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float | None:
     """Seconds between two sightings, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
     that is told."""
     if before.at is not None and after.at is not None:

@@ -25,7 +25,7 @@ Groups = dict[str, str | None]
 """What each group of a progress line's regex holds; `None` for one that the line does not have."""
 
 
-class Sighting(Struct, frozen=True):
+class ProgressSeen(Struct, frozen=True):
     """One progress line, as it was read. `profile` and `kind` name the pattern; `counts`: it is the run's step, not a bar of
     loading; `coarse`: it is an epoch. `elapsed_s`: the bar's own clock. Values that the line does not carry are `None`."""
 
@@ -45,7 +45,7 @@ class Sighting(Struct, frozen=True):
     metrics: dict[str, float] = {}
 
 
-def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | None:
+def read(profile: Profile, progress: ProgressLine, line: Line) -> ProgressSeen | None:
     """What this progress line says; `None` when the line is not of this kind."""
     found = compiled(progress.regex).search(line.text)
     if found is None:
@@ -54,7 +54,7 @@ def read(profile: Profile, progress: ProgressLine, line: Line) -> Sighting | Non
     said = groups.get
     metrics = metrics_in(progress, groups, line.text)
     total, step_s, step_ms = (metrics.pop(name, None) for name in _OWN)
-    return Sighting(
+    return ProgressSeen(
         profile=profile.name,
         kind=progress.id,
         offset=line.offset,

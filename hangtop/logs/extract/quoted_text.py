@@ -52,7 +52,7 @@ _HANDLED = re.compile(
 _TELLS_ERROR = re.compile(r"(?i)fail|error|exception|could ?n[o']t|cannot|can't|unable|timed? ?out|crash|caught|reject")
 
 
-def is_foreign(text: str, start: int, lines: Lines, span: Span) -> bool:
+def is_quoted(text: str, start: int, lines: Lines, span: Span) -> bool:
     """Whether the message that begins at character `start` of a line's text is quoted, or a value in a dump of settings."""
     return _is_quoted(text, lines, span) or _is_value(text, start) or _is_item(text, start, lines, span)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from operator import itemgetter, methodcaller
 
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import IN_PARENTHESES, RANK_WORD, STAMP, STAMPED, SURE, SURE_BYTES, Lines
 from hangtop.logs.lines.literal_scan import Hit
 
@@ -31,10 +31,10 @@ _HEAD = itemgetter(slice(SURE_BYTES))
 _ROW_OF, _LAST = methodcaller("rpartition", b"\n"), itemgetter(2)
 
 
-class Floods:
+class RepeatedLiterals:
     """The floods that one file went through. Their literals are left out of the scan from then on, and looked for here."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: LiteralIndex) -> None:
         self._index = index
         self.numbers: frozenset[int] = frozenset()
 

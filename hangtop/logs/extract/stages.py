@@ -21,7 +21,7 @@ PEERS_S = 2.0
 """So long after one rank has begun to save or evaluate, others still write the step that all of them have just done."""
 
 
-class Mark(Struct, frozen=True):
+class StageMark(Struct, frozen=True):
     """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
     Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
     the stage that was seen just before, so it comes from there."""
@@ -36,18 +36,18 @@ class Mark(Struct, frozen=True):
     been: bool = False
 
 
-class Marks:
+class StageMarks:
     """All marks of one file, of every profile: which of them count is known only when the framework is."""
 
     def __init__(self) -> None:
-        self._once: list[Mark] = []
-        self._recurring: deque[Mark] = deque(maxlen=_KEPT_RECURRING)
+        self._once: list[StageMark] = []
+        self._recurring: deque[StageMark] = deque(maxlen=_KEPT_RECURRING)
         self._stage: tuple[str, bool, bool] = ("", False, False)
         self._line, self._from = -1, ""
         self._profiles: set[tuple[str, bool]] = set()
         self._entered: dict[str, set[Writer]] = {}
         self._aside: tuple[str, float] | None = None
-        self.latest: dict[Writer, dict[str, Mark]] = {}
+        self.latest: dict[Writer, dict[str, StageMark]] = {}
         self._starts = 0
 
     def starts(self) -> int:
@@ -60,7 +60,7 @@ class Marks:
         if line.offset != self._line:  # several profiles may know the same line
             self._line, self._from = line.offset, self._stage[0]
         been = who in self._entered.get(self._from, ())
-        mark = Mark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
+        mark = StageMark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
             if stage.id == TRAINING and self._is_behind(line, who):
@@ -89,12 +89,12 @@ class Marks:
         stage, since = self._aside
         return who not in self._entered[stage] and 0 <= line.at - since < PEERS_S
 
-    def all(self) -> tuple[Mark, ...]:
+    def all(self) -> tuple[StageMark, ...]:
         """The marks in the order of the file."""
         return tuple(sorted((*self._once, *self._recurring), key=lambda mark: mark.offset))
 
 
-class Course(Struct, frozen=True):
+class StageCourse(Struct, frozen=True):
     """The way of a run through its stages. `restarts`: offsets where a new attempt begins in the same file."""
 
     events: tuple[StageEvent, ...] = ()
@@ -116,15 +116,15 @@ class StageMachine:
         self._passed: set[str] = set()
         self._training = False
 
-    def run(self, marks: Iterable[Mark]) -> Course:
+    def run(self, marks: Iterable[StageMark]) -> StageCourse:
         """The course of the run, from its marks in file order."""
         for mark in marks:
             stage = self._stages.get((mark.profile, mark.stage))
             if stage is not None:
                 self._done(mark, stage) if mark.done else self._enter(mark, stage)
-        return Course(tuple(_newest(self.events)), tuple(self.restarts))
+        return StageCourse(tuple(_newest(self.events)), tuple(self.restarts))
 
-    def _enter(self, mark: Mark, stage: Stage) -> None:
+    def _enter(self, mark: StageMark, stage: Stage) -> None:
         if self._begins_again(mark, stage):
             self.restarts.append(mark.offset)
             self._training, self._passed = False, set()
@@ -137,7 +137,7 @@ class StageMachine:
             return
         self._append(mark, stage)
 
-    def _done(self, mark: Mark, stage: Stage) -> None:
+    def _done(self, mark: StageMark, stage: Stage) -> None:
         current = self.events[-1] if self.events else None
         if current is not None and current.id == stage.id:
             if current.done_at is None:
@@ -151,7 +151,7 @@ class StageMachine:
             self._append(mark, stage)
             self.events[-1] = replace(self.events[-1], done_at=mark.at)
 
-    def _append(self, mark: Mark, stage: Stage) -> None:
+    def _append(self, mark: StageMark, stage: Stage) -> None:
         if self.events and self.events[-1].done_at is None:
             self.events[-1] = replace(self.events[-1], done_at=mark.at)
         title, attempt = stage.title, self._attempt
@@ -161,7 +161,7 @@ class StageMachine:
     def _attempt(self) -> int:
         return len(self.restarts) + 1
 
-    def _counts(self, mark: Mark, stage: Stage) -> bool:
+    def _counts(self, mark: StageMark, stage: Stage) -> bool:
         """Whether this mark moves the run: forwards, back by a writer that comes from there, or by a stage that recurs."""
         if not self.events or self.events[-1].attempt != self._attempt:
             return True
@@ -197,7 +197,7 @@ class StageMachine:
         later = [number for known, number in self._own.items() if _ORDER.get(known, 0) > _ORDER.get(stage, 0)]
         return (min(later, default=len(self._own)) - 0.5, _ORDER.get(stage, 0))
 
-    def _begins_again(self, mark: Mark, stage: Stage) -> bool:
+    def _begins_again(self, mark: StageMark, stage: Stage) -> bool:
         """A start-up stage after training, or one that was passed before a crash: a new attempt in the same file."""
         if mark.late or not self.events or self._forward(mark.profile, stage.id):
             return False
@@ -218,7 +218,7 @@ def _newest(events: list[StageEvent]) -> list[StageEvent]:
     return [*kept, *events[-_SHOWN // 2 :]]
 
 
-def proven_by(course: Course, finding: Finding, stages: Sequence[str], profiles: Sequence[Profile]) -> Course:
+def proven_by(course: StageCourse, finding: Finding, stages: Sequence[str], profiles: Sequence[Profile]) -> StageCourse:
     """A fatal message that belongs to one stage proves that stage; one of several, only when nothing else was seen."""
     later = course.events and (course.events[-1].offset > finding.offset or course.events[-1].id in stages)
     if not stages or later or (course.events and len(stages) > 1):
@@ -275,7 +275,7 @@ def _plan(stage: Stage) -> StagePlan:
     )
 
 
-def stage_of(marks: Mapping[str, Mark], profiles: Sequence[Profile], is_present: Callable[[Mark], bool]) -> str | None:
+def stage_of(marks: Mapping[str, StageMark], profiles: Sequence[Profile], is_present: Callable[[StageMark], bool]) -> str | None:
     """The stage of one writer: its newest mark of an active profile in this attempt."""
     names = {profile.name for profile in profiles}
     counted = [mark for name, mark in marks.items() if name in names and is_present(mark)]

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from msgspec import Struct
 
 from hangtop.logs.catalog.profile import ProgressLine
-from hangtop.logs.extract.progress import Sighting, metrics_in, number
+from hangtop.logs.extract.progress import ProgressSeen, metrics_in, number
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 
 ROWS = 64
@@ -67,13 +67,13 @@ class _Row(Struct, frozen=True):
     counts: list[int | None]  # of each token that is a whole number
 
 
-class Counters:
+class StepHeuristic:
     """The counts of one file."""
 
     def __init__(self) -> None:
         self._shaped: dict[int, tuple[str, _Row] | None] = {}  # of the newest lines, by their offset
 
-    def read(self, rows: Iterable[tuple[Lines, Span]], profile: str, since: int) -> list[tuple[Line, Sighting]]:
+    def read(self, rows: Iterable[tuple[Lines, Span]], profile: str, since: int) -> list[tuple[Line, ProgressSeen]]:
         """The steps that the newest lines tell, those behind byte `since`, in the order of the file. `rows`: the newest first."""
         shaped: dict[int, tuple[str, _Row] | None] = {}
         for lines, span in islice(rows, ROWS):
@@ -103,14 +103,16 @@ def _shaped(lines: Lines, span: Span) -> tuple[str, _Row] | None:
     return None if counts.count(None) == len(counts) else (_BLANKS.sub(" ", _TOKEN.sub(_PLACE, text)), _Row(line, tokens, counts))
 
 
-def _told(shape: str, rows: list[_Row], profile: str, since: int) -> Iterator[tuple[Line, Sighting]]:
+def _told(shape: str, rows: list[_Row], profile: str, since: int) -> Iterator[tuple[Line, ProgressSeen]]:
     column = _growing(shape, rows) if len(rows) >= ENOUGH else None
     if column is None:
         return
     total = _total(shape, rows, column)
     for row in (row for row in rows if row.line.offset > since):
         line, step, metrics = row.line, row.counts[column], metrics_in(ANY, {}, row.line.text)
-        told = Sighting(profile, ANY.id, line.offset, line.at, line.writer, counts=True, step=step, total=total, metrics=metrics)
+        told = ProgressSeen(
+            profile, ANY.id, line.offset, line.at, line.writer, counts=True, step=step, total=total, metrics=metrics
+        )
         yield line, told
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage, Table
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.progress import Sighting, is_loss, number
+from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.prefixes import Prefix
 
@@ -38,15 +38,15 @@ class Columns(Struct, frozen=True):
     stages: tuple[tuple[Profile, Stage], ...] = ()
 
 
-class Row(Struct, frozen=True):
+class TableRow(Struct, frozen=True):
     """A row: whose columns it fills, and what it tells. `line`: with the rank that one of its columns says wrote it."""
 
     columns: Columns
     line: Line
-    sighting: Sighting
+    sighting: ProgressSeen
 
 
-class Tables:
+class StepTables:
     """The tables that the writers of one file are in."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Tables:
         """The log has come to this byte."""
         self._open = {writer: table for writer, table in self._open.items() if offset - table.newest < REACH}
 
-    def read(self, line: Line, headers: Iterable[Columns]) -> Row | None:
+    def read(self, line: Line, headers: Iterable[Columns]) -> TableRow | None:
         """What this line tells as a row. `headers`: the tables whose line of names it may be."""
         if not line.whole:
             return None
@@ -83,7 +83,7 @@ class Tables:
             table.told |= metrics
             if (rank := table.rank_of(cells)) is not None:
                 line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
-            return Row(table.columns, line, _sighting(table, line, found))
+            return TableRow(table.columns, line, _sighting(table, line, found))
         table.others += 1
         if table.others > MOST_BETWEEN:
             del self._open[line.writer]
@@ -203,9 +203,9 @@ def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
     return metrics if others else None
 
 
-def _sighting(table: _Open, line: Line, found: re.Match[str]) -> Sighting:
+def _sighting(table: _Open, line: Line, found: re.Match[str]) -> ProgressSeen:
     profile, words = table.columns.profile, table.columns.table
-    return Sighting(
+    return ProgressSeen(
         profile=profile.name,
         kind=words.id,
         offset=line.offset,
@@ -227,6 +227,6 @@ def is_names(columns: Columns, text: str) -> bool:
 
 def tells(columns: Columns, names: str, row: str) -> bool:
     """Whether a row below this line of names tells a step."""
-    tables, prefix = Tables(), Prefix()
+    tables, prefix = StepTables(), Prefix()
     tables.read(Line(0, 0, prefix, names), [columns])
     return tables.read(Line(0, 0, prefix, row), ()) is not None

@@ -13,7 +13,7 @@ KEPT = 64 << 10
 _MOST_BLOCKS = 4_096
 
 
-class Recent:
+class TailBuffer:
     """The newest blocks of a file, at least `KEPT` bytes of them if there are so many."""
 
     def __init__(self, clock: LogClock) -> None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 from hangtop.logs.lines.timestamps import LogClock
-from hangtop.records.log import Written
+from hangtop.records.log import WrittenAt
 
 MOST_ROWS = 64
 MOST_BYTES = 16 << 10
@@ -29,13 +29,13 @@ class _Below(Struct):
     rows: int
 
 
-class Neighbours:
+class UnstampedLines:
     """The times of those lines of one file that somebody wants to know, by offset. Rows are looked at once, as they come; a log
     that tells no time at all costs nothing."""
 
     def __init__(self, clock: LogClock) -> None:
         self._clock = clock
-        self._times: dict[int, Written] = {}
+        self._times: dict[int, WrittenAt] = {}
         self._above: dict[int, int] = {}
         self._below: dict[int, _Below] = {}
         self._far: set[int] = set()
@@ -47,7 +47,7 @@ class Neighbours:
         if line.at is not None:
             self._times[at] = self._clock.written(line.stamp, line.prefix.time)
         elif at not in self._times:
-            self._times[at] = Written(None, self._clock.at(heard), self._clock.written_by)
+            self._times[at] = WrittenAt(None, self._clock.at(heard), self._clock.written_by)
             if heard is None and self._fruitless >= FRUITLESS:
                 self._far.add(at)
                 return
@@ -55,7 +55,7 @@ class Neighbours:
             self._fruitless += near is None
             if near is not None:
                 where, time = near
-                self._times[at] = Written(time.about, time.not_before, self._clock.written_by)
+                self._times[at] = WrittenAt(time.about, time.not_before, self._clock.written_by)
                 self._above[at] = where
             self._below[at] = _Below(line.end, line.end, MOST_ROWS)
             self._look_below(at, lines, span.end)
@@ -78,7 +78,7 @@ class Neighbours:
         """The file begins anew: nothing stands below the lines before."""
         self._below, self._far = {}, set()
 
-    def all(self, wanted: Iterable[int], history_end: int) -> dict[int, Written]:
+    def all(self, wanted: Iterable[int], history_end: int) -> dict[int, WrittenAt]:
         """The times of these lines, by offset. `history_end`: where what was there when we came ends."""
         known = {at: self._times[at] for at in wanted if at in self._times}
         if len(self._times) > MOST_KEPT:
@@ -86,7 +86,7 @@ class Neighbours:
             self._far &= known.keys()
         return {at: _at_the_end(time) if at >= history_end - LAST_BYTES else time for at, time in known.items()}
 
-    def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, Written]]:
+    def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, WrittenAt]]:
         """Where the rows that tell the time end, and when they were written."""
         first: int | None = None
         for count, (lines, row) in enumerate(rows):
@@ -114,23 +114,23 @@ class Neighbours:
                 self._far.add(at)
                 return
 
-    def _found(self, at: int, wish: _Below, where: int, time: Written) -> None:
+    def _found(self, at: int, wish: _Below, where: int, time: WrittenAt) -> None:
         """The stamped line below: it is the nearest unless the one above is nearer."""
         del self._below[at]
         known = _bounded(self._times[at], time)
         above = self._above.pop(at, None)
         is_nearer = above is None or where - wish.line_end < at - above
-        self._times[at] = Written(time.about if is_nearer else known.about, known.not_before, known.not_after)
+        self._times[at] = WrittenAt(time.about if is_nearer else known.about, known.not_before, known.not_after)
 
 
-def _bounded(written: Written, below: Written) -> Written:
+def _bounded(written: WrittenAt, below: WrittenAt) -> WrittenAt:
     """Not after the line below it. Where clocks disagree the bounds hold both."""
     before, after = written.not_before, below.not_after
     if before is not None and after is not None and after < before:
         before, after = after, before
-    return Written(written.about, before, after)
+    return WrittenAt(written.about, before, after)
 
 
-def _at_the_end(written: Written) -> Written:
+def _at_the_end(written: WrittenAt) -> WrittenAt:
     """Nothing nearer tells, so the time of the file does."""
-    return written if written.about is not None else Written(written.not_after, written.not_before, written.not_after)
+    return written if written.about is not None else WrittenAt(written.not_after, written.not_before, written.not_after)

@@ -7,7 +7,7 @@ from calendar import timegm
 from collections.abc import Sequence
 from functools import lru_cache
 
-from hangtop.records.log import Written
+from hangtop.records.log import WrittenAt
 
 _DAY_S = 86_400.0
 _LEAP_YEAR = 2024  # any date exists in it
@@ -30,7 +30,7 @@ _FULL_DATE = re.compile(rb"\b(20\d\d)[-/](?:0[1-9]|1[0-2])[-/](?:0[1-9]|[12]\d|3
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 
 
-class Stamps:
+class Timestamps:
     """Reads the times of one log. A date without a year gets the year of the log's other dates, `year` until one is seen.
 
     `zoned`: the time read last told its zone."""
@@ -139,7 +139,7 @@ def one_clock(shifts_s: Sequence[float]) -> list[float]:
     ]
 
 
-class LogClock(Stamps):
+class LogClock(Timestamps):
     """When things happened, in unix time: by the log's own clock and `shift_s`, or by the arrival of the bytes when live.
 
     A log clock that disagrees with the arrival (it jumped, or the line is old) is not believed.
@@ -182,14 +182,14 @@ class LogClock(Stamps):
             return told
         return self._arrival
 
-    def written(self, stamp: float | None, text: str = "") -> Written:
+    def written(self, stamp: float | None, text: str = "") -> WrittenAt:
         """When a line with this stamp was written. `text`: the stamp as it stands there, which tells how exact it is."""
         at = self.at(stamp)
         if at is None:
-            return Written(None, None, self.written_by)
+            return WrittenAt(None, None, self.written_by)
         if stamp is None or at != stamp + self._shift_s:
-            return Written(at, self._since, at)
-        return Written(at, at, at + resolution_s(text))
+            return WrittenAt(at, self._since, at)
+        return WrittenAt(at, at, at + resolution_s(text))
 
     def silence(self, gap_s: float) -> None:
         """So long nothing was heard; a clock that jumped back says nothing."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from hangtop.probe.gpu.gpu_thread import NO_ANSWER_S
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.gpu.other_makers import others_here
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import GpuReading
 from hangtop.records.reading import Value
@@ -19,7 +19,7 @@ class Maker(Protocol):
     """The GPUs of one maker on this node. Another maker is added by one such class and its name in `MAKERS`."""
 
     def look(self, now: float) -> GpuReading:
-        """What is known now. Never waits for a driver more than a moment. Raises `Absent` or `Trouble`."""
+        """What is known now. Never waits for a driver more than a moment. Raises `Absent` or `SourceError`."""
         ...
 
 
@@ -47,7 +47,7 @@ class GpuSource:
                 continue
             yield reading
             if reading.stuck_since is not None and now - reading.stuck_since > NO_ANSWER_S:
-                raise Trouble(_stuck(reading))
+                raise SourceError(_stuck(reading))
             return
         raise Absent("; ".join((*missing, *others_here())))
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from hangtop.common import clock
 from hangtop.probe.gpu import codes as words
 from hangtop.probe.gpu.codes import WHOLE_GPU
-from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, Question
+from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
 from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
 
@@ -32,7 +32,7 @@ SLOW_CALL_S = 0.5
 NOTHING_KNOWN = Gpu(-1)
 
 
-class Card:
+class GpuThread:
     """GPU number `index`. `gpu()` never blocks; everything else happens in the card's thread."""
 
     def __init__(self, nvml: Any, index: int) -> None:
@@ -114,7 +114,7 @@ class Card:
         if (xid := self._call(self._xids.latest, self._handle)) is not None:
             self._known.update(xid=xid, xid_at=clock.now())
 
-    def _due_of(self, questions: Iterable[Question], now: float) -> list[Question]:
+    def _due_of(self, questions: Iterable[GpuQuery], now: float) -> list[GpuQuery]:
         return [question for question in questions if self._due.get(question.name, 0.0) <= now]
 
     def _open(self) -> bool:
@@ -131,7 +131,7 @@ class Card:
         self._ask(MINOR)
         return True
 
-    def _ask(self, question: Question) -> bool:
+    def _ask(self, question: GpuQuery) -> bool:
         """Whether it was answered. An answer is published at once."""
         self._errors.pop(question.name, None)
         try:
@@ -149,14 +149,14 @@ class Card:
             self._known.update(denied=tuple(name for name in self._known["denied"] if name != question.name))
         return True
 
-    def _refused(self, question: Question, code: int) -> None:
+    def _refused(self, question: GpuQuery, code: int) -> None:
         self._errors[question.name] = code
         lasting = code in words.NEVER_HERE or code == words.NO_PERMISSION
         self._due[question.name] = clock.now() + max(question.period_s, REFUSED_AGAIN_S if lasting else 0) - ROUND_S / 2
         if code == words.NO_PERMISSION and question.name not in self._known["denied"]:
             self._known.update(denied=(*self._known["denied"], question.name))
 
-    def _forget(self, questions: Iterable[Question]) -> None:
+    def _forget(self, questions: Iterable[GpuQuery]) -> None:
         """One value is not known any more, though the GPU answers: an old one would be a lie."""
         fields = [field for question in questions for field in question.fields]
         self._known.update({field: getattr(NOTHING_KNOWN, field) for field in fields})

@@ -13,10 +13,10 @@ from typing import Any
 
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
-from hangtop.probe.gpu.gpu_thread import LATE_S, NO_ANSWER_S, Card
-from hangtop.probe.gpu.pid_visibility import PidSight
-from hangtop.probe.gpu.reopen_check import Trial
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.gpu.gpu_thread import LATE_S, NO_ANSWER_S, GpuThread
+from hangtop.probe.gpu.pid_visibility import PidVisibility
+from hangtop.probe.gpu.reopen_check import ReopenCheck
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
 
 LIBRARY = "libnvidia-ml.so.1"
@@ -33,12 +33,12 @@ RELOAD = "sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprob
 KERNEL_MODULE = Path("/sys/module/nvidia/version")
 
 
-class Opening(threading.Thread):
+class NvmlOpening(threading.Thread):
     """One try to open NVML, after closing it below `old` cards. It may hang for good; then it is left alone.
 
     `calls`: the driver's library is here, and was called."""
 
-    def __init__(self, old: tuple[Card, ...] = ()) -> None:
+    def __init__(self, old: tuple[GpuThread, ...] = ()) -> None:
         super().__init__(name="nvml-init", daemon=True)
         self._old = old
         self.asked_at = clock.now()
@@ -76,17 +76,17 @@ class NvmlNode:
     """Reads through NVML. `look` never waits for the driver longer than `OPEN_WAIT_S`."""
 
     def __init__(self) -> None:
-        self._opening: Opening | None = None
-        self._cards: tuple[Card, ...] = ()
-        self._sight = PidSight()
+        self._opening: NvmlOpening | None = None
+        self._cards: tuple[GpuThread, ...] = ()
+        self._sight = PidVisibility()
         self._well_at = 0.0
         self._reopened = 0
         self._all_well_at = 0.0
         self._tried = 0
-        self._trial: Trial | None = None
+        self._trial: ReopenCheck | None = None
 
     def look(self, now: float) -> GpuReading:
-        """Raises `Absent` when there is no such driver or GPU, `Trouble` when the driver refuses."""
+        """Raises `Absent` when there is no such driver or GPU, `SourceError` when the driver refuses."""
         if not self._cards and (waiting := self._open(now)):
             return waiting
         known = tuple(card.gpu(now) for card in self._cards)
@@ -104,7 +104,7 @@ class NvmlNode:
     def _open(self, now: float) -> GpuReading | None:
         """`None` once it is open; a reading without GPUs while the driver thinks."""
         if self._opening is None:
-            self._opening = Opening()
+            self._opening = NvmlOpening()
             self._opening.start()
         opening = self._opening
         if not opening.done.wait(OPEN_WAIT_S):
@@ -114,7 +114,7 @@ class NvmlNode:
             self._opening = None
             raise _refusal(opening.error) if opening.error else Absent("no GPU here: the NVIDIA driver lists none")
         self._well_at = self._all_well_at = now
-        self._cards = tuple(Card(opening.nvml, index) for index in range(opening.count))
+        self._cards = tuple(GpuThread(opening.nvml, index) for index in range(opening.count))
         for card in self._cards:
             card.start()
         self._wait_for_first_round()
@@ -135,14 +135,14 @@ class NvmlNode:
             self._all_well_at, self._tried, self._trial = now, 0, None
         elif self._trial is None:
             if now - self._all_well_at > _step(RETRY_AFTER_S, self._tried):
-                self._trial = Trial(broken.index, broken.uuid)
+                self._trial = ReopenCheck(broken.index, broken.uuid)
         elif (answers := self._trial.answers()) is not None:
             self._all_well_at, self._tried, self._trial = now, self._tried + 1, None
             if answers and not any(gpu.status in ("late", "no answer") for gpu in gpus):
                 self._reopen()
 
     def _reopen(self) -> None:
-        self._opening = Opening(self._cards)
+        self._opening = NvmlOpening(self._cards)
         self._opening.start()
         self._cards = ()
 
@@ -166,25 +166,27 @@ def _step(pauses: Sequence[float], count: int) -> float:
 def _notes(gpus: tuple[Gpu, ...], pids_hidden: bool) -> tuple[str, ...]:
     slow = [gpu.call_s for gpu in gpus if gpu.status == "late" and gpu.call_s and gpu.call_s >= 1.0]
     notes = [f"the driver is slow: a call takes {max(slow):.1f} s"] if slow else []
-    return (*notes, PidSight.HIDDEN) if pids_hidden else tuple(notes)
+    return (*notes, PidVisibility.HIDDEN) if pids_hidden else tuple(notes)
 
 
-def _refusal(error: Exception) -> Absent | Trouble:
+def _refusal(error: Exception) -> Absent | SourceError:
     """What a failed start means, and what mends it."""
     code = getattr(error, "value", None)
     if isinstance(error, ImportError):
-        return Trouble("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
+        return SourceError("the Python package nvidia-ml-py is missing: pip install nvidia-ml-py")
     if isinstance(error, OSError):
         return Absent(f"no NVIDIA driver here ({LIBRARY} not found)")
     if code == codes.DRIVER_NOT_LOADED:
-        return Trouble(
+        return SourceError(
             "the NVIDIA driver is not loaded in the kernel: sudo modprobe nvidia (in a container: start it with --gpus all)"
         )
     if code == codes.VERSION_MISMATCH:
-        return Trouble(f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}")
+        return SourceError(
+            f"NVIDIA driver in the kernel{_kernel_version()} and its library differ in version: reboot, or {RELOAD}"
+        )
     if code == codes.NO_PERMISSION:
-        return Trouble("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
-    return Trouble(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
+        return SourceError("the NVIDIA driver refuses this user: see ls -l /dev/nvidiactl, then sudo usermod -aG video $USER")
+    return SourceError(f"the NVIDIA driver does not start: {error} (see nvidia-smi and dmesg)")
 
 
 def _kernel_version() -> str:

@@ -22,7 +22,7 @@ OWNERLESS_BYTES = 1 << 30
 """Memory in use without any process: more than the driver needs for itself."""
 
 
-class PidSight:
+class PidVisibility:
     """Marks processes that cannot be seen. Keeps since when, so that an ending process is not called hidden."""
 
     HIDDEN = (

@@ -18,7 +18,7 @@ KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GpuQuery:
     """`fields`: what it fills in `Gpu`; they become unknown when it fails. `counters`: ever-growing, shown as rates a second."""
 
     name: str
@@ -162,31 +162,31 @@ def _minor(nvml: Any, handle: Any) -> Answer:
     return {"minor": nvml.nvmlDeviceGetMinorNumber(handle)}
 
 
-MINOR = Question("minor number", 0, ("minor",), _minor)
+MINOR = GpuQuery("minor number", 0, ("minor",), _minor)
 """Asked once: N of `/dev/nvidiaN`."""
 
 QUICK = (
-    Question("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
-    Question("memory", 2, ("used_bytes",), _memory),
-    Question("power", 1, ("power_w",), _power),
-    Question("temperature", 2, ("temperature_c",), _temperature),
+    GpuQuery("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
+    GpuQuery("memory", 2, ("used_bytes",), _memory),
+    GpuQuery("power", 1, ("power_w",), _power),
+    GpuQuery("temperature", 2, ("temperature_c",), _temperature),
 )
 """Asked in every round, what moves slowly in every second. Whether a GPU is well is judged by these."""
 
 SLOW = (
-    Question("processes", 2, ("processes",), _processes),
-    Question("power limit", 30, ("limit_w",), _limit),
-    Question("SM clock", 5, ("sm_clock_mhz",), _sm_clock),
-    Question("throttle reasons", 5, ("throttle",), _throttle),
-    Question("PCIe receive", 10, ("pcie_rx_bytes_s",), _pcie_rx),
-    Question("PCIe send", 10, ("pcie_tx_bytes_s",), _pcie_tx),
-    Question("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
-    Question("performance state", 30, ("pstate",), _pstate),
-    Question("memory clock", 30, ("memory_clock_mhz",), _memory_clock),
-    Question("ECC corrected", 30, ("ecc_corrected",), _ecc_corrected),
-    Question("ECC uncorrected", 30, ("ecc_uncorrected",), _ecc_uncorrected),
-    Question("row remaps", 60, ("remap",), _remap),
-    Question("MIG", 30, ("mig",), _mig),
-    Question("highest SM clock", 60, ("sm_clock_max_mhz",), _sm_clock_max),
+    GpuQuery("processes", 2, ("processes",), _processes),
+    GpuQuery("power limit", 30, ("limit_w",), _limit),
+    GpuQuery("SM clock", 5, ("sm_clock_mhz",), _sm_clock),
+    GpuQuery("throttle reasons", 5, ("throttle",), _throttle),
+    GpuQuery("PCIe receive", 10, ("pcie_rx_bytes_s",), _pcie_rx),
+    GpuQuery("PCIe send", 10, ("pcie_tx_bytes_s",), _pcie_tx),
+    GpuQuery("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
+    GpuQuery("performance state", 30, ("pstate",), _pstate),
+    GpuQuery("memory clock", 30, ("memory_clock_mhz",), _memory_clock),
+    GpuQuery("ECC corrected", 30, ("ecc_corrected",), _ecc_corrected),
+    GpuQuery("ECC uncorrected", 30, ("ecc_uncorrected",), _ecc_uncorrected),
+    GpuQuery("row remaps", 60, ("remap",), _remap),
+    GpuQuery("MIG", 30, ("mig",), _mig),
+    GpuQuery("highest SM clock", 60, ("sm_clock_max_mhz",), _sm_clock_max),
 )
 """At most `card.SLOW_PER_ROUND` of these a round, the one that is overdue the longest first."""

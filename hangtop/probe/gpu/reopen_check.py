@@ -11,12 +11,12 @@ import sys
 import time
 from contextlib import suppress
 
-from hangtop.common.reaper import abandon
+from hangtop.common.reaper import reap_later
 
 LIMIT_S = 10.0
 
 
-class Trial:
+class ReopenCheck:
     """One child that asks GPU number `index`, or the one of this UUID, how much of its memory is used."""
 
     def __init__(self, index: int, uuid: str | None) -> None:
@@ -31,7 +31,7 @@ class Trial:
         if code is None and time.monotonic() - self._began > LIMIT_S:
             with suppress(OSError):
                 self._child.kill()
-            abandon(self._child)
+            reap_later(self._child)
             return False
         return None if code is None else code == 0
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from hangtop.common.text import some
-from hangtop.probe.log.latest_attempt import Newest
+from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.rank_from_name import ranks_of
-from hangtop.system.files.read_errors import Fault, in_words, shown
+from hangtop.system.files.read_errors import ReadError, in_words, shown
 
 STDIN = "-"
 DEEPEST = 6
@@ -31,7 +31,7 @@ class FoundLog(Struct, frozen=True):
 
     path: str
     rank: int | None = None
-    fault: Fault | None = None
+    fault: ReadError | None = None
 
 
 class Discovery(Struct, frozen=True):
@@ -41,12 +41,12 @@ class Discovery(Struct, frozen=True):
     folders: tuple[str, ...] = ()
 
 
-def discover(asked: Sequence[str], newest: Newest | None = None) -> Discovery:
+def discover(asked: Sequence[str], newest: LatestAttempt | None = None) -> Discovery:
     """Each file once, in the order asked, those of a directory or glob by name. Looks at names and times only.
 
     `newest`: what was chosen before, where several runs lie side by side."""
-    newest = newest or Newest()
-    paths: dict[str, Fault | None] = {}
+    newest = newest or LatestAttempt()
+    paths: dict[str, ReadError | None] = {}
     folders: dict[str, None] = {}
     real: set[str] = set()
     for pattern in asked:
@@ -61,7 +61,7 @@ def discover(asked: Sequence[str], newest: Newest | None = None) -> Discovery:
     logs = tuple(FoundLog(path, None if fault else next(numbered), fault) for path, fault in paths.items())
     if len(logs) > MOST_FILES:
         words = f"{some(len(logs), 'log file')}: only the first {MOST_FILES:,} are watched; name fewer with --log"
-        logs = (*logs[:MOST_FILES], FoundLog(shown(asked[-1]), None, Fault("failed", words)))
+        logs = (*logs[:MOST_FILES], FoundLog(shown(asked[-1]), None, ReadError("failed", words)))
     return Discovery(logs, tuple(folders))
 
 
@@ -72,7 +72,7 @@ def rotated_from(path: str) -> str | None:
     return found[1] if found else None
 
 
-def _expand(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _expand(pattern: str, newest: LatestAttempt) -> tuple[list[tuple[str, ReadError | None]], list[str]]:
     if pattern == STDIN:
         return [(STDIN, None)], []
     if os.path.isdir(pattern):
@@ -82,7 +82,7 @@ def _expand(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]
     return [(pattern, None)], []
 
 
-def _in_directory(top: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _in_directory(top: str, newest: LatestAttempt) -> tuple[list[tuple[str, ReadError | None]], list[str]]:
     folders: list[str] = []
     files: list[str] = []
     errors: list[OSError] = []
@@ -96,10 +96,10 @@ def _in_directory(top: str, newest: Newest) -> tuple[list[tuple[str, Fault | Non
     words = (
         f"{shown(top)}: no log files in this directory (*.log, *.out, *.err), waiting for one: ls -R {shown(shlex.quote(top))}"
     )
-    return [(top, Fault("directory", words))], folders
+    return [(top, ReadError("directory", words))], folders
 
 
-def _in_glob(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None]], list[str]]:
+def _in_glob(pattern: str, newest: LatestAttempt) -> tuple[list[tuple[str, ReadError | None]], list[str]]:
     matches = [path for path in glob.glob(pattern, recursive=True) if not os.path.isdir(path)]
     fixed = glob.escape(pattern).split("[", 1)[0].rpartition("/")[0] or ("/" if pattern.startswith("/") else ".")
     folders = list(dict.fromkeys([fixed, *(os.path.dirname(path) or "." for path in matches)]))
@@ -107,7 +107,7 @@ def _in_glob(pattern: str, newest: Newest) -> tuple[list[tuple[str, Fault | None
     if matches:
         return [(path, None) for path in sorted(newest.choose(matches), key=_natural)], folders
     words = f"{shown(pattern)}: no file matches, waiting for one: ls -l {shown(shlex.quote(fixed))}"
-    return [(pattern, Fault("waiting", words))], folders
+    return [(pattern, ReadError("waiting", words))], folders
 
 
 def _walk(top: str, errors: list[OSError]) -> Iterator[tuple[str, list[str]]]:

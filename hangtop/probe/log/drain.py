@@ -45,7 +45,7 @@ IGNORED = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE", "SIGTSTP", "SIGT
 PIPE = 0
 
 
-class Kept:
+class SharedRing:
     """The memory that is shared with the probe: the board, then a ring of the last bytes."""
 
     def __init__(self, fd: int) -> None:
@@ -83,13 +83,13 @@ class Kept:
         os.close(self._fd)
 
 
-class Reader:
+class PipeReader:
     """Reads until the writer has closed the pipe. `lifeline` is closed by the end of hangtop, `_bond` by that of the guard.
 
     `named`: a named pipe, which may get another writer, and another hangtop that reads it.
     """
 
-    def __init__(self, kept: Kept | None, lifeline: int, *, named: bool) -> None:
+    def __init__(self, kept: SharedRing | None, lifeline: int, *, named: bool) -> None:
         self._kept = kept
         self._lifeline = lifeline
         self._named = named
@@ -255,14 +255,14 @@ def main(lifeline: int, memory: int, *flags: str) -> NoReturn:
         fcntl.fcntl(PIPE, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     kept = None
     with suppress(OSError, ValueError):  # the pipe can be read all the same: what comes is thrown away
-        kept = Kept(memory)
+        kept = SharedRing(memory)
     named = NAMED in flags
     if named:
         _claim_soon()
     with suppress(OSError):  # hangtop has ended meanwhile
         os.write(1, READY)
     _silence_outputs()
-    Reader(kept, lifeline, named=named).run()
+    PipeReader(kept, lifeline, named=named).run()
 
 
 if __name__ == "__main__":

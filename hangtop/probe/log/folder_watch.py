@@ -15,7 +15,7 @@ STEP_MS, SETTLED_MS = 500, 400
 more of it."""
 
 
-class Changes:
+class FolderWatch:
     """Folders under watch, in a thread of its own; not what lies below them."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ Place = tuple[str, str]
 """Where several may stand side by side, and which of them this is."""
 
 
-class Newest:
+class LatestAttempt:
     """Keeps of torchrun's runs in one folder the one written last, of its attempts the last, of Slurm's jobs the one written
     last.
 

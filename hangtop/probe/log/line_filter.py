@@ -19,7 +19,7 @@ class SearchProblem(Exception):
     """What is looked for cannot be looked for; one line that says why."""
 
 
-class Matcher(Protocol):
+class LineFilter(Protocol):
     """`word`: bytes that every row with a match holds, by which most rows are passed over; in lower case when `any_case`."""
 
     word: bytes
@@ -96,7 +96,7 @@ class Regex:
         return process
 
 
-def matcher_of(pattern: str | None, *, regex: bool) -> Matcher | None:
+def matcher_of(pattern: str | None, *, regex: bool) -> LineFilter | None:
     """The matcher for what was asked; `None` when every line is wanted. Raises `SearchProblem`."""
     if not pattern:
         return None

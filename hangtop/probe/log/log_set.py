@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import stat
 
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.timestamps import LogClock, one_clock
 from hangtop.probe.context import WatchedFile, watched
 from hangtop.probe.log.discover import STDIN, FoundLog, discover, rotated_from
-from hangtop.probe.log.folder_watch import Changes
-from hangtop.probe.log.latest_attempt import Newest
-from hangtop.probe.log.pipe_buffer import FollowedPipe, Spool
+from hangtop.probe.log.folder_watch import FolderWatch
+from hangtop.probe.log.latest_attempt import LatestAttempt
+from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
 from hangtop.probe.log.tail import TAIL_BYTES, Followed
-from hangtop.probe.log.tracked_log import DigestedLog, Followable
+from hangtop.probe.log.tracked_log import Followable, TrackedLog
 from hangtop.records.log import LogFile
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
-from hangtop.system.files.read_errors import Fault, shown
+from hangtop.system.files.read_errors import ReadError, shown
 
 LOOK_AGAIN_S = 5.0
 ALL_TAILS_BYTES = 1 << 20
@@ -27,14 +27,14 @@ LEAST_TAIL_BYTES = 4 << 10
 class LogSet:
     """The logs that `spec` asks for. A file keeps its number; a newer attempt of the run starts the numbers over."""
 
-    def __init__(self, spec: WatchSpec, index: Index, changes: Changes) -> None:
+    def __init__(self, spec: WatchSpec, index: LiteralIndex, changes: FolderWatch) -> None:
         self._spec = spec
         self.index = index
-        self.logs: tuple[DigestedLog, ...] = ()
+        self.logs: tuple[TrackedLog, ...] = ()
         self.gaps: tuple[LogFile, ...] = ()
         self.generation = 0
         self._changes = changes
-        self._newest = Newest()
+        self._newest = LatestAttempt()
         self._watched = watched(spec)
         self._looked_at = float("-inf")
         self._pipes: dict[str, FollowedPipe] = {}
@@ -91,7 +91,7 @@ class LogSet:
             if log.is_new:
                 log.settle(None)
 
-    def learn(self, index: Index) -> None:
+    def learn(self, index: LiteralIndex) -> None:
         """Other profiles: everything is read again with it."""
         self.index = index
         for log in self.logs:
@@ -108,18 +108,18 @@ class LogSet:
                 log.followed.close()
         self.logs = ()
 
-    def _opened(self, number: int, found: FoundLog, tail_bytes: int) -> DigestedLog:
+    def _opened(self, number: int, found: FoundLog, tail_bytes: int) -> TrackedLog:
         where = FileSystem() if found.path == STDIN else self._system(found.path)
-        return DigestedLog(number, found, self._follow(found.path, where, tail_bytes), self.index, where)
+        return TrackedLog(number, found, self._follow(found.path, where, tail_bytes), self.index, where)
 
     def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
         if path in self._pipes:
             return self._pipes[path]
         if path == STDIN and (stdin := self._spec.stdin) is not None:
-            self._pipes[path] = FollowedPipe(path, Spool(stdin.memory))
+            self._pipes[path] = FollowedPipe(path, PipeBuffer(stdin.memory))
             return self._pipes[path]
         if _is_fifo(path):
-            self._pipes[path] = FollowedPipe(path, Spool.of_named_pipe(path))
+            self._pipes[path] = FollowedPipe(path, PipeBuffer.of_named_pipe(path))
             return self._pipes[path]
         return Followed(path, network=where.network is not None, tail_bytes=tail_bytes)
 
@@ -137,9 +137,9 @@ def _is_fifo(path: str) -> bool:
         return False  # who follows it says what is wrong with it
 
 
-def _spool(followed: Followable) -> Spool | None:
+def _spool(followed: Followable) -> PipeBuffer | None:
     return followed.spool if isinstance(followed, FollowedPipe) else None
 
 
-def _gap(path: str, fault: Fault) -> LogFile:
+def _gap(path: str, fault: ReadError) -> LogFile:
     return LogFile(path=shown(path), status=fault.status, problem=fault.problem, lines=0)

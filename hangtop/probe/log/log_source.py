@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hangtop.probe.log.quick_tail import glimpse
+from hangtop.probe.log.quick_tail import quick_tail
 from hangtop.probe.source import Absent
 from hangtop.records.ask import Ask
 from hangtop.records.log import LogReading
@@ -36,7 +36,7 @@ class LogSource:
 
     def read(self, now: float) -> Iterator[LogReading]:
         if self._logs is None:
-            yield from glimpse(self._spec.logs)
+            yield from quick_tail(self._spec.logs)
             from hangtop.probe.log.run_logs import RunLogs
 
             self._logs = RunLogs(self._spec)

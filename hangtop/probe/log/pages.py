@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from hangtop.logs.catalog.load import load
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.context import watched
-from hangtop.probe.log.line_filter import Matcher, SearchProblem, matcher_of
+from hangtop.probe.log.line_filter import LineFilter, SearchProblem, matcher_of
 from hangtop.probe.log.row_blocks import OpenFile, Readable
 from hangtop.probe.log.search import Search
 from hangtop.probe.log.tail import open_log
@@ -28,7 +28,7 @@ class PageSource:
 
     def __init__(self, spec: WatchSpec) -> None:
         self._watched = watched(spec)
-        self._index: Index | None = None
+        self._index: LiteralIndex | None = None
 
     def read(self, now: float) -> Iterable[PageReading]:
         """Nothing: this source only answers."""
@@ -41,7 +41,7 @@ class PageSource:
         if watched is None:
             yield PageReading(ask.ask, problem=f"there is no log number {ask.file}")
             return
-        matcher: Matcher | None = None
+        matcher: LineFilter | None = None
         file: Readable | None = None
         try:
             matcher = matcher_of(ask.pattern, regex=ask.regex)
@@ -57,7 +57,7 @@ class PageSource:
             if isinstance(file, OpenFile):
                 os.close(file.fd)
 
-    def _current_index(self) -> Index:
+    def _current_index(self) -> LiteralIndex:
         """The one that the log source reads with; profiles may have been edited."""
-        self._index = self._watched.index or self._index or Index(load())
+        self._index = self._watched.index or self._index or LiteralIndex(load())
         return self._index

@@ -11,15 +11,15 @@ from hangtop.common.text import size
 from hangtop.probe.log.drain import BOARD_BYTES, KEPT_BYTES
 from hangtop.probe.log.start_drain import Drain, read_board
 from hangtop.probe.log.tail import CHUNK_BYTES, CHUNKS_A_POLL, Appended, Event, Opened, Skipped
-from hangtop.probe.source import Trouble
+from hangtop.probe.source import SourceError
 from hangtop.records.log import FileStatus
-from hangtop.system.files.read_errors import Fault, in_words
+from hangtop.system.files.read_errors import ReadError, in_words
 
 CATCH_UP_BYTES = 8 << 20
 """So far before the end it is read on after a gap: the oldest bytes would be overwritten again before they are read."""
 
 
-class Board(NamedTuple):
+class DrainBoard(NamedTuple):
     """What a drain tells, word by word (`hangtop.probe.log.drain.BOARD`)."""
 
     end: int
@@ -29,24 +29,24 @@ class Board(NamedTuple):
     reader: int
 
 
-class Spool:
+class PipeBuffer:
     """The last bytes of a pipe. They are numbered from the first that was kept; any of them may be overwritten at any time."""
 
     def __init__(self, memory: int, drain: Drain | None = None) -> None:
         """`memory`: the open file that the drain fills. `drain`: to be left alone at the end, where we started it."""
         self._memory = memory
         self._drain = drain
-        self._board = Board(0, 0, 0, 0, 0)
+        self._board = DrainBoard(0, 0, 0, 0, 0)
 
     @classmethod
-    def of_named_pipe(cls, path: str) -> Spool:
-        """The drain is started. Raises `Trouble`."""
+    def of_named_pipe(cls, path: str) -> PipeBuffer:
+        """The drain is started. Raises `SourceError`."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             with os.fdopen(fd, "rb", buffering=0):
                 drain = Drain(fd, named=True)
         except OSError as error:
-            raise Trouble(in_words(path, error).problem) from error
+            raise SourceError(in_words(path, error).problem) from error
         return cls(drain.memory, drain)
 
     @property
@@ -55,10 +55,10 @@ class Spool:
         return (self.board.reader or None) if self._drain is not None else None
 
     @property
-    def board(self) -> Board:
+    def board(self) -> DrainBoard:
         """As it stands now; the last one known when the memory was given back."""
         words = read_board(self._memory)
-        self._board = self._board if words is None else Board(*words)
+        self._board = self._board if words is None else DrainBoard(*words)
         return self._board
 
     @property
@@ -89,7 +89,7 @@ class Spool:
 class FollowedPipe:
     """A spool, followed like a file (`hangtop.probe.log.tail.Followed`)."""
 
-    def __init__(self, path: str, spool: Spool) -> None:
+    def __init__(self, path: str, spool: PipeBuffer) -> None:
         self.path = path
         self.spool = spool
         self.status: FileStatus = "ok"
@@ -98,7 +98,7 @@ class FollowedPipe:
         self.skipped_bytes = 0
         self._opened = False
         self._unkept = 0
-        self._reader = Reader()
+        self._reader = ReaderWatch()
 
     @property
     def size_bytes(self) -> int:
@@ -163,14 +163,14 @@ class FollowedPipe:
         self.offset = goes_on
         return Skipped(goes_on)
 
-    def _closed(self) -> Fault:
-        return Fault("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
+    def _closed(self) -> ReadError:
+        return ReadError("closed", f"{self.path}: its writer closed the pipe: nothing more will come")
 
-    def _unread(self) -> Fault:
-        return Fault("failed", f"{self.path}: hangtop's readers of the pipe were killed: what the run writes comes no more")
+    def _unread(self) -> ReadError:
+        return ReadError("failed", f"{self.path}: hangtop's readers of the pipe were killed: what the run writes comes no more")
 
 
-class Reader:
+class ReaderWatch:
     """Whether anybody reads the pipe still. A reader that is killed is replaced within milliseconds."""
 
     REPLACED_S = 3.0
@@ -182,7 +182,7 @@ class Reader:
         self._was_gone = False
         self._gone_at: float | None = None
 
-    def is_gone(self, board: Board, now: float) -> bool:
+    def is_gone(self, board: DrainBoard, now: float) -> bool:
         """The reader that the board names has ended, and nobody took its place."""
         if board.reader != self._pid:
             self._meet(board.reader)

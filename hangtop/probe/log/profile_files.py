@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hangtop.logs.catalog.load import CatalogError, load, parse_profile
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.read_errors import shown
 
@@ -22,7 +22,7 @@ class ProfileFiles:
         self.chosen = None if named else spec.profile
         self.problem: str | None = None
         self._stamp: tuple[tuple[str, int, int], ...] | None = None
-        self.index: Index = self._first()
+        self.index: LiteralIndex = self._first()
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -43,16 +43,16 @@ class ProfileFiles:
             return False
         return True
 
-    def _first(self) -> Index:
+    def _first(self) -> LiteralIndex:
         self._stamp = tuple(self._stamps())
         try:
             return self._load()
         except CatalogError as error:
             self.problem = f"{shown(str(error))}; only hangtop's own profiles are in use"
-            return Index(load(lang=self._lang))
+            return LiteralIndex(load(lang=self._lang))
 
-    def _load(self) -> Index:
-        index = Index(load(self._user_dir, self._extra, self._lang))
+    def _load(self) -> LiteralIndex:
+        index = LiteralIndex(load(self._user_dir, self._extra, self._lang))
         if self._extra is not None:
             self.chosen = parse_profile(self._extra.read_text("utf-8"), str(self._extra)).name
         return index

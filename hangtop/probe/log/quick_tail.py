@@ -14,7 +14,7 @@ GLIMPSE_BYTES = 32 << 10
 GLIMPSE_LINES = 100
 
 
-def glimpse(asked: Sequence[str]) -> Iterator[LogReading]:
+def quick_tail(asked: Sequence[str]) -> Iterator[LogReading]:
     """One reading, if one plain file is asked for and can be read. What is wrong with it is told by who follows it."""
     if len(asked) != 1:
         return

@@ -9,13 +9,13 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from hangtop.logs.joined_logs import join
+from hangtop.logs.joined_logs import join_logs
 from hangtop.probe.context import watched
-from hangtop.probe.log.folder_watch import Changes
+from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.log_set import LogSet
 from hangtop.probe.log.profile_files import ProfileFiles
-from hangtop.probe.log.tracked_log import DigestedLog
-from hangtop.probe.log.worker_logs import BesideLogs
+from hangtop.probe.log.tracked_log import TrackedLog
+from hangtop.probe.log.worker_logs import WorkerLogs
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
 from hangtop.records.watch_spec import WatchSpec
@@ -46,14 +46,14 @@ class RunLogs:
 
     def __init__(self, spec: WatchSpec) -> None:
         allow_many_open_files()
-        self._changes = Changes()
+        self._changes = FolderWatch()
         self._profiles = ProfileFiles(spec)
         self._set = LogSet(spec, self._profiles.index, self._changes)
-        self._beside = BesideLogs(self._profiles.index)
+        self._beside = WorkerLogs(self._profiles.index)
         give_back()  # what it took to load the profiles
-        self._profile_changes = Changes()
+        self._profile_changes = FolderWatch()
         self._watched = watched(spec)
-        self._sent = Sent()
+        self._sent = SentState()
         self._stops = StopStore()
         self._stopped: StoppedRun | None = None
         self._stops_at = 0.0
@@ -71,7 +71,7 @@ class RunLogs:
         return max(POLL_S, calm_s, len(self._all) * POLL_A_FILE_S)
 
     @property
-    def _all(self) -> tuple[DigestedLog, ...]:
+    def _all(self) -> tuple[TrackedLog, ...]:
         return (*self._set.logs, *self._beside.logs)
 
     def read(self, now: float) -> Iterator[LogReading]:
@@ -122,7 +122,7 @@ class RunLogs:
     def _work(self) -> bool:
         """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
         ends_at = time.monotonic() + SLICE_S
-        for step in (DigestedLog.catch_up, DigestedLog.count_on):
+        for step in (TrackedLog.catch_up, TrackedLog.count_on):
             for log in self._all:
                 while step(log):
                     self._news = True
@@ -144,7 +144,7 @@ class RunLogs:
         yield reading
 
 
-class Sent:
+class SentState:
     """What the screen knows already: a reading carries only ranks and lines that are new to it."""
 
     def __init__(self) -> None:
@@ -153,14 +153,14 @@ class Sent:
         self._last: dict[int, LogLine] = {}
         self._read_to: dict[int, int] = {}
 
-    def reading(self, logs: LogSet, beside: BesideLogs, profiles: ProfileFiles) -> LogReading:
+    def reading(self, logs: LogSet, beside: WorkerLogs, profiles: ProfileFiles) -> LogReading:
         """All that is known, less what was sent before."""
         restarts = logs.restarts + beside.restarts
         fresh = restarts != self._restarts
         if fresh:
             self._restarts, self.ranks, self._last, self._read_to = restarts, {}, {}, {}
         outputs = [log.last_output_at for log in logs.logs if log.last_output_at is not None]
-        reading = join(
+        reading = join_logs(
             [log.facts for log in logs.logs],
             [*(log.record() for log in logs.logs), *logs.gaps],
             profiles.index.catalog,
@@ -175,7 +175,7 @@ class Sent:
         self.ranks = self.ranks | {rank.rank: rank for rank in reading.ranks}
         return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
 
-    def _new_lines(self, logs: Sequence[DigestedLog], most: int) -> tuple[LogLine, ...]:
+    def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
         """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many
         files speak at once, each has its share."""
         spoke = [log for log in logs if log.followed.offset != self._read_to.get(log.number)]

@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from hangtop.logs.catalog.signature import Signature
 from hangtop.logs.extract.line_kind import MARKS, shown_line
-from hangtop.logs.extract.literal_index import Index, StageMarker
+from hangtop.logs.extract.literal_index import LiteralIndex, StageMarker
 from hangtop.logs.lines.block_lines import Lines, Span
 from hangtop.logs.lines.literal_scan import Scanner
 from hangtop.logs.lines.split import Block
 from hangtop.logs.lines.timestamps import LogClock
 from hangtop.probe.context import WatchedFile
-from hangtop.probe.log.line_filter import Matcher
+from hangtop.probe.log.line_filter import LineFilter
 from hangtop.probe.log.row_blocks import Readable, blocks_back, blocks_on
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LineKind, LogLine, PageReading
@@ -29,7 +29,9 @@ JSON = b'{"'
 class Search:
     """One ask, one walk."""
 
-    def __init__(self, ask: PageAsk, file: Readable, matcher: Matcher | None, watched: WatchedFile, index: Index) -> None:
+    def __init__(
+        self, ask: PageAsk, file: Readable, matcher: LineFilter | None, watched: WatchedFile, index: LiteralIndex
+    ) -> None:
         self._ask = ask
         self._file = file
         self._matcher = matcher
@@ -127,7 +129,7 @@ class Search:
 
 
 @lru_cache(maxsize=4)
-def kind_scanner(index: Index, kinds: tuple[LineKind, ...]) -> Scanner | None:
+def kind_scanner(index: LiteralIndex, kinds: tuple[LineKind, ...]) -> Scanner | None:
     """Finds the rows that may be of these kinds; `None` when any row may be."""
     if not kinds or not set(kinds) <= {"stage", "warning", "error"}:
         return None

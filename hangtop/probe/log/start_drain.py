@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from hangtop.common.reaper import abandon
+from hangtop.common.reaper import reap_later
 from hangtop.probe.log import drain
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")
@@ -76,7 +76,7 @@ class Drain:
             self._process.stdout.close()
         os.close(self._lifeline)
         os.close(self.memory)
-        abandon(self._process)
+        reap_later(self._process)
 
 
 def read_board(memory: int) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from hangtop.common.clean_text import encoding_of
 from hangtop.probe.log.discover import rotated_from
 from hangtop.records.log import FileStatus
-from hangtop.system.files.read_errors import Fault, NotALog, in_words, shown
+from hangtop.system.files.read_errors import NotALog, ReadError, in_words, shown
 
 CHUNK_BYTES = 1 << 20
 LEAST_BYTES = 4 << 10
@@ -60,7 +60,7 @@ class Skipped(Struct, frozen=True):
     start: int
 
 
-Event = Opened | Appended | Skipped | Fault
+Event = Opened | Appended | Skipped | ReadError
 
 
 class Followed:
@@ -182,7 +182,7 @@ class Followed:
         except OSError:  # what cannot be read proves nothing
             return False
 
-    def _look_at_path(self, now: float) -> tuple[os.stat_result | None, Fault | None]:
+    def _look_at_path(self, now: float) -> tuple[os.stat_result | None, ReadError | None]:
         """Who stands at the path now: another file that has something to say, or nobody. An empty successor is left alone for
         now: until the writer has reopened its log it still writes into the old one."""
         try:
@@ -192,7 +192,7 @@ class Followed:
             if self._network and now - self._opened_at >= REOPEN_S:
                 self._reopen(now)
         except FileNotFoundError:
-            return None, Fault("gone", f"{shown(self.path)}: deleted or moved; waiting for it to come back (read on if open)")
+            return None, ReadError("gone", f"{shown(self.path)}: deleted or moved; waiting for it to come back (read on if open)")
         except OSError as error:
             return None, in_words(self.path, error)
         return None, None
@@ -216,7 +216,7 @@ class Followed:
             return "switched"
         return "rotated" if os.fstat(self._fd).st_nlink else "replaced"
 
-    def _noted(self, fault: Fault | None) -> Iterator[Event]:
+    def _noted(self, fault: ReadError | None) -> Iterator[Event]:
         """A fault is told when it begins or changes."""
         before = self.problem
         self.status = fault.status if fault else "ok"

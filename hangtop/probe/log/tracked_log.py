@@ -6,19 +6,19 @@ import time
 from collections import deque
 
 from hangtop.logs.digest import Digest
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.logs.lines.timestamps import year_in
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.pipe_buffer import FollowedPipe
 from hangtop.probe.log.tail import CHUNK_BYTES, Appended, Followed, Opened, Skipped, Why
-from hangtop.probe.ray.dashboard.remote_log import FollowedFar
+from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog
 from hangtop.records.log import LogFile, LogLine
 from hangtop.system.files.network_filesystems import FileSystem
 from hangtop.system.files.read_errors import binary, shown
 
-Followable = Followed | FollowedPipe | FollowedFar
+Followable = Followed | FollowedPipe | FollowedRemoteLog
 
 Came = tuple[float | None, float | None]
 """When bytes arrived (`None`: they were there before us), and when they were not there yet."""
@@ -47,11 +47,11 @@ class LineCount:
         self.to = max(self.to, offset)
 
 
-class DigestedLog:
+class TrackedLog:
     """Two digests: one that began near the end, for the screen at once; and one from the first byte on, which takes its place
     when it has caught up. `restarts` grows when what was told of the file holds no more."""
 
-    def __init__(self, number: int, found: FoundLog, followed: Followable, index: Index, where: FileSystem) -> None:
+    def __init__(self, number: int, found: FoundLog, followed: Followable, index: LiteralIndex, where: FileSystem) -> None:
         self.number = number
         self.found = found
         self.followed = followed
@@ -159,7 +159,7 @@ class DigestedLog:
         self._count.add(self._count.to, data)
         return bool(data)
 
-    def learn(self, index: Index, found: FoundLog) -> None:
+    def learn(self, index: LiteralIndex, found: FoundLog) -> None:
         """Other profiles, or another rank by the file's name: all of it is read again, in the background."""
         self._index, self.found = index, found
         self._begin_past()

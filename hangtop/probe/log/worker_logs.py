@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hangtop.logs.extract.literal_index import Index
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.probe.context import WatchedFile
 from hangtop.probe.log.discover import FoundLog
 from hangtop.probe.log.tail import Followed
-from hangtop.probe.log.tracked_log import DigestedLog
-from hangtop.probe.ray.dashboard.remote_log import FarLog, FollowedFar
+from hangtop.probe.log.tracked_log import TrackedLog
+from hangtop.probe.ray.dashboard.remote_log import FollowedRemoteLog, RemoteLog
 from hangtop.probe.ray.local.worker_files import MOST_FILES, WorkerLog
 from hangtop.records.log import BESIDE
 from hangtop.system.files.network_filesystems import FileSystem
@@ -19,12 +19,12 @@ from hangtop.system.files.network_filesystems import FileSystem
 TAIL_BYTES = 64 << 10
 
 
-class BesideLogs:
+class WorkerLogs:
     """The files of the run's ranks, numbered from `BESIDE` on. A file stays when its worker is dead: its last
     lines are worth the most then. Another job of the same session is another run, and starts over."""
 
-    def __init__(self, index: Index) -> None:
-        self.logs: tuple[DigestedLog, ...] = ()
+    def __init__(self, index: LiteralIndex) -> None:
+        self.logs: tuple[TrackedLog, ...] = ()
         self._index = index
         self._wanted: Sequence[WorkerLog] = ()
         self._job: str | None = None
@@ -62,7 +62,7 @@ class BesideLogs:
                 log.scout()
                 log.settle(log.own_shift_s)
 
-    def learn(self, index: Index) -> None:
+    def learn(self, index: LiteralIndex) -> None:
         """Other profiles: everything is read again with it."""
         self._index = index
         for log in self.logs:
@@ -73,10 +73,10 @@ class BesideLogs:
             log.followed.close()
         self.logs = ()
 
-    def _opened(self, number: int, file: WorkerLog) -> DigestedLog:
-        followed = Followed(file.path, tail_bytes=TAIL_BYTES) if file.far is None else FollowedFar(file.far)
-        return DigestedLog(number, FoundLog(file.path, file.rank), followed, self._index, FileSystem())
+    def _opened(self, number: int, file: WorkerLog) -> TrackedLog:
+        followed = Followed(file.path, tail_bytes=TAIL_BYTES) if file.far is None else FollowedRemoteLog(file.far)
+        return TrackedLog(number, FoundLog(file.path, file.rank), followed, self._index, FileSystem())
 
 
-def _kept(log: DigestedLog) -> FarLog | None:
-    return log.followed.far if isinstance(log.followed, FollowedFar) else None
+def _kept(log: TrackedLog) -> RemoteLog | None:
+    return log.followed.far if isinstance(log.followed, FollowedRemoteLog) else None

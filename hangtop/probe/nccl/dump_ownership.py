@@ -76,28 +76,28 @@ def _holds(pid: int, wanted: os.stat_result) -> bool:
     return False
 
 
-def _read(path: str, rank: RankProcess) -> flight_recorder.Recorded | None:
+def _read(path: str, rank: RankProcess) -> flight_recorder.OwnedDump | None:
     try:
         return flight_recorder.read(Path(path), rank.rank)
     except FileNotFoundError:
         return None
     except OSError as error:
         problem = error.strerror or str(error)
-        return flight_recorder.Recorded(
+        return flight_recorder.OwnedDump(
             FlightDump(rank.rank, path, rank.started_at, problem=problem), -1 if rank.uid is None else rank.uid
         )
 
 
-def _is_older_or_others(found: flight_recorder.Recorded, rank: RankProcess) -> bool:
+def _is_older_or_others(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
     return found.dump.at < rank.started_at or found.uid != rank.uid
 
 
-def _is_rival(other: RankProcess | None, found: flight_recorder.Recorded) -> bool:
+def _is_rival(other: RankProcess | None, found: flight_recorder.OwnedDump) -> bool:
     """Whether a living rank of another job may have written it. The threads tell where they are told."""
     return other is not None and other.started_at <= found.dump.at and not found.threads
 
 
-def _is_of(found: flight_recorder.Recorded, rank: RankProcess) -> bool:
+def _is_of(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
     """Whether one of its threads is in the memory of this process. Older torch names none: then place, owner and time tell."""
     if not found.threads:
         return True

@@ -80,7 +80,7 @@ def _group(key: str, name: str, status: Mapping[str, Any], entry: Mapping[str, A
     )
 
 
-class Recorded(Struct, frozen=True):
+class OwnedDump(Struct, frozen=True):
     """A dump with what tells whose it is: the owner of its file, and the threads that launched its collectives (pthread_t, an
     address in the memory of the process that wrote it; since torch 2.5)."""
 
@@ -89,21 +89,21 @@ class Recorded(Struct, frozen=True):
     threads: frozenset[int] = frozenset()
 
 
-def read(path: Path, rank: int) -> Recorded | None:
+def read(path: Path, rank: int) -> OwnedDump | None:
     """The dump in a file of this rank; `None` for one that is still empty. Raises `OSError`."""
     about = path.stat()
     if about.st_size == 0:
         return None
     dump = FlightDump(rank, clean_text(str(path)), about.st_mtime)
     if not stat.S_ISREG(about.st_mode):
-        return Recorded(replace(dump, problem="no regular file"), about.st_uid)
+        return OwnedDump(replace(dump, problem="no regular file"), about.st_uid)
     if about.st_size > MAX_BYTES:
-        return Recorded(replace(dump, problem=f"larger than {MAX_BYTES // 1_000_000} MB"), about.st_uid)
+        return OwnedDump(replace(dump, problem=f"larger than {MAX_BYTES // 1_000_000} MB"), about.st_uid)
     try:
         loaded = load(path.read_bytes())
     except NotADump as error:
-        return Recorded(replace(dump, problem=str(error)), about.st_uid)
-    return Recorded(replace(dump, groups=groups(loaded)), about.st_uid, _threads(loaded))
+        return OwnedDump(replace(dump, problem=str(error)), about.st_uid)
+    return OwnedDump(replace(dump, groups=groups(loaded)), about.st_uid, _threads(loaded))
 
 
 def _threads(dump: Mapping[str, Any]) -> frozenset[int]:

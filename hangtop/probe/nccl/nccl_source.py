@@ -16,7 +16,7 @@ from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.dump_ownership import Dumps, dumps_of, fifo_of
 from hangtop.probe.nccl.rank_environments import RankEnvironments
 from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask, FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
@@ -84,7 +84,7 @@ class NcclSource:
         notes = "; ".join(note for note in (*(said.note for said in told), dumps.note) if note) or None
         if not dumps.own and all(said.note for said in told):
             if any(said.failed for said in told):
-                raise Trouble(notes or "")
+                raise SourceError(notes or "")
             raise Absent(notes or NOTHING.format(address=" ".join(f"{host}:{port}" for host, port in addresses)))
         communicators = tuple(each for said in told for each in said.communicators)
         self._looks += bool(communicators)

@@ -28,23 +28,23 @@ class Lead(Struct, frozen=True):
     does: str
 
 
-class Told(Struct, frozen=True):
+class LogIdentity(Struct, frozen=True):
     """What the log says of its run on this machine: pids, and the numbers of ranks."""
 
     pids: frozenset[int] = frozenset()
     ranks: frozenset[int] = frozenset()
 
 
-def told_by(log: LogReading | None, ranks: Mapping[int, RankLog], host: str) -> Told:
+def told_by(log: LogReading | None, ranks: Mapping[int, RankLog], host: str) -> LogIdentity:
     """`host`: the name of this machine; a pid of another one says nothing."""
     here = (None, "", host, host.partition(".")[0])
     pids = {rank.pid for rank in ranks.values() if rank.pid is not None and rank.host in here}
     speakers = log.ray.speakers if log is not None and log.ray is not None else ()
     pids |= {speaker.pid for speaker in speakers if speaker.ip in here}
-    return Told(frozenset(pids), frozenset(number for number, rank in ranks.items() if rank.lines))
+    return LogIdentity(frozenset(pids), frozenset(number for number, rank in ranks.items() if rank.lines))
 
 
-def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], told: Told) -> dict[int, str]:
+def proven(leads: Mapping[int, Lead], trees: Mapping[int, Collection[Process]], told: LogIdentity) -> dict[int, str]:
     """By pid, why it is probably the run: none where no fact tells. `trees`: of each lead, it and what it has started.
 
     Pids are reused, and ranks have the same numbers in every run: good enough to look at, never to be stopped.
@@ -69,7 +69,7 @@ def has_ranks(tree: Collection[Process], ranks: Collection[int]) -> bool:
     return {process.rank for process in tree}.issuperset(ranks) or len(siblings(tree, len(ranks))) == len(ranks)
 
 
-def of_the_log(orphan: Process, told: Told) -> bool:
+def of_the_log(orphan: Process, told: LogIdentity) -> bool:
     """Whether the log tells of this process, by its pid or the number of its rank."""
     return orphan.pid in told.pids or orphan.rank in told.ranks
 

@@ -20,7 +20,7 @@ RAY_SESSION, RAY_SPILL, RAY_ADDRESS, RAY_LINK = "Ray session", "Ray spill", "Ray
 LOCK_DEPTH = 4
 
 
-class Places(Struct, frozen=True):
+class LeftoverPlaces(Struct, frozen=True):
     """Folders in which leftovers are looked for, as real paths. `ray`: temporary folders of Ray."""
 
     shm: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Candidate(Struct, frozen=True):
     kind: str
 
 
-def usual_places(environ: dict[str, str] | None = None, ray: Iterable[str] = ()) -> Places:
+def usual_places(environ: dict[str, str] | None = None, ray: Iterable[str] = ()) -> LeftoverPlaces:
     """Those of this user on this machine, by environment or by default. `ray`: temporary folders of Ray that are known besides.
 
     Ray itself takes RAY_TMPDIR, else TMPDIR, else /tmp (ray/_common/utils.py, `get_default_system_temp_dir`).
@@ -48,14 +48,14 @@ def usual_places(environ: dict[str, str] | None = None, ray: Iterable[str] = ())
     home = given.get("HF_HOME", os.path.join(given.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "huggingface"))
     datasets = given.get("HF_DATASETS_CACHE", os.path.join(home, "datasets"))
     temporary = (given.get("RAY_TMPDIR", ""), given.get("TMPDIR", ""), "/tmp")
-    return Places(
+    return LeftoverPlaces(
         shm=_folders("/dev/shm"),
         ray=_folders(*(os.path.join(folder, "ray") for folder in temporary if folder), *ray),
         datasets=_folders(datasets),
     )
 
 
-def candidates(places: Places) -> Iterator[Candidate]:
+def candidates(places: LeftoverPlaces) -> Iterator[Candidate]:
     """Everything in these places that has such a name. No links, but that of Ray's latest session once it leads nowhere."""
     for folder in places.shm:
         for entry in _entries(folder):

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common import text
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.common.text import some
 from hangtop.probe.processes.leftover_places import (
     LOCK,
@@ -27,18 +27,18 @@ from hangtop.probe.processes.leftover_places import (
     SEMAPHORE,
     SHARED_MEMORY,
     Candidate,
-    Places,
+    LeftoverPlaces,
     candidates,
     sessions_beside,
     usual_places,
 )
-from hangtop.probe.processes.open_handles import Holds, InUse, hidden_neighbours, look
+from hangtop.probe.processes.open_handles import Holds, OpenHandles, hidden_neighbours, open_handles
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.local.address_file import why_current
 from hangtop.probe.ray.local.ray_processes import RayTable
 from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import Removal, Spared
+from hangtop.records.plan import LeftAlone, Removal
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.inode import Inode
@@ -52,7 +52,7 @@ MOST_FILES, MOST_KEPT = 300_000, 64
 UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
 
 
-class Tree(Struct, frozen=True):
+class FileTree(Struct, frozen=True):
     """A file, or a folder with all below it. `files`: plain files by inode; `sockets`: their paths; `names`: of everything."""
 
     removal: Removal
@@ -61,7 +61,7 @@ class Tree(Struct, frozen=True):
     sockets: tuple[str, ...] = ()
 
 
-class Judge:
+class LeftoverJudge:
     """Whether a candidate is a leftover, by what is known at one moment. `now` and times are unix; `older_s`: least age.
 
     `going`: paths that go before it. `sure`: also ask the kernel whether anybody has it open, and at the address of a cluster
@@ -69,15 +69,15 @@ class Judge:
     """
 
     def __init__(
-        self, in_use: InUse, now: float, older_s: float, uid: int, *, going: Iterable[str] = (), sure: bool = True
+        self, in_use: OpenHandles, now: float, older_s: float, uid: int, *, going: Iterable[str] = (), sure: bool = True
     ) -> None:
         self._in_use, self._now, self._older_s, self._uid = in_use, now, older_s, uid
         self._going, self._sure = frozenset(going), sure
 
-    def judge(self, candidate: Candidate) -> Removal | Spared | None:
+    def judge(self, candidate: Candidate) -> Removal | LeftAlone | None:
         """A removal, or why it stays; `None` when it is gone or somebody else's."""
         if not candidate.path.isprintable():
-            return Spared(clean(candidate.path), "its name cannot be shown")
+            return LeftAlone(clean_words(candidate.path), "its name cannot be shown")
         try:
             found = os.lstat(candidate.path)
             if found.st_uid != self._uid:
@@ -87,8 +87,14 @@ class Judge:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return Spared(clean(candidate.path), error.strerror or "cannot be read")
-        return Spared(clean(candidate.path), why) if why is not None else tree.removal if isinstance(tree, Tree) else None
+            return LeftAlone(clean_words(candidate.path), error.strerror or "cannot be read")
+        return (
+            LeftAlone(clean_words(candidate.path), why)
+            if why is not None
+            else tree.removal
+            if isinstance(tree, FileTree)
+            else None
+        )
 
     def taken(self, path: str, before: str, kind: str) -> str | None:
         """Why what was moved here from `before` must go back: somebody has taken it into use. Raises `OSError`."""
@@ -100,7 +106,7 @@ class Judge:
         taker = self._in_use.holder(before, {})
         return None if taker is None else f"in use by pid {taker}" if taker else "a socket in it is open"
 
-    def _why_not(self, candidate: Candidate, tree: Tree, found: os.stat_result) -> str | None:
+    def _why_not(self, candidate: Candidate, tree: FileTree, found: os.stat_result) -> str | None:
         if (why := self._who_has(candidate, tree)) is not None:
             return why
         if (age := self._now - tree.removal.newest_at) < self._older_s:
@@ -109,7 +115,7 @@ class Judge:
             return self._why_not_segment(os.path.basename(candidate.path), tree.removal, found)
         return _lock_owner(candidate.path) if candidate.kind == LOCK else None
 
-    def _who_has(self, candidate: Candidate, tree: Tree) -> str | None:
+    def _who_has(self, candidate: Candidate, tree: FileTree) -> str | None:
         """Why it must stay: a process holds it, names it, or needs it."""
         if self._in_use.unseen:
             return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
@@ -130,9 +136,9 @@ class Judge:
         """Whether a cluster that lives needs it: one that cannot be seen may have its address anywhere."""
         if candidate.kind == RAY_LINK and os.path.exists(candidate.path):
             led = os.path.realpath(candidate.path)
-            return None if led in self._going else f"it leads to {clean(led)}, which is there"
+            return None if led in self._going else f"it leads to {clean_words(led)}, which is there"
         if self._sure and (hidden := self._hidden_session(candidate.path)) is not None:
-            return f"a cluster lives in {clean(hidden)}, whose processes cannot be seen from here"
+            return f"a cluster lives in {clean_words(hidden)}, whose processes cannot be seen from here"
         commands = self._in_use.commands
         return why_current(candidate.path, commands, ended=self._sure) if candidate.kind == RAY_ADDRESS else None
 
@@ -165,7 +171,7 @@ class LeftoverSource:
     interval_s = 5.0
     deadline_s = 60.0
 
-    def __init__(self, spec: WatchSpec, places: Places | None = None, table: ProcessTable | None = None) -> None:
+    def __init__(self, spec: WatchSpec, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
         del spec  # leftovers belong to no run
         self._places = places
         self._table = table or open_table()
@@ -181,14 +187,14 @@ class LeftoverSource:
             yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
             return
         places = self._places or usual_places(ray=self._ray_folders(now))
-        in_use = look(self._table, places.all, os.geteuid(), self._guard)
-        judge = Judge(in_use, now, ask.older_s, os.geteuid())
-        later = Judge(in_use.without(ask.ending, ""), now, ask.older_s, os.geteuid(), sure=False) if ask.ending else None
+        in_use = open_handles(self._table, places.all, os.geteuid(), self._guard)
+        judge = LeftoverJudge(in_use, now, ask.older_s, os.geteuid())
+        later = LeftoverJudge(in_use.without(ask.ending, ""), now, ask.older_s, os.geteuid(), sure=False) if ask.ending else None
         judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
         yield LeftoversReading(
             ask.ask,
             found=tuple(one for one in judged if isinstance(one, Removal)),
-            kept=tuple(one for one in judged if isinstance(one, Spared))[:MOST_KEPT],
+            kept=tuple(one for one in judged if isinstance(one, LeftAlone))[:MOST_KEPT],
             writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
         )
 
@@ -211,20 +217,20 @@ class LeftoverSource:
                 except OSError:
                     continue
                 if modes.S_ISREG(found.st_mode) and found.st_mtime > since:
-                    return clean(file.target)
+                    return clean_words(file.target)
         return None
 
 
-def _judged(candidate: Candidate, now: Judge, later: Judge | None) -> Removal | Spared | None:
+def _judged(candidate: Candidate, now: LeftoverJudge, later: LeftoverJudge | None) -> Removal | LeftAlone | None:
     """What is held only by those that end before is judged again when they have."""
     judged = now.judge(candidate)
-    if later is None or not isinstance(judged, Spared):
+    if later is None or not isinstance(judged, LeftAlone):
         return judged
     then = later.judge(candidate)
     return replace(then, changing=True) if isinstance(then, Removal) else judged
 
 
-def _measured(candidate: Candidate, found: os.stat_result) -> Tree | str:
+def _measured(candidate: Candidate, found: os.stat_result) -> FileTree | str:
     """What would be removed; or why it must not be, whoever uses it. Raises `OSError`."""
     name = os.path.basename(candidate.path)
     names, files, sockets = {(found.st_dev, found.st_ino): name}, dict[Inode, str](), list[str]()
@@ -261,7 +267,7 @@ def _measured(candidate: Candidate, found: os.stat_result) -> Tree | str:
         files=len(names) - 1 if folder else 1,
         folder=folder,
     )
-    return Tree(removal, names, files, tuple(sockets))
+    return FileTree(removal, names, files, tuple(sockets))
 
 
 def _below(folder: str) -> Iterator[os.DirEntry[str]]:

@@ -8,14 +8,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hangtop.common.clean_words import clean, command_line
+from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import some
 from hangtop.probe.context import watched
 from hangtop.probe.log.discover import STDIN
-from hangtop.probe.processes.watched_files import Wanted
+from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import Writer
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import RELAYS, Feeder, Machine, find_feeders, jobs_of, server_of
+from hangtop.system.files.file_writers import RELAYS, LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.exits import Exits
@@ -29,14 +29,14 @@ MAX_GONE = 64
 """So many writers that are gone are remembered, the latest."""
 
 
-class Writing:
+class LogWriters:
     """The writers of the logs of a spec. `look` for them now and then, `check` them after each refresh of the table."""
 
     def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
         self._spec = spec
         self._table = table
         self._exits = exits
-        self._wanted = Wanted(spec.logs, "" if spec.stdin is None else spec.stdin.name)
+        self._wanted = WatchedFiles(spec.logs, "" if spec.stdin is None else spec.stdin.name)
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
@@ -69,7 +69,7 @@ class Writing:
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
-    def look(self, machine: Machine, now: float) -> None:
+    def look(self, machine: OpenFileTable, now: float) -> None:
         """Who writes at this moment. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:
@@ -111,41 +111,41 @@ class Writing:
         if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self.writers}]:
             return f"--pid {absent[0]}: no such process on this machine"
         if self._server is not None:
-            named = f"pid {self._server.pid} ({clean(self._server.name)})"
+            named = f"pid {self._server.pid} ({clean_words(self._server.name)})"
             return f"{named} writes the log for one of its windows, and nothing tells which: --pid PID names the run"
         if not hidden:
             return None
         way = "hangtop outside this container" if os.geteuid() == 0 else "sudo hangtop (or as that user)"
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
 
-    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
+    def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
         if self._spec.pids:
-            return tuple(Feeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
+            return tuple(LogFeeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
         return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
 
-    def _logs_in(self, machine: Machine) -> list[str]:
+    def _logs_in(self, machine: OpenFileTable) -> list[str]:
         """The logs that somebody holds open for writing, by the names that the kernel gives them."""
         return sorted(target for target in machine.holders if self._wanted.matches(target) or self._is_renamed(machine, target))
 
-    def _is_renamed(self, machine: Machine, target: str) -> bool:
+    def _is_renamed(self, machine: OpenFileTable, target: str) -> bool:
         """A process in a container names the log by a path of its own: there the inode tells."""
         if not self._wanted.may_be_called(target):
             return False
         held = ((pid, file.fd) for pid in machine.holders[target] for file in machine.files[pid] if file.target == target)
         return any(self._wanted.is_inode(target, self._table.inode(pid, fd)) for pid, fd in held)
 
-    def _meet(self, stat: Stat, feeder: Feeder, now: float) -> None:
+    def _meet(self, stat: Stat, feeder: LogFeeder, now: float) -> None:
         """Take down a writer when it is first seen, and what it writes each time. A young one may still become another."""
         self._exits.watch(stat)
         started_at = self._table.started_at(stat.start_ticks)
         known = self._writers.get(stat.identity)
-        if known is None or known.name != clean(stat.name) or now - started_at < YOUNG_S or known.command.startswith("["):
-            known = Writer(stat.pid, started_at, clean(stat.name), self._command(stat), stat.start_ticks)
-        self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean, feeder.paths))), via=feeder.via)
+        if known is None or known.name != clean_words(stat.name) or now - started_at < YOUNG_S or known.command.startswith("["):
+            known = Writer(stat.pid, started_at, clean_words(stat.name), self._command(stat), stat.start_ticks)
+        self._writers[stat.identity] = replace(known, paths=tuple(sorted(map(clean_words, feeder.paths))), via=feeder.via)
 
     def _command(self, stat: Stat) -> str:
         words = self._commands.ask({stat.identity: lambda: self._table.command(stat.pid)}).get(stat.identity)
-        return command_line(words) if isinstance(words, tuple) and words else f"[{clean(stat.name)}]"
+        return command_line(words) if isinstance(words, tuple) and words else f"[{clean_words(stat.name)}]"
 
     def _as_it_is(self, identity: Identity, writer: Writer, now: float) -> Writer:
         """The writer as the present table shows it: a pid with another start time is another process."""

@@ -53,7 +53,7 @@ class Holds(Struct, frozen=True):
     watches: bool = False
 
 
-class InUse:
+class OpenHandles:
     """By which pid things are held.
 
     `processes`: those that let us look; `unseen`: pids of our own user that did not; `alive`: all pids. `sockets`: bound ones, of
@@ -101,10 +101,10 @@ class InUse:
         """All that these processes hold, whether or not others hold it too."""
         return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
 
-    def without(self, pids: Collection[int], folder: str) -> InUse:
+    def without(self, pids: Collection[int], folder: str) -> OpenHandles:
         """The same as if these had ended: what others hold too stays held. Sockets in this folder are theirs."""
         below = folder + "/" if folder else "\0"
-        return InUse(
+        return OpenHandles(
             {pid: holds for pid, holds in self._processes.items() if pid not in pids},
             [path for path in self._sockets if not path.startswith(below)],
             {pid: line for pid, line in self.commands.items() if pid not in pids},
@@ -116,7 +116,7 @@ class InUse:
         )
 
 
-def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int, Holds]) -> InUse:
+def open_handles(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int, Holds]) -> OpenHandles:
     """Everything that any process holds below these folders (real paths). A process that does not answer in time is unseen."""
     roots = tuple(folder.rstrip("/") + "/" for folder in folders)
     table.refresh(tuple(table.stats))
@@ -129,7 +129,7 @@ def look(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int
     seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
     commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
     asking = ancestors(table.stats, os.getpid())
-    return InUse(
+    return OpenHandles(
         seen,
         _sockets(roots, seen),
         {pid: line for pid, line in commands.items() if pid not in asking},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hangtop.probe.processes.probable_writers import reads_only
-from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import SHELLS
 from hangtop.system.processes.table import OpenFile, Stat
 from hangtop.system.processes.training_commands import looks_like_training
@@ -20,7 +20,7 @@ def adopted(stats: Mapping[int, Stat], members: Collection[int]) -> list[int]:
     return [stat.pid for stat in stats.values() if _lost(stats, stat) and stat.pid not in members and stat.state not in "ZX"]
 
 
-def is_orphan(stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> bool:
+def is_orphan(stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> bool:
     """Whether one that lost its parent was part of a training run.
 
     A run of its own under `nohup` also has pid 1 as its parent, and lives rightly: it leads its group or session, and no launcher

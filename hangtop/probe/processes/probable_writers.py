@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.processes.leads import KINDS, Lead
-from hangtop.probe.processes.written_bytes import Written
+from hangtop.probe.processes.written_bytes import WrittenBytes
 from hangtop.system.files.file_writers import RELAYS, ancestors, terminals_of, topmost
 from hangtop.system.guard import Guard
 from hangtop.system.processes.roles import PYTHON, SHELLS, role_by_name
@@ -53,7 +53,7 @@ class Clue(Struct, frozen=True):
         return any(os.path.normpath(os.path.join(self.cwd or "/", word)) in paths for word in words)
 
 
-class Likely:
+class ProbableWriters:
     """Looks for those that may write the logs."""
 
     def __init__(self, table: ProcessTable) -> None:
@@ -62,7 +62,7 @@ class Likely:
         self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._clues: dict[Hashable, Clue] = {}
         self._sizes: Guard[str, int] = Guard()
-        self._written = Written(table)
+        self._written = WrittenBytes(table)
 
     def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, Lead]:
         """By pid, what leads to this topmost process. `logs`: real paths, and when they were written last."""

@@ -7,30 +7,30 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
 from hangtop.probe.context import watched
-from hangtop.probe.processes.leads import Lead, Told, lead_words, of_the_log, proven, surest, taken_words, told_by
-from hangtop.probe.processes.log_writers import Writing
+from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
+from hangtop.probe.processes.log_writers import LogWriters
 from hangtop.probe.processes.orphans import adopted, is_orphan, unreaped
-from hangtop.probe.processes.probable_writers import Likely
-from hangtop.probe.processes.ray_ties import RayTies
-from hangtop.probe.processes.rendezvous_sockets import meeting
+from hangtop.probe.processes.probable_writers import ProbableWriters
+from hangtop.probe.processes.ray_ties import RayTieTable
+from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
-from hangtop.probe.storage.mounts import Blockages, waits_for_a_mount
+from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
 from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import Machine, ancestors
+from hangtop.system.files.file_writers import OpenFileTable, ancestors
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
-from hangtop.system.machine import Host
+from hangtop.system.machine import MachineReader
 from hangtop.system.network.connections import Connection, read_connections, socket_inodes
 from hangtop.system.network.namespaces import is_on_our_network
 from hangtop.system.processes.exits import Exits
-from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
 from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
 from hangtop.system.processes.tree import children_of, descendants
@@ -70,17 +70,17 @@ class ProcessSource:
         self._table = table or open_table(at_leisure=True)
         self._files = OpenFiles(self._table)
         self._exits = Exits()
-        self._writing = Writing(spec, self._table, self._exits)
-        self._likely = Likely(self._table)
+        self._writing = LogWriters(spec, self._table, self._exits)
+        self._likely = ProbableWriters(self._table)
         self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
         self._weighed = False
-        self._shells = Shells(self._table)
+        self._shells = LoginShells(self._table)
         self._run = RunTree(spec, self._table, self._exits, self._shells)
-        self._ray_ties = RayTies()
+        self._ray_ties = RayTieTable()
         self._ray: tuple[RayTie, ...] = ()
-        self._host = Host()
-        self._blockages = Blockages()
+        self._host = MachineReader()
+        self._blockages = BlockedMounts()
         self._nets: Guard[int, list[Connection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
@@ -105,7 +105,7 @@ class ProcessSource:
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.look(Machine.of(self._table.stats, self._held, self._shells.look(now)), now)
+            self._writing.look(OpenFileTable.of(self._table.stats, self._held, self._shells.look(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)
@@ -171,7 +171,7 @@ class ProcessSource:
         self._taken, self._leads = taken, {} if taken else surest(leads)
 
     @property
-    def _told_by_log(self) -> Told:
+    def _told_by_log(self) -> LogIdentity:
         return told_by(self._watched.log, self._watched.ranks, os.uname().nodename)
 
     def _unseen_writer(self) -> str | None:
@@ -207,8 +207,8 @@ class ProcessSource:
         held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in living})
         sockets = {process.pid: socket_inodes(held.get(process.pid)) for process in living}
         environ, world = environs[first], next((process.world for process in living if process.pid == first), None)
-        return meeting(
-            clean(environ.get("MASTER_ADDR", "?")),
+        return rendezvous_of(
+            clean_words(environ.get("MASTER_ADDR", "?")),
             int(environ["MASTER_PORT"]),
             world,
             connections,

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from hangtop.records.process import ProcessRole
 from hangtop.system.files.file_writers import ancestors
-from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
 from hangtop.system.processes.table import Identity, Stat
 
 
-class Placed(Struct, frozen=True):
+class RankPlace(Struct, frozen=True):
     """A process's part in the run."""
 
     role: ProcessRole = "other"
@@ -23,10 +23,10 @@ class Placed(Struct, frozen=True):
     world: int | None = None
 
 
-NOWHERE = Placed()
+NOWHERE = RankPlace()
 
 
-class Numbering(Struct, frozen=True):
+class RankNumbering(Struct, frozen=True):
     """How the ranks of a run are numbered: by this variable, from `base` on; `first` is the pid of one that has no number."""
 
     variable: str | None = None
@@ -35,19 +35,19 @@ class Numbering(Struct, frozen=True):
     world: int | None = None
 
 
-class Placing:
+class RankAssignment:
     """Parts by process. They are kept: the environment that told them is gone once a process is a zombie."""
 
     def __init__(self) -> None:
-        self._placed: dict[Identity, Placed] = {}
+        self._placed: dict[Identity, RankPlace] = {}
 
-    def of(self, identity: Identity) -> Placed:
+    def of(self, identity: Identity) -> RankPlace:
         return self._placed.get(identity) or NOWHERE
 
     def forget_but(self, alive: Iterable[Identity]) -> None:
         self._placed = {identity: self._placed[identity] for identity in alive if identity in self._placed}
 
-    def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, Facts]) -> None:
+    def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
         """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
         numbering = _numbering(stats, facts)
         for pid in members:
@@ -59,20 +59,24 @@ class Placing:
             if placed is not None and placed.role == "other":
                 self._placed[stats[pid].identity] = replace(placed, role="launcher")
 
-    def _place_one(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, Facts], by: Numbering) -> Placed:
+    def _place_one(
+        self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts], by: RankNumbering
+    ) -> RankPlace:
         own = facts[stat.pid]
         if stat.pid == by.first:
-            return Placed("rank", by.base, 0, by.world)
+            return RankPlace("rank", by.base, 0, by.world)
         above = self._placed.get(stats[stat.ppid].identity) if stat.ppid in stats else None
         rank = number(own.environ, (by.variable,)) if by.variable else None
         if rank is None:  # what its parent is part of, it is part of too
             placed = NOWHERE if above is None else replace(above, role="other")
         else:
             rank += by.base
-            placed = Placed("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
+            placed = RankPlace("other", rank, number(own.environ, LOCAL_RANKS), number(own.environ, WORLDS))
         return replace(placed, role=self._role(stat, own, rank, above, facts.get(stat.ppid)))
 
-    def _role(self, stat: Stat, own: Facts, rank: int | None, above: Placed | None, parent: Facts | None) -> ProcessRole:
+    def _role(
+        self, stat: Stat, own: ProcessFacts, rank: int | None, above: RankPlace | None, parent: ProcessFacts | None
+    ) -> ProcessRole:
         """The topmost program that carries a rank's number is that rank; shells that start it, and all below it, are not."""
         if own.role is not None and own.role != "ray worker":
             return own.role
@@ -84,23 +88,23 @@ class Placing:
         return own.role or "other"
 
 
-def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, Facts]) -> Numbering:
+def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> RankNumbering:
     """By a global number where there is one. With `LOCAL_RANK` alone the ranks of a node follow those of the nodes before it, and
     who started them is the first of them itself: so does Lightning."""
     variable = rank_variable([each.environ for each in facts.values()])
     if variable != BY_NODE:
-        return Numbering(variable)
+        return RankNumbering(variable)
     numbers = {pid: local for pid, each in facts.items() if (local := number(each.environ, (BY_NODE,))) is not None}
     if not numbers:
-        return Numbering()
+        return RankNumbering()
     one = facts[next(iter(numbers))].environ
     base = (number(one, (NODE,)) or 0) * (max(numbers.values()) + 1)
     above = {stats[pid].ppid for pid in numbers if pid in stats} - numbers.keys()
     starters = [pid for pid in above if pid in facts and facts[pid].role is None and stats[pid].name not in SHELLS]
     first = starters[0] if len(above) == len(starters) == 1 and 0 not in numbers.values() else None
-    return Numbering(variable, base, first, number(one, WORLDS))
+    return RankNumbering(variable, base, first, number(one, WORLDS))
 
 
-def _is_fork(own: Facts, parent: Facts | None) -> bool:
+def _is_fork(own: ProcessFacts, parent: ProcessFacts | None) -> bool:
     """A copy of its parent that never became another program, or one that multiprocessing started."""
     return own.forked or (parent is not None and own.command == parent.command and bool(own.command))

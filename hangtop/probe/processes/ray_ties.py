@@ -14,7 +14,7 @@ from hangtop.common.addresses import host_port, is_loopback
 from hangtop.logs.extract.ray_sessions_named import SESSION
 from hangtop.probe.processes.ray_session_files import DRIVER_LOG, WORKER_LOG
 from hangtop.records.process import Process, RayTie
-from hangtop.system.processes.environments import RAY_ADDRESSES, Facts
+from hangtop.system.processes.environments import RAY_ADDRESSES, ProcessFacts
 from hangtop.system.processes.table import OpenFile
 
 MOST = 64
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"(?:[\w.+-]+=)?['\"]?(?P<address>(?:\w+://)?[\w.-]+:\d{2,
 Key = tuple[str, str, str]
 
 
-class RayTies:
+class RayTieTable:
     """The facts as of the last look, and those of processes that are gone since. For one run."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class RayTies:
         self,
         processes: Iterable[Process],
         files: Mapping[int, tuple[OpenFile, ...]],
-        facts: Mapping[int, Facts],
+        facts: Mapping[int, ProcessFacts],
         logs: Iterable[str],
         is_on_our_network: Callable[[int], bool],
     ) -> tuple[RayTie, ...]:
@@ -60,7 +60,7 @@ class RayTies:
         return (*dict.fromkeys(lies), *self._known.values())
 
 
-def ties_of(one: Process, held: Iterable[OpenFile], facts: Facts | None) -> Iterator[RayTie]:
+def ties_of(one: Process, held: Iterable[OpenFile], facts: ProcessFacts | None) -> Iterator[RayTie]:
     """All that ties this process to Ray."""
     tie = RayTie("holds", "", one.pid, one.started_at, one.start_ticks, one.name)
     for file in held:

@@ -11,7 +11,7 @@ Held = frozenset[int] | None
 """Inodes of the sockets that a process holds; `None` when they may not be seen."""
 
 
-def meeting(
+def rendezvous_of(
     address: str,
     port: int,
     world: int | None,

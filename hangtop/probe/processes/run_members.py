@@ -9,26 +9,26 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.probe.processes.own_logs import log_ranks
-from hangtop.probe.processes.rank_assignment import Placing
+from hangtop.probe.processes.rank_assignment import RankAssignment
 from hangtop.probe.processes.ray_session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import listening_ports
-from hangtop.system.processes.environments import FactBook, Facts
+from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
 from hangtop.system.processes.exits import Exits
-from hangtop.system.processes.login_shells import Shells
-from hangtop.system.processes.rates import History, Sample, window_s
+from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.rates import RateHistory, Sample, window_s
 from hangtop.system.processes.roles import SHELLS, is_hangtop
 from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.system.processes.subtree_sums import with_subtrees
 from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
 from hangtop.system.processes.users import Users
-from hangtop.system.ptrace_permission import refusal, standing
+from hangtop.system.ptrace_permission import ptrace_permission, refusal
 
 SELDOM = 5
 """Looks between two at a process that is no rank and not in trouble."""
@@ -47,18 +47,18 @@ WATCHED_ROLES: frozenset[ProcessRole] = frozenset(("rank", "launcher", "engine c
 class RunTree:
     """The processes of one run. `look` once per refresh of the table."""
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: Shells) -> None:
+    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits, shells: LoginShells) -> None:
         self._command = ("hangtop", *(word for log in spec.logs for word in ("--log", log)))
         self._rights: dict[int | None, str] = {}
         self._table = table
         self._exits = exits
         self._shells = shells
         self._users = Users()
-        self.book = FactBook(table)
+        self.book = ProcessFactTable(table)
         self._details: Guard[Identity, Details] = Guard()
-        self._histories: dict[Identity, History] = {}
+        self._histories: dict[Identity, RateHistory] = {}
         self._window_s = window_s(spec.stall_s)
-        self._placing = Placing()
+        self._placing = RankAssignment()
         self._last: dict[Identity, Process] = {}
         self._ended: dict[Identity, Process] = {}
         self._found_by: tuple[Mapping[int, Stat], Mapping[int, tuple[OpenFile, ...]], set[int], frozenset[Identity]] | None = None
@@ -178,7 +178,7 @@ class RunTree:
         return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
 
     def _own_steps(
-        self, facts: Mapping[int, Facts], daemons: list[int], found: Collection[int], children: Children, now: float
+        self, facts: Mapping[int, ProcessFacts], daemons: list[int], found: Collection[int], children: Children, now: float
     ) -> list[int]:
         """The daemons of the Slurm steps that the run started."""
         steps = steps_of(facts, daemons, found)
@@ -195,7 +195,7 @@ class RunTree:
         answers = self._details.ask({stat.identity: partial(self._table.details, stat.pid) for stat in living})
         for stat in stats:
             details = answers.get(stat.identity)
-            history = self._histories.setdefault(stat.identity, History(self._table.ticks_per_s, self._window_s))
+            history = self._histories.setdefault(stat.identity, RateHistory(self._table.ticks_per_s, self._window_s))
             history.add(Sample(now, stat, details if isinstance(details, Details) else None))
 
     def _wants_look(self, stat: Stat) -> bool:
@@ -209,12 +209,12 @@ class RunTree:
             return True
         return known.pid % SELDOM == self._looks % SELDOM
 
-    def _process(self, stat: Stat, facts: Facts, files: tuple[OpenFile, ...]) -> Process:
+    def _process(self, stat: Stat, facts: ProcessFacts, files: tuple[OpenFile, ...]) -> Process:
         """One process as it is known now; its subtree is added later."""
         if stat.state in "ZX":
             self._exits.watch(stat)
         placed = self._placing.of(stat.identity)
-        history = self._histories.get(stat.identity) or History(self._table.ticks_per_s)
+        history = self._histories.get(stat.identity) or RateHistory(self._table.ticks_per_s)
         details = history.details or Details()
         uid = details.uid if details.uid is not None else self._table.owner(stat.pid)
         waits = stat.state not in "RZX"
@@ -223,7 +223,7 @@ class RunTree:
             started_at=self._table.started_at(stat.start_ticks),
             start_ticks=stat.start_ticks,
             ppid=stat.ppid,
-            name=clean(stat.name),
+            name=clean_words(stat.name),
             command=facts.line if placed.role not in ALIKE else facts.line[:ALIKE_COMMAND],
             state=stat.state,
             role="launcher" if placed.role == "other" and driver_jobs(files) else placed.role,
@@ -254,7 +254,7 @@ class RunTree:
         if os.geteuid() != 0:
             return f"sudo {shlex.join(self._command)}"
         if uid not in self._rights:
-            self._rights[uid] = refusal(standing(pid), self._command)[1]
+            self._rights[uid] = refusal(ptrace_permission(pid), self._command)[1]
         return self._rights[uid]
 
     def _settle(self, processes: tuple[Process, ...], now: float) -> None:

@@ -10,17 +10,17 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
-from hangtop.common.clean_words import clean, command_line
+from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import are, some
 from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, Feeder, Machine, find_feeders, sources_of
+from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
 from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
-from hangtop.system.processes.login_shells import Shells
+from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.table import ProcessTable, Stat
 from hangtop.system.processes.training_commands import RANK_NAMES, framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
@@ -33,7 +33,7 @@ RAY_OWN = re.compile(r"/session_[^/]+/logs/(?!job-driver-)")
 MAX_CANDIDATES = 50
 
 
-class Member(Struct, frozen=True):
+class RunMember(Struct, frozen=True):
     """What is asked of a process that belongs to a run that may be offered."""
 
     command: tuple[str, ...]
@@ -50,17 +50,17 @@ class RunsSource:
     def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
-        self._shells = Shells(self._table)
-        self._members: Guard[Hashable, Member] = Guard()
+        self._shells = LoginShells(self._table)
+        self._members: Guard[Hashable, RunMember] = Guard()
         self._sizes: Guard[Hashable, tuple[int, float]] = Guard()
         self._users = Users()
-        self._known: dict[Hashable, Member] = {}
+        self._known: dict[Hashable, RunMember] = {}
 
     def read(self, now: float) -> Iterable[Value]:
         """All runs that are found now. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        machine = Machine.of(self._table.stats, self._files.by_pid(), self._shells.look(now))
+        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.look(now))
         children = children_of(machine.stats)
         found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
@@ -69,7 +69,7 @@ class RunsSource:
         """Nothing is asked of this source."""
         return ()
 
-    def _feeders(self, machine: Machine) -> tuple[Feeder, ...]:
+    def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
         """Topmost writers of those logs that something like training writes, by its command, environment or GPUs, or the name of
         the log. Other descendants of a writer say nothing about it: an editor writes a log, and training may run in its
         terminal."""
@@ -77,22 +77,22 @@ class RunsSource:
         logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own))]
         return find_feeders(machine, logs, own)
 
-    def _is_of_a_run(self, machine: Machine, log: str, pids: Collection[int]) -> bool:
+    def _is_of_a_run(self, machine: OpenFileTable, log: str, pids: Collection[int]) -> bool:
         if pids and (looks_like_training((PurePath(log).name,)) or any(_uses_gpu(machine, pid) for pid in pids)):
             return True
         members = self._ask(machine, pids).values()
         return looks_like_training((" ".join(each.command) for each in members), (each.environ for each in members))
 
-    def _candidate(self, machine: Machine, children: Mapping[int, list[int]], feeder: Feeder) -> RunCandidate:
+    def _candidate(self, machine: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder) -> RunCandidate:
         stat = machine.stats[feeder.pid]
         members = self._ask(machine, descendants(children, feeder.pid))
         log, size, modified_at = self._seen(_to_watch(machine, feeder), feeder.pid)
         return RunCandidate(
-            log=clean(log),
+            log=clean_words(log),
             pid=feeder.pid,
             started_at=self._table.started_at(stat.start_ticks),
             start_ticks=stat.start_ticks,
-            command=command_line(members[feeder.pid].command) if feeder.pid in members else f"[{clean(stat.name)}]",
+            command=command_line(members[feeder.pid].command) if feeder.pid in members else f"[{clean_words(stat.name)}]",
             framework=framework_of(" ".join(member.command) for member in members.values()) or "generic",
             user=self._users.name(self._table.owner(feeder.pid)),
             via=feeder.via,
@@ -102,27 +102,27 @@ class RunsSource:
             log_modified_at=modified_at,
         )
 
-    def _ask(self, machine: Machine, pids: Iterable[int]) -> dict[int, Member]:
+    def _ask(self, machine: OpenFileTable, pids: Iterable[int]) -> dict[int, RunMember]:
         """Command and environment of these processes; those that do not answer are left out."""
         stats = [machine.stats[pid] for pid in pids]
-        questions: dict[Hashable, Callable[[], Member]] = {
+        questions: dict[Hashable, Callable[[], RunMember]] = {
             (stat.identity, stat.name): partial(self._member, stat)
             for stat in stats
             if (stat.identity, stat.name) not in self._known
         }
         answers = self._members.ask(questions)
-        self._known.update((key, answer) for key, answer in answers.items() if isinstance(answer, Member))
+        self._known.update((key, answer) for key, answer in answers.items() if isinstance(answer, RunMember))
         known = {stat.pid: self._known.get((stat.identity, stat.name)) for stat in stats}
         return {pid: member for pid, member in known.items() if member is not None}
 
-    def _member(self, stat: Stat) -> Member:
+    def _member(self, stat: Stat) -> RunMember:
         """The environment is reduced to what tells a run: it can hold secrets."""
         command = self._table.command(stat.pid)
         try:
             environ = self._table.environ(stat.pid)
         except PermissionError:
             environ = {}
-        return Member(command, {name: environ[name] for name in RANK_NAMES if name in environ})
+        return RunMember(command, {name: environ[name] for name in RANK_NAMES if name in environ})
 
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
         """Path, size and time of change of a log; in a container it may have another path, or be reached only through /proc."""
@@ -141,7 +141,7 @@ class RunsSource:
         return f"{what}: sudo hangtop shows the runs of all users"
 
 
-def _to_watch(machine: Machine, feeder: Feeder) -> str:
+def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
     """Its standard output or error where that is a log; else the one log it writes, or the directory that holds them all."""
     own = {file.fd: file.target for file in machine.files.get(feeder.pid, ()) if file.target in feeder.paths}
     for fd in (1, 2):
@@ -150,7 +150,7 @@ def _to_watch(machine: Machine, feeder: Feeder) -> str:
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
 
 
-def _speakers(machine: Machine, log: str, own: Collection[int]) -> set[int]:
+def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
     """Who writes to this log; on a terminal that is written down (`script`) all that were started there."""
     sources = sources_of(machine, log, own)
     children = children_of(machine.stats)
@@ -158,14 +158,14 @@ def _speakers(machine: Machine, log: str, own: Collection[int]) -> set[int]:
     return {pid for pids in there for pid in pids}
 
 
-def _open_logs(machine: Machine) -> list[str]:
+def _open_logs(machine: OpenFileTable) -> list[str]:
     """Files that may be the log of a run: someone's standard output or error, or held by a relay, or with a log's name."""
     return sorted(
         log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
     )
 
 
-def _uses_gpu(machine: Machine, pid: int) -> bool:
+def _uses_gpu(machine: OpenFileTable, pid: int) -> bool:
     return any(file.target.startswith("/dev/nvidia") for file in machine.files.get(pid, ()))
 
 
@@ -173,7 +173,7 @@ def _may_be_log(path: str) -> bool:
     return path.startswith("/") and not path.startswith(NOT_LOGS) and RAY_OWN.search(path) is None
 
 
-def _logs(machine: Machine, pid: int, path: str) -> bool:
+def _logs(machine: OpenFileTable, pid: int, path: str) -> bool:
     """Whether this process holds the file as one holds a log."""
     if path.endswith(LOG_NAMES) or machine.stats[pid].name in RELAYS:
         return True

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 GLOB_SIGNS = re.compile(r"[*?\[]")
 
 
-class Wanted:
+class WatchedFiles:
     """The watched logs as the process table names them: real paths. New files in a directory need no listing of it.
 
     `pipe`: what stdin is called there (`pipe:[4711]`)."""

@@ -19,7 +19,7 @@ SILENT_TIMES = 2
 """A line may come between the look at the log and that at the counters: once proves nothing, twice does."""
 
 
-class Mark(Struct, frozen=True):
+class ByteMark(Struct, frozen=True):
     """How many bytes had been written when the log was last written at `log_at` (unix time), and how often it was since then."""
 
     written_bytes: int
@@ -27,13 +27,13 @@ class Mark(Struct, frozen=True):
     times: int = 0
 
 
-class Written:
+class WrittenBytes:
     """Remembers the counters of processes, each with all that it started, from look to look."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._guard: Guard[Identity, Details] = Guard()
-        self._marks: dict[Identity, Mark] = {}
+        self._marks: dict[Identity, ByteMark] = {}
         self._counts: bool | None = None
 
     def rules_out(self, trees: Mapping[Identity, Collection[int]], log_at: float) -> frozenset[Identity]:
@@ -60,11 +60,11 @@ class Written:
         return {identity: _sum([told.get(pid) for pid in tree]) for identity, tree in trees.items()}
 
 
-def mark_of(before: Mark | None, written_bytes: int, log_at: float) -> Mark:
+def mark_of(before: ByteMark | None, written_bytes: int, log_at: float) -> ByteMark:
     """The mark after another look."""
     if before is None or written_bytes != before.written_bytes:
-        return Mark(written_bytes, log_at)
-    return before if log_at <= before.log_at else Mark(written_bytes, log_at, before.times + 1)
+        return ByteMark(written_bytes, log_at)
+    return before if log_at <= before.log_at else ByteMark(written_bytes, log_at, before.times + 1)
 
 
 def _sum(counts: list[int | None]) -> int | None:

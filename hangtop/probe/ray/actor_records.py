@@ -16,10 +16,10 @@ from msgspec import Struct
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
-from hangtop.probe.ray.first_seen import Memory
+from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.ray_processes import Worker
-from hangtop.probe.ray.local.worker_titles import Title, parse_title, short_class, verl_ranks
+from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title, short_class, verl_ranks
 from hangtop.records.ray import ActorState, RayActor
 
 SAME_START_S = 1.0
@@ -29,7 +29,7 @@ COUNTS_S = 20.0
 """Counts of running calls are up to 15 s old (NODE_STATS_UPDATE_INTERVAL_SECONDS); a title is of now, or at most 5 s old."""
 
 
-class Local(Struct, frozen=True):
+class LocalWorkers(Struct, frozen=True):
     """The workers of one cluster on this machine. `nodes`: pid of a raylet that lives here → the id of its node. `pids`: all
     that are in the process table, so that a worker which could not be read in time is not taken for gone."""
 
@@ -75,7 +75,7 @@ class _Witnesses(Struct, frozen=True):
         return None
 
 
-def actors_of(local: Local, view: ApiView, memory: Memory, now: float) -> tuple[RayActor, ...]:
+def actors_of(local: LocalWorkers, view: ApiView, memory: FirstSeen, now: float) -> tuple[RayActor, ...]:
     """All actors: those Ray knows, and while it cannot be trusted also workers it did not name."""
     witnesses = _witnesses(local, view)
     actors = [_known(actor, witnesses, memory, now) for actor in view.actors]
@@ -85,7 +85,7 @@ def actors_of(local: Local, view: ApiView, memory: Memory, now: float) -> tuple[
     return tuple(actors)
 
 
-def _witnesses(local: Local, view: ApiView) -> _Witnesses:
+def _witnesses(local: LocalWorkers, view: ApiView) -> _Witnesses:
     by_pid: dict[int, list[Worker]] = {}
     for worker in local.workers:
         by_pid.setdefault(worker.ray_pid, []).append(worker)
@@ -101,7 +101,7 @@ def _witnesses(local: Local, view: ApiView) -> _Witnesses:
     return _Witnesses(view, local.nodes, local.pids, by_pid, by_actor, by_node_pid, verl, _begun(local, view))
 
 
-def _begun(local: Local, view: ApiView) -> dict[tuple[str, str], Worker]:
+def _begun(local: LocalWorkers, view: ApiView) -> dict[tuple[str, str], Worker]:
     """Workers that construct an actor, by its class and name, where only one worker and one actor are called so."""
     titled = [(worker, worker.title) for worker in local.workers if worker.title is not None and worker.title.constructing]
     workers = Counter((title.cls, title.name) for _, title in titled)
@@ -111,7 +111,7 @@ def _begun(local: Local, view: ApiView) -> dict[tuple[str, str], Worker]:
     return {key: worker for key, worker in keyed if workers[key] == 1 and actors[key] == 1}
 
 
-def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: Memory, now: float) -> RayActor:
+def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, now: float) -> RayActor:
     stats = witnesses.stats_of(actor)
     if actor.state == "DEAD" and stats and stats.pid != actor.pid:
         stats = None
@@ -163,7 +163,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: Memory, now: 
     )
 
 
-def _state(word: str, title: Title | None, hindered: ActorState | None, *, gone: bool, busy: bool) -> ActorState:
+def _state(word: str, title: WorkerTitle | None, hindered: ActorState | None, *, gone: bool, busy: bool) -> ActorState:
     """Ray's word, and where that says too little its process. `hindered`: what keeps the process from plain life."""
     match word:
         case "DEAD":
@@ -183,13 +183,13 @@ def _state(word: str, title: Title | None, hindered: ActorState | None, *, gone:
     return "idle" if title is not None else "unknown"
 
 
-def _busy(actor: str, title: Title | None, core: api_schema.CoreStats, memory: Memory, now: float) -> bool:
+def _busy(actor: str, title: WorkerTitle | None, core: api_schema.CoreStats, memory: FirstSeen, now: float) -> bool:
     """Calls run of which the title does not tell, as in a threaded actor, and that for longer than the count may be old."""
     counted = (title is None or title.method is None) and api_schema.number(core.num_running_tasks) > 0
     return counted and now - memory.since(("busy", actor), counted, now).at > COUNTS_S
 
 
-def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState | None:
+def _of_process(worker: Worker | None, memory: FirstSeen, now: float) -> ActorState | None:
     """What the state of its process says, when that is not the plain life of a process."""
     if worker is None:
         return None
@@ -201,7 +201,7 @@ def _of_process(worker: Worker | None, memory: Memory, now: float) -> ActorState
     return "blocked" if worker.state == "D" and now - since.at >= LASTING_S else None
 
 
-def _method(state: ActorState, title: Title | None) -> str | None:
+def _method(state: ActorState, title: WorkerTitle | None) -> str | None:
     return (
         title.method
         if title is not None and state in ("running", "constructing", "restarting", "stopped", "blocked", "zombie")
@@ -216,9 +216,9 @@ def _began(actor: api_schema.Actor, state: ActorState, core: api_schema.CoreStat
     return view.running_since.get(actor.address.worker_id or core.worker_id) if state == "running" else None
 
 
-def _unknown(worker: Worker, nodes: Mapping[int, str], memory: Memory, now: float) -> RayActor:
+def _unknown(worker: Worker, nodes: Mapping[int, str], memory: FirstSeen, now: float) -> RayActor:
     """A worker that only its process tells of: an actor or a task. Between calls its title does not say which."""
-    title = worker.title or Title("")
+    title = worker.title or WorkerTitle("")
     state = _of_process(worker, memory, now)
     state = state or ("constructing" if title.constructing else "running" if title.method else "unknown")
     since = memory.since(("process", worker.identity), (state, title.method), now)

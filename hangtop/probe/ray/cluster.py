@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.actor_records import Local, actors_of, cut_to
+from hangtop.probe.ray.actor_records import LocalWorkers, actors_of, cut_to
 from hangtop.probe.ray.dashboard import api_schema
-from hangtop.probe.ray.dashboard.poll import ApiView, NodeView, Poll
+from hangtop.probe.ray.dashboard.poll import ApiView, DashboardPoll, NodeView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
-from hangtop.probe.ray.first_seen import Memory
+from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import Worker
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
@@ -32,7 +32,7 @@ _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "
 class Cluster:
     """One session (or a far cluster, with no process here), looked at again and again."""
 
-    def __init__(self, session: str, poll: Poll | None = None) -> None:
+    def __init__(self, session: str, poll: DashboardPoll | None = None) -> None:
         self.session = session
         self.poll = poll
         self.view = ApiView(RayApi())
@@ -40,7 +40,7 @@ class Cluster:
         self.python: RayPython | None = None
         """How Ray's own Python is asked where the dashboard is not there or not understood."""
         self._tables = GcsTables()
-        self._memory = Memory()
+        self._memory = FirstSeen()
         self._ended_at: float | None = None
 
     def look(
@@ -53,7 +53,7 @@ class Cluster:
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
-        actors = actors_of(Local(workers, nodes, pids), view, self._memory, now)
+        actors = actors_of(LocalWorkers(workers, nodes, pids), view, self._memory, now)
         orphans = tuple(w.pid for w in workers if self._is_orphan(w, now))
         self._memory.turn()
         self._ended_at = None if alive or workers or not daemons else self._ended_at or now

@@ -14,7 +14,7 @@ class Since(Struct, frozen=True, gc=False):
     seen: bool
 
 
-class Memory:
+class FirstSeen:
     """Remembers the state of each thing, and when it took it. What is not asked for between two `turn`s is forgotten."""
 
     def __init__(self) -> None:

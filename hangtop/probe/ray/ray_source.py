@@ -20,17 +20,17 @@ from hangtop.probe.context import watched
 from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
-from hangtop.probe.ray.dashboard.poll import Poll
+from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.remote_workers import FarWorkers
+from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
 from hangtop.probe.ray.dashboard.token import Token, find_token
-from hangtop.probe.ray.dashboard.worker_access import Access
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
-from hangtop.probe.ray.session import SessionLook
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.ray.session import SessionDescriber
+from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
@@ -60,11 +60,11 @@ class RaySource:
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
         self._clusters: dict[str, Cluster] = {}
-        self._far_workers = FarWorkers()
+        self._far_workers = RemoteWorkers()
         self._last: RayReading | None = None
         self._said_at = 0.0
         self._last_daemons: RayDaemons | None = None
-        self._sessions: SessionLook | None = None
+        self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
         """All clusters, when something of them changed; and how their daemons were started, the same."""
@@ -91,7 +91,7 @@ class RaySource:
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what is left of it."""
         if isinstance(ask, RayAsk):
-            self._sessions = self._sessions or SessionLook(self._table)
+            self._sessions = self._sessions or SessionDescriber(self._table)
             yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
@@ -133,7 +133,7 @@ class RaySource:
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
         if address not in self._clusters:
-            self._clusters[address] = Cluster("", Poll(Dashboard(address, lambda: find_token(None, dict))))
+            self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
         return self._clusters[address]
 
     def _look(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
@@ -141,19 +141,19 @@ class RaySource:
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
             cluster.close()
-            cluster.poll = Poll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
+            cluster.poll = DashboardPoll(Dashboard(address, lambda: self._token(session), owner=daemons[0].uid))
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
         return cluster.look(daemons, workers, now, here.pids)
 
-    def _access(self) -> dict[str, Access]:
+    def _access(self) -> dict[str, ClusterAccess]:
         """How the clusters are asked for what only some want to know."""
-        ways: dict[str, Access] = {}
+        ways: dict[str, ClusterAccess] = {}
         for cluster in self._clusters.values():
             dashboard = cluster.poll.dashboard if cluster.poll else None
             session = cluster.session or cluster.view.session
-            ways[session] = Access(
+            ways[session] = ClusterAccess(
                 session,
                 dashboard.address if dashboard else None,
                 dashboard.find_token if dashboard else (lambda session=session: self._token(session)),  # type: ignore[misc]
@@ -192,7 +192,7 @@ def parse_address(text: str) -> str:
     except ValueError:
         port = -1
     if not parts.hostname or port == -1 or parts.scheme == "https":
-        raise Trouble(
+        raise SourceError(
             f"--ray {text}: not an address; give the dashboard's, such as --ray 127.0.0.1:{DASHBOARD_PORT}, or auto, or off"
         )
     return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"

@@ -16,7 +16,7 @@ from hangtop.probe.processes.ray_session_files import driver_jobs
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
 from hangtop.probe.ray.local.ray_processes import RayProcesses
 from hangtop.probe.ray.node_starts import starts_of
-from hangtop.probe.ray.session_cleanup import remains
+from hangtop.probe.ray.session_cleanup import left_of_session
 from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
@@ -32,7 +32,7 @@ LINE_WORDS = (
 """By these words in names and command lines the plain `ray stop` chooses, whoever they belong to (Ray 2.60, RAY_PROCESSES)."""
 
 
-class SessionLook:
+class SessionDescriber:
     """Describes sessions. For one calling thread."""
 
     def __init__(self, table: ProcessTable) -> None:
@@ -57,7 +57,7 @@ class SessionLook:
         processes = tuple(self._process(stats[pid], kind, title, commands) for pid, (kind, title) in kinds.items())
         held = _holder(known, stats, kinds)
         starts, unknown, warnings = starts_of(known, blocking, held)
-        found, kept = remains(known, folder, frozenset(kinds), self._table, now)
+        found, kept = left_of_session(known, folder, frozenset(kinds), self._table, now)
         return RaySession(
             number,
             session,

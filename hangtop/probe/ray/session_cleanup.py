@@ -19,12 +19,12 @@ from hangtop.probe.processes.leftover_places import (
     SHARED_MEMORY,
     Candidate,
 )
-from hangtop.probe.processes.leftovers_source import Judge
-from hangtop.probe.processes.open_handles import Holds, InUse, look
+from hangtop.probe.processes.leftovers_source import LeftoverJudge
+from hangtop.probe.processes.open_handles import Holds, OpenHandles, open_handles
 from hangtop.probe.ray.local.address_file import LATEST, NAME, read_address
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.start_options import spill_folder
-from hangtop.records.plan import Removal, Spared
+from hangtop.records.plan import LeftAlone, Removal
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable
 
@@ -32,21 +32,21 @@ SHARED = "/dev/shm"
 ANY_AGE = float("-inf")
 
 
-def remains(
+def left_of_session(
     daemons: Collection[Daemon], folder: str | None, members: frozenset[int], table: ProcessTable, now: float
-) -> tuple[tuple[Removal, ...], tuple[Spared, ...]]:
+) -> tuple[tuple[Removal, ...], tuple[LeftAlone, ...]]:
     """(what can go, what stays and why), as if the members had ended. They still write, so times may change."""
     real = os.path.realpath(folder) if folder else ""
     places = tuple(_places(daemons, real))
     roots = {os.path.dirname(candidate.path) for candidate in places} | {SHARED}
     guard: Guard[int, Holds] = Guard()
-    in_use = look(table, roots, os.geteuid(), guard)
+    in_use = open_handles(table, roots, os.geteuid(), guard)
     going = [candidate.path for candidate in places]
-    judge = Judge(in_use.without(members, real), now, ANY_AGE, os.geteuid(), going=going, sure=not members)
+    judge = LeftoverJudge(in_use.without(members, real), now, ANY_AGE, os.geteuid(), going=going, sure=not members)
     judged = [judge.judge(candidate) for candidate in chain(places, _segments(in_use, members))]
     return (
         tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),
-        tuple(one for one in judged if isinstance(one, Spared)),
+        tuple(one for one in judged if isinstance(one, LeftAlone)),
     )
 
 
@@ -74,7 +74,7 @@ def _pointers(daemons: Iterable[Daemon], folder: str) -> Iterator[Candidate]:
         yield Candidate(file, RAY_ADDRESS)
 
 
-def _segments(in_use: InUse, members: frozenset[int]) -> Iterator[Candidate]:
+def _segments(in_use: OpenHandles, members: frozenset[int]) -> Iterator[Candidate]:
     """Shared memory with a name that the members map: the object store has none, it is freed when the raylet ends."""
     theirs = in_use.held_by(members)
     try:

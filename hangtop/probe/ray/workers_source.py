@@ -15,9 +15,9 @@ from hangtop.probe.context import watched
 from hangtop.probe.ray.dashboard.actor_log import actor_log
 from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
 from hangtop.probe.ray.dashboard.node_logs import NodeLogs
-from hangtop.probe.ray.dashboard.remote_log import FarLog
-from hangtop.probe.ray.dashboard.remote_worker_stacks import far_stacks
-from hangtop.records.ask import ActorLogAsk, Ask, FarStacksAsk
+from hangtop.probe.ray.dashboard.remote_log import RemoteLog
+from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
+from hangtop.records.ask import ActorLogAsk, Ask, RemoteStacksAsk
 from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
@@ -51,17 +51,17 @@ class RayWorkerSource:
             access = self._watched.access.get(ask.session)
             logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
             yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
-        elif isinstance(ask, FarStacksAsk):
-            yield from far_stacks(ask, self._watched.access.get(ask.session), now)
+        elif isinstance(ask, RemoteStacksAsk):
+            yield from remote_worker_stacks(ask, self._watched.access.get(ask.session), now)
 
     def close(self) -> None:
         for logs in self._logs.values():
             logs.close()
 
 
-def fetch(files: Iterable[FarLog], now: float) -> None:
+def fetch(files: Iterable[RemoteLog], now: float) -> None:
     """All of them, several nodes at once; one that does not answer is waited for no longer than the others together."""
-    nodes: dict[str, deque[FarLog]] = {}
+    nodes: dict[str, deque[RemoteLog]] = {}
     for file in files:
         nodes.setdefault(file.place.node, deque()).append(file)
     waiting = deque(nodes.values())

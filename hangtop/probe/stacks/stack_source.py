@@ -19,7 +19,7 @@ from hangtop.records.stack import Stack, StacksReading, Thread
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks import pyspy_text
 from hangtop.system import ptrace_permission
-from hangtop.system.processes.kernel_threads import standing
+from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
 from hangtop.system.processes.table import Stat
 
@@ -44,10 +44,10 @@ class StackSource:
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         """The stacks, each as soon as it is there, then the source lines of the user's frames."""
-        return look(ask, now) if isinstance(ask, StacksAsk) else ()
+        return answer_stacks(ask, now) if isinstance(ask, StacksAsk) else ()
 
 
-def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
+def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
     """One look at the processes of `ask`. The readings are parts of one answer; no process is waited for longer than 3 s."""
     began = time.monotonic()
     first = StacksReading(ask.ask, ask.pids, started_at=now, locals=ask.locals)
@@ -74,9 +74,11 @@ def look(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
         yield StacksReading(ask.ask, excerpts=lines)
 
 
-def take(pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_locals: bool = False) -> Iterator[StacksReading]:
+def take_stacks(
+    pids: Iterable[int], now: float, stop: Mapping[int, int], *, with_locals: bool = False
+) -> Iterator[StacksReading]:
     """A look without a probe, for commands that end after it. `stop`: as in `StacksAsk`."""
-    return look(StacksAsk(next(_numbers), tuple(pids), dict(stop), with_locals), now)
+    return answer_stacks(StacksAsk(next(_numbers), tuple(pids), dict(stop), with_locals), now)
 
 
 _numbers = count(1)
@@ -95,7 +97,7 @@ def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
 
 
 def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:
-    stands = standing(pid, spied.os_thread_id) if spied.os_thread_id else standing(pid, pid)
+    stands = kernel_thread(pid, spied.os_thread_id) if spied.os_thread_id else kernel_thread(pid, pid)
     name = clean_text(spied.thread_name or (f"thread {spied.os_thread_id}" if spied.os_thread_id else "thread"))
     frames = tuple(pyspy_text.frame(frame) for frame in spied.frames)
     return Thread(name, frames, spied.os_thread_id, spied.owns_gil, stands.state, stands.wait, stands.wchan)
@@ -115,7 +117,7 @@ def _reason(dump: pyspy_text.Dump) -> tuple[str, str | None]:
     if (tracer := _tracer(dump.pid)) is not None:
         return f"pid {tracer} traces it: a debugger, or another look at it", None
     if "permission denied" in error.lower() or "not permitted" in error.lower():
-        return ptrace_permission.refusal(ptrace_permission.standing(dump.pid), dump.argv)
+        return ptrace_permission.refusal(ptrace_permission.ptrace_permission(dump.pid), dump.argv)
     if "find python version" in error:
         return NO_PYTHON, None
     return f"py-spy: {error}", None

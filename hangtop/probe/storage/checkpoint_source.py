@@ -12,10 +12,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from hangtop.common.clean_words import clean
+from hangtop.common.clean_words import clean_words
 from hangtop.probe.context import watched
 from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, Trouble
+from hangtop.probe.source import Absent, SourceError
 from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
 from hangtop.records.ask import Ask
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
@@ -39,7 +39,7 @@ WINDOW_S = 30.0
 MOST_FILES = 20_000
 
 
-class Sight(Struct, frozen=True):
+class CheckpointListing(Struct, frozen=True):
     """One look at the directory."""
 
     at: float
@@ -67,14 +67,14 @@ class CheckpointSource:
         self._directory: str | None = None
         self._found_by = ""
         self._look_for_at = 0.0
-        self._sights: deque[Sight] = deque()
+        self._sights: deque[CheckpointListing] = deque()
         self._cost_s = 0.0
         self._grown_at: float | None = None
         self._stirred = threading.Event()
         self._stop = threading.Event()
 
     def read(self, now: float) -> Iterable[Value]:
-        """A look when something stirred or one is due. Raises `Absent` until a directory is found, `Trouble` when it is lost."""
+        """A listing when something stirred or one is due. Raises `Absent` until a directory is found, `SourceError` when lost."""
         self._find(now)
         if self._directory is None:
             raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
@@ -82,7 +82,7 @@ class CheckpointSource:
             return
         self._stirred.clear()
         if not os.path.isdir(self._directory):
-            raise Trouble(f"{self._directory}: no such directory: name another with --ckpt DIR")
+            raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
         yield self._told(self._look(self._directory, now))
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
@@ -99,9 +99,9 @@ class CheckpointSource:
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
         return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
 
-    def _look(self, directory: str, now: float) -> Sight:
+    def _look(self, directory: str, now: float) -> CheckpointListing:
         began = time.thread_time()
-        sight = look(directory, now, self._since)
+        sight = list_checkpoints(directory, now, self._since)
         self._cost_s = time.thread_time() - began
         if self._sights and sight.bytes > self._sights[-1].bytes:
             self._grown_at = now
@@ -110,11 +110,11 @@ class CheckpointSource:
             self._sights.popleft()
         return sight
 
-    def _told(self, sight: Sight) -> CheckpointReading:
+    def _told(self, sight: CheckpointListing) -> CheckpointReading:
         first = self._sights[0]
         seconds = sight.at - first.at
         return CheckpointReading(
-            directory=clean(self._directory or ""),
+            directory=clean_words(self._directory or ""),
             found_by=self._found_by,
             newest=sight.newest,
             newest_bytes=sight.newest_bytes,
@@ -138,7 +138,7 @@ class CheckpointSource:
         for directory, found_by in self._pointed_to([process.pid for process in members]):
             if directory is None or not os.path.isdir(directory):
                 continue
-            if found_by == GUESSED and look(directory, now, self._since).newest is None:
+            if found_by == GUESSED and list_checkpoints(directory, now, self._since).newest is None:
                 continue
             self._settle(directory, found_by)
             return
@@ -183,7 +183,7 @@ class CheckpointSource:
                 yield below(cwd), GUESSED
 
 
-def look(directory: str, now: float, since: float = 0.0) -> Sight:
+def list_checkpoints(directory: str, now: float, since: float = 0.0) -> CheckpointListing:
     """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
@@ -196,8 +196,8 @@ def look(directory: str, now: float, since: float = 0.0) -> Sight:
         if status.st_mtime >= since:
             newest = max(newest or (0.0, "", 0), (status.st_mtime, path, status.st_size))
     if newest is None:
-        return Sight(now, total, count, None, None, None)
-    return Sight(now, total, count, clean(os.path.relpath(newest[1], directory)), newest[2], newest[0])
+        return CheckpointListing(now, total, count, None, None, None)
+    return CheckpointListing(now, total, count, clean_words(os.path.relpath(newest[1], directory)), newest[2], newest[0])
 
 
 def _files(directory: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ def waits_for_a_mount(process: Process) -> bool:
     return is_blocked(process) or (process.state == "S" and (process.wchan or "").startswith(FILE_SERVERS))
 
 
-class Blockages:
+class BlockedMounts:
     """What blocked processes wait for. Each process is asked once while it stays blocked, each mount every ten seconds."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from hangtop.records.log import LineKind, LogLine
 NOTABLE: tuple[LineKind, ...] = ("stage", "error")
 
 
-class Sought(Struct, frozen=True):
+class LogQuery(Struct, frozen=True):
     """What is shown or searched. A regex is only ever matched in the probe: a bad one may take for ever."""
 
     pattern: str | None = None

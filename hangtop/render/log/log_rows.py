@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from hangtop.common import text
 from hangtop.records.log import LineKind, LogFile, LogLine
 from hangtop.render.log.log_merge import place_of
-from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import BLANK, Row, cut, dotted, width_of
-from hangtop.render.verdict_labels import look_of
+from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
 
 ROLES: dict[LineKind, str] = {"plain": "muted", "progress": "ink", "stage": "accent", "warning": "warn", "error": "bad"}
@@ -54,7 +54,7 @@ def _shifted(row: Row, cells: int) -> Row:
     return tuple(kept)
 
 
-def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0) -> list[Row]:
+def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int = 0) -> list[Row]:
     """The lines that fit, with the silence as the last one when there is any."""
     silence = silence_row(view, width) if book.following else None
     problem = problem_of(view, book) if height > 1 else None
@@ -81,7 +81,7 @@ def log_rows(view: View, book: LogBook, width: int, height: int, shift: int = 0)
     return [*broken, *rows, *([silence] if silence else [])]
 
 
-def problem_of(view: View, book: LogBook) -> str | None:
+def problem_of(view: View, book: LogViewModel) -> str | None:
     """What is wrong with the log, or with the one file that is shown, by its name alone."""
     log = view.state.log
     if log is None or log.problem:
@@ -94,7 +94,7 @@ def problem_of(view: View, book: LogBook) -> str | None:
     return file.problem.removeprefix(f"{folder}/")
 
 
-def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
+def waiting_line(view: View, book: LogViewModel) -> tuple[str, str]:
     """Why there is no line."""
     log = view.state.log
     if log is None:
@@ -115,7 +115,7 @@ def waiting_line(view: View, book: LogBook) -> tuple[str, str]:
     return ("nothing written yet", "muted")
 
 
-def _late(view: View, book: LogBook) -> str:
+def _late(view: View, book: LogViewModel) -> str:
     """What is the matter with a search that gives no sign of life."""
     pages = view.state.health.get("pages")
     if not book.waiting or pages is None or pages.busy_s <= pages.deadline_s:
@@ -144,7 +144,7 @@ def silence_row(view: View, width: int) -> Row | None:
     if verdict is None or log is None or verdict.word in ("running", "blind") or log.last_output_at is None:
         return None
     since = text.moment(log.last_output_at, view.now)
-    role = look_of(verdict).role
+    role = verdict_label(verdict).role
     said = f"silent since {since}"
     writers = view.state.procs.writers if view.state.procs else ()
     if verdict.word == "finished":
@@ -158,7 +158,7 @@ def silence_row(view: View, width: int) -> Row | None:
     return cut((("━━ ", f"{role} bold"), (said, f"{role} bold"), (" " + "━" * rule, role)), width)
 
 
-def head_summary(view: View, book: LogBook) -> Row:
+def head_summary(view: View, book: LogViewModel) -> Row:
     """Name, size, whether it follows."""
     log = view.state.log
     if log is None or not log.files:
@@ -176,7 +176,7 @@ def head_summary(view: View, book: LogBook) -> Row:
     return dotted(parts)
 
 
-def named(view: View, book: LogBook) -> str:
+def named(view: View, book: LogViewModel) -> str:
     files = view.state.log.files if view.state.log else ()
     if book.sought.file is not None and book.sought.file < len(files) and len(files) > 1:
         return f"{_name(files[book.sought.file])} ({book.sought.file + 1} of {len(files)})"
@@ -185,7 +185,7 @@ def named(view: View, book: LogBook) -> str:
     return "stdin" if files[0].path == "-" else _name(files[0])
 
 
-def _mode(view: View, book: LogBook) -> str:
+def _mode(view: View, book: LogViewModel) -> str:
     if not book.following:
         lines = book.visible(1)
         size = max(1, sum(f.size_bytes for f in view.state.log.files) if view.state.log else 1)
@@ -196,7 +196,7 @@ def _mode(view: View, book: LogBook) -> str:
     return "following"
 
 
-def head_right(book: LogBook) -> Row:
+def head_right(book: LogViewModel) -> Row:
     """What is shown: all lines, or which."""
     sought = book.sought
     said = ((f"{book.said}  ", "warn"),) if book.said else ()

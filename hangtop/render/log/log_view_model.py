@@ -11,7 +11,7 @@ from hangtop.common.text import some
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
 from hangtop.render.log.log_merge import Merge, Place, joined, place_of, told
-from hangtop.render.log.log_query import NOTABLE, Sought
+from hangtop.render.log.log_query import NOTABLE, LogQuery
 from hangtop.state.run_state import RunState
 
 PAGE = 200
@@ -22,7 +22,7 @@ FILES_AT_ONCE = 64
 Send = Callable[[PageAsk], None]
 
 
-class LogBook(Struct):
+class LogViewModel(Struct):
     """`lines` are what can be scrolled through now; `top` is the first one on screen unless it follows the end.
 
     `sought` is what is on screen now, `base` what to come back to when following again.
@@ -31,8 +31,8 @@ class LogBook(Struct):
     """
 
     send: Send
-    sought: Sought = field(default_factory=Sought)
-    base: Sought = field(default_factory=Sought)
+    sought: LogQuery = field(default_factory=LogQuery)
+    base: LogQuery = field(default_factory=LogQuery)
     lines: list[LogLine] = field(default_factory=list)
     top: int = 0
     following: bool = True
@@ -40,7 +40,7 @@ class LogBook(Struct):
     at_end: bool = True
     target: Place | None = None
     said: str = ""
-    search: Sought = field(default_factory=Sought)
+    search: LogQuery = field(default_factory=LogQuery)
     _seen: int = 0
     _refreshed: int = 0
     _last: LogLine | None = None
@@ -105,7 +105,7 @@ class LogBook(Struct):
         if self.target is not None:
             self._show_target(height)
 
-    def look_for(self, sought: Sought, state: RunState) -> None:
+    def look_for(self, sought: LogQuery, state: RunState) -> None:
         """Another filter or another file: start again at the end of the log."""
         self.sought = self.base = sought
         if sought.pattern:
@@ -115,9 +115,9 @@ class LogBook(Struct):
             for file in range(self._files) if sought.file is None else (sought.file,):
                 self._ask("older", file, self._ends[file] if file < len(self._ends) else 0, "back")
 
-    def base_with(self, pattern: str, *, regex: bool) -> Sought:
+    def base_with(self, pattern: str, *, regex: bool) -> LogQuery:
         """The same choice of lines with another pattern; an empty one takes the filter away."""
-        return Sought(pattern or None, regex and bool(pattern), self.base.notable, self.base.file)
+        return LogQuery(pattern or None, regex and bool(pattern), self.base.notable, self.base.file)
 
     def scroll(self, by: int, height: int, state: RunState) -> None:
         """Down beyond the end follows again."""
@@ -179,7 +179,7 @@ class LogBook(Struct):
             ask_at,
             "on" if direction > 0 else "back",
             count=1,
-            sought=Sought(self.search.pattern, self.search.regex),
+            sought=LogQuery(self.search.pattern, self.search.regex),
         )
 
     def refresh_regex(self) -> None:
@@ -225,8 +225,8 @@ class LogBook(Struct):
     def _open(self, file: int, state: RunState) -> None:
         """One file, unfiltered and empty."""
         self._files = len(state.log.files) if state.log else self._files
-        self.base = Sought(file=self.base.file)
-        self.sought = Sought(file=file if self._files > 1 else None)
+        self.base = LogQuery(file=self.base.file)
+        self.sought = LogQuery(file=file if self._files > 1 else None)
         self.lines, self.top = [], 0
         self._asks.clear()
 
@@ -251,7 +251,7 @@ class LogBook(Struct):
     def _only(self, file: int) -> None:
         """Lines without a time, or of very many files, cannot be put in one order: they are read file by file."""
         self.said = "from here on back: this file alone"
-        self.sought = Sought(file=file)
+        self.sought = LogQuery(file=file)
         self.lines = [line for line in self.lines if line.file == file]
 
     def _want_newer(self) -> None:
@@ -296,7 +296,9 @@ class LogBook(Struct):
             self.top -= sum(place_of(line) in held for line in self.lines[: self.top])
             self.lines = [line for line in self.lines if place_of(line) not in held]
 
-    def _ask(self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: Sought | None = None) -> None:
+    def _ask(
+        self, purpose: str, file: int, offset: int, direction: str, count: int = PAGE, sought: LogQuery | None = None
+    ) -> None:
         sought = sought or self.sought
         self._number += 1
         ask = PageAsk(

@@ -14,7 +14,7 @@ GROWS_FOR_S = 30.0
 """Bytes that arrived this lately show a save that goes on."""
 
 
-def signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
+def life_signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
     """What is notable, gravest first; empty in a run where all is usual. In `trouble` also who has not met the others."""
     return [
         *(((one.text, "warn"),) for one in host_evidence(state, now)),

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.verdict import ENDED
 from hangtop.render.processes.process_rows import old_row
-from hangtop.render.processes.process_tree import Folds, Key, Member, Node, Order, flat, kind_of, state_of, tree
+from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
 from hangtop.render.source_status import source_line, writers_line
 from hangtop.render.spans import Row, dotted
@@ -28,7 +28,7 @@ UNFOLDED = Folds()
 Readings = Mapping[str, ProcessReading]
 
 
-class Shape(Struct, frozen=True):
+class TreeOptions(Struct, frozen=True):
     """How a person wants to see them. `everything`: also what is not of this run any more, or never was."""
 
     order: Order = "tree"
@@ -42,7 +42,7 @@ class Shape(Struct, frozen=True):
         return self.order != "tree" or bool(self.pattern)
 
 
-PLAIN = Shape()
+PLAIN = TreeOptions()
 
 
 def readings_of(view: View) -> Readings:
@@ -51,7 +51,7 @@ def readings_of(view: View) -> Readings:
     return state.processes or ({"": state.procs} if state.procs is not None else {})
 
 
-@kept
+@memoized
 def outline(readings: Readings) -> tuple[object, ...]:
     """What shows at once when it changes; numbers may wait."""
     return tuple(
@@ -63,7 +63,7 @@ def outline(readings: Readings) -> tuple[object, ...]:
     )
 
 
-def lines(view: View, readings: Readings, shape: Shape) -> list[Node]:
+def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
     """All lines, those out of sight among them: culprits that are gone, the run's tree, and below it what else there is."""
     run = members(view, {host: reading.processes for host, reading in readings.items()})
     ended = members(view, {host: reading.ended for host, reading in readings.items()})
@@ -81,11 +81,11 @@ def lines(view: View, readings: Readings, shape: Shape) -> list[Node]:
         }
         for title, found in others.items():
             if found:
-                shown += [Node(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, shape, title)]
+                shown += [TreeLine(path=(title,), heading=f"{title}  {len(found):,}"), *_section(found, odd, shape, title)]
     return shown
 
 
-def left_behind(view: View, readings: Readings) -> list[Member]:
+def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     """What a run that ended left behind."""
     if view.verdict is None or view.verdict.word not in ENDED:
         return []
@@ -94,13 +94,13 @@ def left_behind(view: View, readings: Readings) -> list[Member]:
     return [one for one in known if (one.process.pid, one.process.start_ticks) in left] if left else []
 
 
-def _section(found: Sequence[Member], odd: Mapping[Key, int], shape: Shape, root: str) -> list[Node]:
+def _section(found: Sequence[TreeMember], odd: Mapping[Key, int], shape: TreeOptions, root: str) -> list[TreeLine]:
     if not shape.single:
         return tree(found, odd, shape.folds, (root,))
     return flat([member for member in found if fits(member, shape.pattern)], shape.order, odd, (root,))
 
 
-def fits(member: Member, pattern: str) -> bool:
+def fits(member: TreeMember, pattern: str) -> bool:
     """Whether the text is in anything that names it: its pid, rank, part, name, command, user or host."""
     process = member.process
     rank = "" if member.number is None else f"rank {member.number}"
@@ -108,21 +108,21 @@ def fits(member: Member, pattern: str) -> bool:
     return pattern.casefold() in "\n".join((*named, process.doing)).casefold()
 
 
-def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[Member]:
+def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[TreeMember]:
     """With the rank that each is, and the memory that it holds on GPUs."""
     ranks = {(rank.process.pid, rank.process.start_ticks): rank for rank in view.ranks if rank.process is not None}
-    found: list[Member] = []
+    found: list[TreeMember] = []
     for host, there in processes.items():
         node = view.state.gpus.get(host)
         held = memory_of(node.reading.gpus) if node is not None else {}
         for process in there:
             sizes = [size for size in held.get(process.pid, {}).values() if size is not None]
             rank = ranks.get((process.pid, process.start_ticks))
-            found.append(Member(host, process, rank, sum(sizes) if sizes else None))
+            found.append(TreeMember(host, process, rank, sum(sizes) if sizes else None))
     return found
 
 
-def odd_places(view: View, found: Iterable[Member]) -> dict[Key, int]:
+def odd_places(view: View, found: Iterable[TreeMember]) -> dict[Key, int]:
     """The ranks that stand apart in the verdict, and blamed processes that are none, by their order in it."""
     if view.verdict is None:
         return {}

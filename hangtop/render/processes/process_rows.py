@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.members.rank_table import RAY_TITLE
 from hangtop.records.process import Process, exit_words
 from hangtop.render.columns import Column, fitting, table_row, title_row
-from hangtop.render.processes.process_tree import Key, Member, Node, kind_of, short_command, state_of
+from hangtop.render.processes.process_tree import Key, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import BLANK, Row, cut
 
 G = 2**30
@@ -21,7 +21,7 @@ BUSY_IO_B_S = 1_000_000.0
 ENDED = "–"
 
 
-class Look(Struct, frozen=True):
+class RowLook(Struct, frozen=True):
     """How the nodes are to be painted. `role`: of what stands out. `single`: each line stands for one process alone.
 
     `stale`: the values are old. `hosts`: on how many machines the run is.
@@ -38,15 +38,15 @@ class Look(Struct, frozen=True):
 class ProcessRow(Struct, frozen=True):
     """A node and how it is to be painted."""
 
-    node: Node
-    look: Look
+    node: TreeLine
+    look: RowLook
 
     @property
     def first(self) -> Process:
         return self.node.first
 
     @property
-    def all(self) -> tuple[Member, ...]:
+    def all(self) -> tuple[TreeMember, ...]:
         """Those that the row stands for, what is folded away below it among them."""
         return (*self.node.members, *self.node.hidden)
 
@@ -61,20 +61,22 @@ class ProcessRow(Struct, frozen=True):
         return "stale" if self.look.stale else plain
 
 
-@kept
-def table_rows(nodes: Sequence[Node], look: Look, width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
+@memoized
+def table_rows(
+    nodes: Sequence[TreeLine], look: RowLook, width: int, *, full: bool = False, shown: slice = slice(None)
+) -> list[Row]:
     """Column titles, and one row for each of the nodes in `shown`. `full`: with what there is no room for beside other panes."""
     columns = fitting(_columns(nodes, look, full=full), width)
     return [title_row(columns, width), *(_row(node, look, columns, width) for node in nodes[shown])]
 
 
-def _row(node: Node, look: Look, columns: Sequence[Column[ProcessRow]], width: int) -> Row:
+def _row(node: TreeLine, look: RowLook, columns: Sequence[Column[ProcessRow]], width: int) -> Row:
     if node.heading:
         return cut(((node.heading, "ink bold"),), width)
     return table_row(columns, ProcessRow(node, look), width)
 
 
-def _columns(nodes: Sequence[Node], look: Look, *, full: bool) -> list[Column[ProcessRow]]:
+def _columns(nodes: Sequence[TreeLine], look: RowLook, *, full: bool) -> list[Column[ProcessRow]]:
     on_gpu = any(member.gpu_bytes is not None for node in nodes for member in node.members)
     columns: list[tuple[bool, Column[ProcessRow]]] = [
         (True, Column("", 1, 0, _sign)),
@@ -201,7 +203,7 @@ def _what(row: ProcessRow) -> Row:
     )
 
 
-def named(node: Node) -> str:
+def named(node: TreeLine) -> str:
     """`WorkerDict ranks 0-2 4-7`, `data loader workers`, `torchrun --nnodes 32 …`."""
     kind = kind_of(node.members[0])
     numbers = [member.number for member in node.members if member.number is not None]
@@ -232,7 +234,7 @@ def noted(row: ProcessRow) -> str:
     return ""
 
 
-def busy_io(node: Node) -> str:
+def busy_io(node: TreeLine) -> str:
     """`w 412 MB/s`: a rank that reads or writes much is at work. Short: beside the GPUs the name leaves it ten cells."""
     sums = [
         (sum(member.process.write_b_s or 0.0 for member in node.members), "w"),

@@ -20,7 +20,7 @@ DEEPEST = 16
 """Cells of tree lines; a longer chain of shells would push what it starts out of sight."""
 
 
-class Member(Struct, frozen=True):
+class TreeMember(Struct, frozen=True):
     """A process where it runs, with the rank that it is, if it is one. `gpu_bytes`: what it holds on the GPUs of its host."""
 
     host: str
@@ -38,17 +38,17 @@ class Member(Struct, frozen=True):
         return self.rank.rank if self.rank else self.process.rank if self.process.role == "rank" else None
 
 
-class Node(Struct, frozen=True):
+class TreeLine(Struct, frozen=True):
     """One line: `members` are alike. `hidden`: what is folded away below them. `lines`: the tree's own, before the name.
 
     `path` stands for the same line after an update. `parent`: path of the line above in the tree. A `heading` has no members.
     """
 
-    members: tuple[Member, ...] = ()
+    members: tuple[TreeMember, ...] = ()
     path: Path = ()
     parent: Path = ()
     lines: str = ""
-    hidden: tuple[Member, ...] = ()
+    hidden: tuple[TreeMember, ...] = ()
     children: bool = False
     odd: bool = False
     heading: str = ""
@@ -71,7 +71,7 @@ def state_of(process: Process) -> str:
     return process.state if process.state in "ZXTt" or (process.state == "D" and is_blocked(process)) else ""
 
 
-def kind_of(member: Member) -> str:
+def kind_of(member: TreeMember) -> str:
     """What it is, in the words that its fellows share: no rank, no number."""
     process = member.process
     match process.role:
@@ -99,19 +99,19 @@ def _engine(command: str) -> str:
     return "vLLM " if "vllm" in low else "SGLang " if "sglang" in low else ""
 
 
-def tree(members: Sequence[Member], odd: Mapping[Key, int], folds: Folds, root: Path = ()) -> list[Node]:
+def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
     """The lines from top to bottom. `odd`: those that stand apart from their likes, by their place: they come first."""
     here = {(member.host, member.process.pid) for member in members}
-    children: dict[tuple[str, int], list[Member]] = {}
-    roots: list[Member] = []
+    children: dict[tuple[str, int], list[TreeMember]] = {}
+    roots: list[TreeMember] = []
     for member in members:
         above = (member.host, member.process.ppid)
         (children.setdefault(above, []) if above in here and above[1] != member.process.pid else roots).append(member)
 
-    def below(group: Sequence[Member]) -> list[Member]:
+    def below(group: Sequence[TreeMember]) -> list[TreeMember]:
         return [child for member in group for child in children.get((member.host, member.process.pid), ())]
 
-    nodes: list[Node] = []
+    nodes: list[TreeLine] = []
     pending = [(*group, root, "", True) for group in reversed(_groups(roots, root, odd, folds))]
     while pending:
         group, path, parent, indent, top = pending.pop()
@@ -122,16 +122,16 @@ def tree(members: Sequence[Member], odd: Mapping[Key, int], folds: Folds, root: 
         hidden = tuple(_all_below(under, below)) if folded else ()
         stands_out = any(member.key in odd for member in group)
         alone = len(path) > 1 and path[:-1] in folds.opened
-        nodes.append(Node(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
+        nodes.append(TreeLine(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
         if not folded:
             inner = "" if top else _shortened(indent + ("  " if last else "│ "))
             pending += [(*one, path, inner, False) for one in reversed(_groups(under, path, odd, folds))]
     return nodes
 
 
-def flat(members: Iterable[Member], order: Order, odd: Collection[Key], root: Path = ()) -> list[Node]:
+def flat(members: Iterable[TreeMember], order: Order, odd: Collection[Key], root: Path = ()) -> list[TreeLine]:
     """One line a process, the greatest first; in the order of the tree where that is asked for."""
-    known = [Node((member,), (*root, member.key), odd=member.key in odd) for member in members]
+    known = [TreeLine((member,), (*root, member.key), odd=member.key in odd) for member in members]
     read = VALUES.get(order)
     return known if read is None else sorted(known, key=lambda node: -(read(node.first) or 0.0))
 
@@ -148,12 +148,12 @@ VALUES: Mapping[Order, Callable[[Process], float | None]] = {
 
 
 def _groups(
-    siblings: Sequence[Member], path: Path, odd: Mapping[Key, int], folds: Folds
-) -> list[tuple[tuple[Member, ...], Path]]:
-    alike: dict[Path, list[Member]] = {}
+    siblings: Sequence[TreeMember], path: Path, odd: Mapping[Key, int], folds: Folds
+) -> list[tuple[tuple[TreeMember, ...], Path]]:
+    alike: dict[Path, list[TreeMember]] = {}
     for member in siblings:
         alike.setdefault((*path, _alike(member, odd)), []).append(member)
-    groups: list[tuple[tuple[Member, ...], Path]] = []
+    groups: list[tuple[tuple[TreeMember, ...], Path]] = []
     for here, group in alike.items():
         if len(group) > 1 and here in folds.opened:
             groups += [((member,), (*here, member.key)) for member in group]
@@ -162,14 +162,14 @@ def _groups(
     return sorted(groups, key=lambda group: min(odd.get(member.key, len(odd)) for member in group[0]))
 
 
-def _alike(member: Member, odd: Mapping[Key, int]) -> object:
+def _alike(member: TreeMember, odd: Mapping[Key, int]) -> object:
     process = member.process
     if member.key in odd:
         return member.key
     return (process.role, kind_of(member), state_of(process), process.exit_code, process.missing_right)
 
 
-def _all_below(members: Sequence[Member], below: Callable[[Sequence[Member]], list[Member]]) -> Iterable[Member]:
+def _all_below(members: Sequence[TreeMember], below: Callable[[Sequence[TreeMember]], list[TreeMember]]) -> Iterable[TreeMember]:
     while members:
         yield from members
         members = below(members)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
-from hangtop.diagnosis.facts.ray_pending import Wish, wishes
+from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.records.ray import RayCluster
 from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
 from hangtop.render.spans import Row, cut, dotted
@@ -28,10 +28,12 @@ def _trouble_lines(trouble: RayTrouble, width: int) -> list[Row]:
 
 def wish_rows(cluster: RayCluster, width: int) -> list[Row]:
     """Placement groups and tasks that wait; actors that wait have a row of their own in the table."""
-    return [cut(_wish_line(wish), width) for wish in wishes(cluster) if wish.who.startswith(("placement group", "task"))]
+    return [
+        cut(_wish_line(wish), width) for wish in pending_resources(cluster) if wish.who.startswith(("placement group", "task"))
+    ]
 
 
-def _wish_line(wish: Wish) -> Row:
+def _wish_line(wish: PendingResource) -> Row:
     role = "bad" if wish.impossible else "warn"
     return (("▸ ", role), (f"{wish.who} waits for {wish.asks}", role), (f": {wish.lack}" if wish.lack else "", role))
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.common.memo import kept
-from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, odd_actors, stale_since
+from hangtop.common.memo import memoized
+from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray import RayActor, RayCluster, RayNode
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
@@ -46,7 +46,7 @@ class NodeRow(Struct, frozen=True):
         return tuple(actor.rank for actor in self.actors if actor.rank is not None)
 
 
-@kept
+@memoized
 def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None = None) -> tuple[NodeRow, ...]:
     """Nodes that are dead, silent or hold an odd actor first; then by their first rank. `chosen`: id of a node.
 
@@ -56,7 +56,7 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
     for actor in cluster.actors:
         if not meant_to_end(actor):
             held.setdefault(actor.node, []).append(actor)
-    odd = {one.actor.id: one.actor.node for one in odd_actors(cluster) if one.sure or trouble}
+    odd = {one.actor.id: one.actor.node for one in outlier_actors(cluster) if one.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None
     rows = [

@@ -9,9 +9,9 @@ from typing import Literal
 from msgspec import Struct
 
 from hangtop.common import text
-from hangtop.common.memo import kept
-from hangtop.diagnosis.facts.ray_health import OddActor, odd_actors, stale_since
-from hangtop.diagnosis.facts.ray_pending import resources, wishes
+from hangtop.common.memo import memoized
+from hangtop.diagnosis.facts.ray_health import OutlierActor, outlier_actors, stale_since
+from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
@@ -39,7 +39,7 @@ Order = Literal["oddness", "rank", "age", "memory", "CPU"]
 ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
 
-class Shape(Struct, frozen=True):
+class ActorOptions(Struct, frozen=True):
     """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike.
 
     `nodes`: the nodes instead, with a cell for each of their ranks.
@@ -56,7 +56,7 @@ class Shape(Struct, frozen=True):
         return self.order != "oddness" or bool(self.pattern)
 
 
-PLAIN = Shape()
+PLAIN = ActorOptions()
 
 
 def key_of(actor: RayActor) -> str:
@@ -84,7 +84,7 @@ class ActorRow(Struct, frozen=True):
         return self.actors[0]
 
 
-@kept
+@memoized
 def actor_rows(
     cluster: RayCluster,
     now: float,
@@ -92,7 +92,7 @@ def actor_rows(
     trouble: bool,
     at_work: tuple[int, ...] = (),
     folded: bool = True,
-    shape: Shape = PLAIN,
+    shape: ActorOptions = PLAIN,
     chosen: str | None = None,
 ) -> tuple[ActorRow, ...]:
     """Those that stand out first, then what waits, then the rest, or in the order asked for. Actors whose end was meant are left
@@ -100,8 +100,8 @@ def actor_rows(
 
     An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
     """
-    odd = {id(one.actor): one for one in odd_actors(cluster) if one.sure or trouble}
-    lacks = {wish.asks: wish.lack for wish in wishes(cluster)}
+    odd = {id(one.actor): one for one in outlier_actors(cluster) if one.sure or trouble}
+    lacks = {wish.asks: wish.lack for wish in pending_resources(cluster)}
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
@@ -140,7 +140,7 @@ _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
 }
 
 
-def _role_of(actor: RayActor, odd: Mapping[int, OddActor], at_work: tuple[int, ...]) -> str:
+def _role_of(actor: RayActor, odd: Mapping[int, OutlierActor], at_work: tuple[int, ...]) -> str:
     """`odd`: by the id of the record."""
     return "bad" if id(actor) in odd else "warn" if actor.rank in at_work else ""
 

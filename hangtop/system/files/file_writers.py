@@ -20,7 +20,7 @@ NO_JOBS = frozenset("less more man vi vim nvim nano emacs top htop watch tail ss
 """What people run in a shell to look at things, whose screen is no part of a log that the shell's output goes to."""
 
 
-class Feeder(Struct, frozen=True):
+class LogFeeder(Struct, frozen=True):
     """A process that writes to `paths`, itself or `via` a relay. `shell`: a person's, from which it has inherited its output."""
 
     pid: int
@@ -29,7 +29,7 @@ class Feeder(Struct, frozen=True):
     shell: int | None = None
 
 
-class Machine(Struct, frozen=True):
+class OpenFileTable(Struct, frozen=True):
     """The table and what its processes hold open, as far as that could be read. `holders`: who has a file open for writing.
     `shells`: those that people type into."""
 
@@ -41,7 +41,7 @@ class Machine(Struct, frozen=True):
     @classmethod
     def of(
         cls, stats: Mapping[int, Stat], files: Mapping[int, tuple[OpenFile, ...]], shells: frozenset[int] = frozenset()
-    ) -> Machine:
+    ) -> OpenFileTable:
         """A deleted file is no longer the file of that name: who writes it has no part in a new one."""
         holders: dict[str, list[int]] = {}
         for pid, held in files.items():
@@ -50,14 +50,14 @@ class Machine(Struct, frozen=True):
         return cls(stats, files, holders, shells)
 
 
-def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[Feeder, ...]:
+def find_feeders(machine: OpenFileTable, paths: Iterable[str], ignored: Collection[int] = ()) -> tuple[LogFeeder, ...]:
     """The topmost processes that write to `paths`, by pid: of a launcher and its children on one file, only the launcher.
 
     `ignored`: pids that do not count, such as hangtop's own. A relay that nobody feeds stands for itself, but for one that serves
     several terminals: which of them it writes down is not told, and all that runs there is no run. A person's shell whose own
     output goes there is none of them: its jobs are, but for editors and the like.
     """
-    found: dict[int, Feeder] = {}
+    found: dict[int, LogFeeder] = {}
     for path in paths:
         sources = sources_of(machine, path, ignored)
         shells = machine.shells.intersection(_behind(machine, path, None, set(ignored))) if machine.shells else frozenset()
@@ -67,17 +67,17 @@ def find_feeders(machine: Machine, paths: Iterable[str], ignored: Collection[int
                 continue
             known = found.get(pid)
             joined = (known.paths if known else frozenset()) | {path}
-            found[pid] = Feeder(pid, joined, sources[pid] or (known.via if known else None), shell)
+            found[pid] = LogFeeder(pid, joined, sources[pid] or (known.via if known else None), shell)
     return tuple(found[pid] for pid in sorted(found))
 
 
-def server_of(machine: Machine, paths: Iterable[str]) -> int | None:
+def server_of(machine: OpenFileTable, paths: Iterable[str]) -> int | None:
     """Who writes one of these for one of several terminals that it serves: nothing tells for which."""
     holders = (pid for path in paths for pid in machine.holders.get(path, ()) if machine.stats[pid].name in TERMINAL_RELAYS)
     return next((pid for pid in holders if terminals_of(machine.files.get(pid, ())) > 1), None)
 
 
-def jobs_of(machine: Machine, feeders: Iterable[Feeder]) -> tuple[int, ...]:
+def jobs_of(machine: OpenFileTable, feeders: Iterable[LogFeeder]) -> tuple[int, ...]:
     """The first process of each job of a person's shell that writes by the shell's own output: a process group is a job. What a
     shell without job control (`set +m`) starts stays in its own group, and each such process is taken for a job."""
     found: dict[int, int] = {}
@@ -88,13 +88,13 @@ def jobs_of(machine: Machine, feeders: Iterable[Feeder]) -> tuple[int, ...]:
     return tuple(found.values())
 
 
-def sources_of(machine: Machine, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
+def sources_of(machine: OpenFileTable, path: str, ignored: Collection[int] = ()) -> dict[int, str | None]:
     """Every process that writes to `path` but for the shells of people, with the name of the relay it goes through."""
     found = _behind(machine, path, None, set(ignored))
     return {pid: via for pid, via in found.items() if pid not in ignored and pid not in machine.shells}
 
 
-def _behind(machine: Machine, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
+def _behind(machine: OpenFileTable, target: str, via: str | None, seen: set[int]) -> dict[int, str | None]:
     """All processes that write to `target`, relays replaced by what stands behind them."""
     sources: dict[int, str | None] = {}
     for pid in machine.holders.get(target, ()):
@@ -115,13 +115,13 @@ def terminals_of(files: Iterable[OpenFile]) -> int:
     return sum(file.target in TERMINAL_ENDS for file in files)
 
 
-def _is_relay(machine: Machine, pid: int) -> bool:
+def _is_relay(machine: OpenFileTable, pid: int) -> bool:
     """A relay for pipes, by its name: but a program may have any name, and one that starts others passes on nothing."""
     name = machine.stats[pid].name
     return name in RELAYS - TERMINAL_RELAYS and not any(stat.ppid == pid for stat in machine.stats.values())
 
 
-def _upstream(machine: Machine, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
+def _upstream(machine: OpenFileTable, pid: int, seen: set[int], terminals: int) -> dict[int, str | None]:
     """What feeds this relay: the other end of the pipe on its standard input, or its children on the one terminal of its own."""
     name = machine.stats[pid].name
     if terminals > 1:

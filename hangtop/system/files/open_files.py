@@ -17,7 +17,7 @@ ROUNDS = 6
 """Every process is asked again within that many looks."""
 
 
-class Known(Struct, frozen=True):
+class HeldFiles(Struct, frozen=True):
     """What one process held when it was last asked, standard input, files and pipes it writes. `denied`: we may not know."""
 
     files: tuple[OpenFile, ...] = ()
@@ -29,7 +29,7 @@ class OpenFiles:
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._known: dict[Identity, Known] = {}
+        self._known: dict[Identity, HeldFiles] = {}
         self._looks = 0
         self.guard: Guard[Identity, tuple[OpenFile, ...]] = Guard()
 
@@ -59,10 +59,10 @@ class OpenFiles:
         )
 
 
-def _known(answer: tuple[OpenFile, ...] | OSError) -> Known:
+def _known(answer: tuple[OpenFile, ...] | OSError) -> HeldFiles:
     if isinstance(answer, OSError):
-        return Known(denied=isinstance(answer, PermissionError))
-    return Known(tuple(file for file in answer if _tells(file)))
+        return HeldFiles(denied=isinstance(answer, PermissionError))
+    return HeldFiles(tuple(file for file in answer if _tells(file)))
 
 
 def _tells(file: OpenFile) -> bool:

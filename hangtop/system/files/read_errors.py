@@ -13,7 +13,7 @@ from hangtop.common.clean_text import encoding_of
 from hangtop.records.log import FileStatus
 
 
-class Fault(Struct, frozen=True):
+class ReadError(Struct, frozen=True):
     """Why a file is not followed as it should be. `problem` is one line."""
 
     status: FileStatus
@@ -46,15 +46,15 @@ _MENDS: dict[int, tuple[FileStatus, str]] = {
 """errno → how the file stands, and what to say. What is not here is said in the system's own words."""
 
 
-def in_words(path: str, error: OSError) -> Fault:
+def in_words(path: str, error: OSError) -> ReadError:
     """The fault that this error is. `path` is the one that was to be read."""
     if isinstance(error, NotALog):
-        return Fault("failed", f"{shown(path)}: {error}")
+        return ReadError("failed", f"{shown(path)}: {error}")
     if error.errno in (errno.EACCES, errno.EPERM):
-        return Fault("denied", f"{shown(path)}: permission denied: {_grant(path)}")
+        return ReadError("denied", f"{shown(path)}: permission denied: {_grant(path)}")
     quoted = {"path": shown(shlex.quote(path)), "parent": shown(shlex.quote(os.path.dirname(path) or "."))}
     status, words = _MENDS.get(error.errno or 0, ("failed", f"{error.strerror or error}: ls -l {{path}}"))
-    return Fault(status, f"{shown(path)}: {words.format(**quoted)}")
+    return ReadError(status, f"{shown(path)}: {words.format(**quoted)}")
 
 
 _PACKED: dict[bytes, tuple[str, str]] = {

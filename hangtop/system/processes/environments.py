@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from hangtop.common.clean_words import clean, command_line
+from hangtop.common.clean_words import clean_words, command_line
 from hangtop.records.process import ProcessRole
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
@@ -22,7 +22,7 @@ TITLES = ("ray::", "VLLM::", "sglang::")
 """Programs that rewrite their command line to say what they do: it is read again each time."""
 
 
-class Facts(Struct, frozen=True):
+class ProcessFacts(Struct, frozen=True):
     """`name` is that of the table when they were asked: another one means that the process became another program.
 
     `line`: the command as it may be shown. `role`: the part that name and command tell alone. `forked`: multiprocessing made it.
@@ -37,30 +37,30 @@ class Facts(Struct, frozen=True):
     forked: bool = False
 
     @classmethod
-    def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> Facts:
+    def of(cls, name: str, command: tuple[str, ...], environ: Mapping[str, str], denied: bool = False) -> ProcessFacts:
         kept = {variable: environ[variable] for variable in KEPT if variable in environ}
-        line = command_line(command) or f"[{clean(name)}]"
+        line = command_line(command) or f"[{clean_words(name)}]"
         return cls(name, command, kept, denied, line, role_by_name(name, command), is_forked(command))
 
 
-class FactBook:
+class ProcessFactTable:
     """Facts by process, each asked once, and again while a process is young or writes its title anew."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
-        self._facts: dict[Identity, Facts] = {}
-        self._guard: Guard[Hashable, Facts] = Guard()
+        self._facts: dict[Identity, ProcessFacts] = {}
+        self._guard: Guard[Hashable, ProcessFacts] = Guard()
 
-    def look(self, pids: Iterable[int], now: float) -> dict[int, Facts]:
+    def look(self, pids: Iterable[int], now: float) -> dict[int, ProcessFacts]:
         """What is known of these processes now. One that never answered has only its name."""
         stats = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None]
         due = [stat for stat in stats if stat.state not in "ZX" and self._is_due(stat, now)]
         for identity, answer in self._guard.ask({stat.identity: partial(self._ask, stat) for stat in due}).items():
-            if isinstance(identity, Identity) and isinstance(answer, Facts):
+            if isinstance(identity, Identity) and isinstance(answer, ProcessFacts):
                 self._facts[identity] = answer
-        return {stat.pid: self._facts.get(stat.identity) or Facts.of(stat.name, (), {}) for stat in stats}
+        return {stat.pid: self._facts.get(stat.identity) or ProcessFacts.of(stat.name, (), {}) for stat in stats}
 
-    def known(self, pids: Iterable[int]) -> dict[int, Facts]:
+    def known(self, pids: Iterable[int]) -> dict[int, ProcessFacts]:
         """What is known of these processes, without asking anyone."""
         stats = (stat for pid in pids if (stat := self._table.stats.get(pid)) is not None)
         return {stat.pid: self._facts[stat.identity] for stat in stats if stat.identity in self._facts}
@@ -76,12 +76,12 @@ class FactBook:
             return True
         return bool(known.command) and known.command[0].startswith(TITLES)
 
-    def _ask(self, stat: Stat) -> Facts:
+    def _ask(self, stat: Stat) -> ProcessFacts:
         command = self._table.command(stat.pid)
         known = self._facts.get(stat.identity)
         if known is not None and known.environ and known.name == stat.name and known.command[:1] != command[:1]:
-            return Facts.of(stat.name, command, known.environ)  # a new title, the same program
+            return ProcessFacts.of(stat.name, command, known.environ)  # a new title, the same program
         try:
-            return Facts.of(stat.name, command, self._table.environ(stat.pid))
+            return ProcessFacts.of(stat.name, command, self._table.environ(stat.pid))
         except PermissionError:
-            return Facts.of(stat.name, command, {}, denied=True)
+            return ProcessFacts.of(stat.name, command, {}, denied=True)

@@ -23,7 +23,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     syscall: dict[str, dict[str, tuple[int, ...]]]
 
 
-class Standing(msgspec.Struct, frozen=True):
+class KernelThread(msgspec.Struct, frozen=True):
     """One thread. Each is `None` when it may not be seen."""
 
     state: str | None = None
@@ -31,16 +31,16 @@ class Standing(msgspec.Struct, frozen=True):
     wchan: str | None = None
 
 
-def standing(pid: int, tid: int, proc: Path = Path("/proc")) -> Standing:
+def kernel_thread(pid: int, tid: int, proc: Path = Path("/proc")) -> KernelThread:
     """How this thread stands. Nothing known: it is gone, or this is no Linux."""
     task = proc / str(pid) / "task" / str(tid)
     stat = _read(task / "stat")
     state = parse_stat(stat.encode()).state if stat else None
     if state == "R":
-        return Standing(state)
+        return KernelThread(state)
     wchan = _read(task / "wchan")
     number = _read(task / "syscall").partition(" ")[0]
-    return Standing(state, wait_of(wchan, number), None if wchan in HIDDEN else wchan)
+    return KernelThread(state, wait_of(wchan, number), None if wchan in HIDDEN else wchan)
 
 
 def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait | None:

@@ -17,7 +17,7 @@ from hangtop.system.processes.table import Details, Identity, ProcessTable
 JOB_SIGNALS = sum(1 << (number - 1) for number in (signal.SIGTSTP, signal.SIGTTOU))
 
 
-class Shells:
+class LoginShells:
     """Looks for them among the processes that lead a group on a terminal. A young one is asked again: it may become one."""
 
     def __init__(self, table: ProcessTable) -> None:

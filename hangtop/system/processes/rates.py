@@ -8,7 +8,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from hangtop.records.process import Recent
+from hangtop.records.process import RecentActivity
 from hangtop.system.processes.table import Details, Stat
 
 WINDOW_S = 30.0
@@ -35,7 +35,7 @@ class Sample(Struct, frozen=True):
     details: Details | None = None
 
 
-class History:
+class RateHistory:
     """The looks of the last `window_s` at one process."""
 
     def __init__(self, ticks_per_s: int, window_s: float = WINDOW_S) -> None:
@@ -84,7 +84,7 @@ class History:
         seen = islice(_counted(reversed(self._samples), counter), 2)
         return _slope(*reversed(list(seen)))
 
-    def recent(self) -> Recent | None:
+    def recent(self) -> RecentActivity | None:
         """The window in numbers; `None` until there are two looks."""
         if len(self._samples) < 2:
             return None
@@ -92,7 +92,7 @@ class History:
         blocked = {sample.details.wchan for sample in self._samples if sample.stat.state == "D" and sample.details is not None}
         delay = self._mean(lambda details: details.run_delay_ns)
         ran = self._mean(lambda details: details.main_cpu_ns)
-        return Recent(
+        return RecentActivity(
             seconds=round(self._samples[-1].at - self._samples[0].at, 1),
             samples=len(states),
             running_part=_part(states, "R"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from hangtop.system.processes.environments import Facts
+from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.table import Stat
 
 SRUN_PORT = "SLURM_SRUN_COMM_PORT"
@@ -20,7 +20,7 @@ def step_daemons(stats: Mapping[int, Stat], members: Collection[int]) -> list[in
     return [pid for pid, stat in stats.items() if stat.name.startswith("slurmstepd")]
 
 
-def steps_of(facts: Mapping[int, Facts], daemons: Collection[int], members: Collection[int]) -> dict[int, str]:
+def steps_of(facts: Mapping[int, ProcessFacts], daemons: Collection[int], members: Collection[int]) -> dict[int, str]:
     """The step daemons of the jobs that an `srun` among the members belongs to, with their steps. The batch step is the script
     that runs it."""
     jobs = {facts[pid].environ.get("SLURM_JOB_ID") for pid in members if pid in facts and facts[pid].name == "srun"} - {None}

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from hangtop.records.process import Process
 
 
-class Sums(Struct):
+class SubtreeSums(Struct):
     """What a process and all below it come to. `None`: not known of any of them."""
 
     size: int
@@ -20,14 +20,14 @@ class Sums(Struct):
     started_at: float
 
     @classmethod
-    def of(cls, process: Process) -> Sums:
+    def of(cls, process: Process) -> SubtreeSums:
         rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
         cpu = _either(process.cpu_percent, process.reaped_percent, sum)
         return cls(
             1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None, process.started_at
         )
 
-    def add(self, below: Sums) -> None:
+    def add(self, below: SubtreeSums) -> None:
         self.size += below.size
         self.cpu_percent = _either(self.cpu_percent, below.cpu_percent, sum)
         self.io_b_s = _either(self.io_b_s, below.io_b_s, sum)
@@ -53,7 +53,7 @@ def _either(one: float | None, other: float | None, both: Callable[[tuple[float,
 
 def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:
     """Each with the sums over itself and its descendants. Parents come before their children, so sums are built from the end."""
-    sums = {process.pid: Sums.of(process) for process in processes}
+    sums = {process.pid: SubtreeSums.of(process) for process in processes}
     for process in reversed(processes):
         if process.ppid in sums:
             sums[process.ppid].add(sums[process.pid])

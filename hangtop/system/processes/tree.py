@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Stat
 
 Children = Mapping[int, list[int]]
 
 
-@kept
+@memoized
 def children_of(stats: Mapping[int, Stat]) -> dict[int, list[int]]:
     """Pids by parent."""
     tree: dict[int, list[int]] = {}

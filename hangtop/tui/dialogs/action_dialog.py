@@ -14,7 +14,7 @@ from textual import events
 
 from hangtop.actions.command_line.shell_text import CommandError
 from hangtop.actions.command_line.typed import plain_words
-from hangtop.actions.execute.client import perform
+from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.ray_plan import with_command
 from hangtop.monitor.questions import late, unanswered
@@ -25,13 +25,13 @@ from hangtop.render.plan_rows import fit_rows, preset_rows, rows, step_rows
 from hangtop.render.spans import BLANK, Row, between, cut, width_of
 from hangtop.render.view import View
 from hangtop.tui.dialogs.action_foot import at_work, buttons, key_words
-from hangtop.tui.dialogs.dialog import BoxScreen
+from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.dialogs.start_changes import StartChanges
 from hangtop.tui.dialogs.start_check import fitting
 from hangtop.tui.panes.footer import key_at, words_at
-from hangtop.tui.running_action import Deed
+from hangtop.tui.running_action import RunningAction
 from hangtop.tui.widgets.line_edit import LineEdit
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 if TYPE_CHECKING:
     from hangtop.tui.app import HangtopApp
@@ -47,7 +47,7 @@ MARGIN = 4
 """Lines above and below the box, its border and padding among them."""
 
 
-class ActionBody(LineView):
+class ActionBody(RowWidget):
     """Title, then plan or steps; scrolls when there are more rows than lines."""
 
     DEFAULT_CSS = "ActionBody { height: auto; background: $surface; }"
@@ -65,7 +65,7 @@ class ActionBody(LineView):
         self.paint([cut(row, width) for row in (between(title, ((more, "warn"),), width), BLANK, *shown)])
 
 
-class ActionFoot(LineView):
+class ActionFoot(RowWidget):
     """Where all does not fit, the last key goes: it is Esc."""
 
     DEFAULT_CSS = "ActionFoot { height: 1; margin: 1 0 0 0; background: $surface; }"
@@ -85,7 +85,7 @@ class ActionFoot(LineView):
             self.hangtop.simulate_key(key)
 
 
-class ActionScreen(BoxScreen):
+class ActionScreen(DialogScreen):
     """`make` gives the plan from what is known, `None` while something must still be read. `verb` is the word of the button.
 
     `run` carries a plan out. `at_once`: the plan changes nothing of the run, so nobody is asked.
@@ -116,7 +116,7 @@ class ActionScreen(BoxScreen):
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
         self._presets_for, self._act, self._fits = presets, act, fits
         self._asks, self._asked_at = asks, 0.0
-        self.deed: Deed | None = None
+        self.deed: RunningAction | None = None
         self.changes: StartChanges | None = None
         self.fit: Fit | None = None
         self._before: Phase = "looking"
@@ -131,9 +131,9 @@ class ActionScreen(BoxScreen):
         self._culprits: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, deed: Deed) -> ActionScreen:
+    def of(cls, deed: RunningAction) -> ActionScreen:
         """The screen of an action that was begun before."""
-        screen = cls(lambda: None, perform, deed.verb, at_once=deed.at_once, act=deed.act)
+        screen = cls(lambda: None, carry_out, deed.verb, at_once=deed.at_once, act=deed.act)
         screen.deed, screen.plan = deed, deed.plan
         return screen
 
@@ -152,7 +152,7 @@ class ActionScreen(BoxScreen):
         """Steps scroll by themselves."""
         return self.phase == "running"
 
-    def parts(self) -> Iterable[LineView]:
+    def parts(self) -> Iterable[RowWidget]:
         self.set_class(self._at_once, "calm")
         yield ActionBody()
         yield ActionFoot()
@@ -361,7 +361,7 @@ class ActionScreen(BoxScreen):
 
     def _begin(self, plan: Plan) -> None:
         app = self.hangtop
-        self.deed = deed = Deed(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
+        self.deed = deed = RunningAction(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
         if self._act:
             app.under_way[self._act] = deed
         app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop.render.spans import Row
-from hangtop.tui.running_action import Deed
+from hangtop.tui.running_action import RunningAction
 
 
 def buttons(verb: str, *, armed: bool, word: str, typed: str, edit: Iterable[tuple[str, str]], blocked: str) -> tuple[Row, Row]:
@@ -27,7 +27,7 @@ def buttons(verb: str, *, armed: bool, word: str, typed: str, edit: Iterable[tup
     return both, key_words((*edit, ("Enter", "cancel"), ("→ Enter", short), ("Esc", "cancel")))
 
 
-def at_work(deed: Deed) -> tuple[Row, Row]:
+def at_work(deed: RunningAction) -> tuple[Row, Row]:
     """(what it does, keys) of an action under way."""
     back = ("Esc", "back, it goes on")
     if deed.breaking_off:

@@ -11,10 +11,10 @@ from textual import events
 from hangtop.common.text import some
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.tui.dialogs.dialog import BoxScreen
+from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import key_at, keys_row, words_at
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 CANCEL = "Cancel"
 KEYS = (Key("", "← → Enter", "", "choose", ""), Key("", "Esc", "", "cancel", ""))
@@ -22,7 +22,7 @@ AROUND = 6
 """Lines above and below the box."""
 
 
-class QuestionBody(LineView):
+class QuestionBody(RowWidget):
     """Title, what will happen, the buttons and their keys."""
 
     DEFAULT_CSS = "QuestionBody { height: auto; background: $surface; }"
@@ -54,7 +54,7 @@ def _buttons(screen: AskFirst) -> Row:
     return (cancel, ("  ", ""), verb)
 
 
-class AskFirst(BoxScreen):
+class AskFirst(DialogScreen):
     """`lines` say what will happen; `then` is called once `verb` is chosen. Enter at once cancels."""
 
     DEFAULT_CSS = "AskFirst #box { max-width: 100; border: heavy $warning; }"
@@ -64,7 +64,7 @@ class AskFirst(BoxScreen):
         self.title_words, self.lines, self.verb, self._then = title, lines, verb, then
         self.armed = False
 
-    def parts(self) -> Iterable[LineView]:
+    def parts(self) -> Iterable[RowWidget]:
         yield QuestionBody()
 
     def on_key(self, event: events.Key) -> None:

@@ -10,27 +10,27 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
-from hangtop.render.verdict_labels import Look, look_of
+from hangtop.render.verdict_labels import VerdictLabel, verdict_label
 from hangtop.render.view import View
 from hangtop.tui.live_screen import LiveScreen
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 
-class BoxScreen(LiveScreen, ModalScreen[None]):
+class DialogScreen(LiveScreen, ModalScreen[None]):
     """What is around it goes on as well: `HangtopApp.repaint` shows every screen that is in sight. A verdict that is another
     than when the box was opened stands in its border."""
 
     DEFAULT_CSS = """
-    BoxScreen { align: center middle; background: $background 60%; }
-    BoxScreen #box { width: 92%; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
-    BoxScreen.ascii #box { border: ascii $accent; }
+    DialogScreen { align: center middle; background: $background 60%; }
+    DialogScreen #box { width: 92%; height: auto; border: heavy $accent; background: $surface; padding: 1 2; }
+    DialogScreen.ascii #box { border: ascii $accent; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._opened_under: Look | None = None
+        self._opened_under: VerdictLabel | None = None
 
-    def parts(self) -> Iterable[LineView]:
+    def parts(self) -> Iterable[RowWidget]:
         """What is in the box, from above."""
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ class BoxScreen(LiveScreen, ModalScreen[None]):
         return self.query_one("#box").children
 
     def place(self, view: View) -> bool:
-        now = look_of(view.verdict) if view.verdict is not None else None
+        now = verdict_label(view.verdict) if view.verdict is not None else None
         self._opened_under = self._opened_under or now
         changed = now is not None and now != self._opened_under
         sign = ascii_only if self.hangtop.ascii else printable

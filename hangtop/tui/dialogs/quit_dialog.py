@@ -11,10 +11,10 @@ from textual import events
 from hangtop.render.spans import BLANK, Row, between, cut
 from hangtop.render.view import View
 from hangtop.tui.action_registry import stop_run
-from hangtop.tui.dialogs.dialog import BoxScreen
+from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import key_at, keys_row, words_at
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 Answer = Literal["leave", "stop", "stay"]
 BUTTONS: tuple[tuple[Answer, str], ...] = (("leave", " Leave it running "), ("stop", " Stop it … "), ("stay", " Stay "))
@@ -27,11 +27,11 @@ KEYS = (
 )
 
 
-class LeaveBody(LineView):
-    DEFAULT_CSS = "LeaveBody { height: 5; background: $surface; }"
+class QuitBody(RowWidget):
+    DEFAULT_CSS = "QuitBody { height: 5; background: $surface; }"
 
     def show(self, view: View) -> None:
-        chosen = cast("LeaveScreen", self.screen).chosen
+        chosen = cast("QuitScreen", self.screen).chosen
         width, log = max(1, self.size.width), next(iter(view.spec.logs), "LOG")
         buttons: Row = ()
         for answer, label in BUTTONS:
@@ -57,20 +57,20 @@ class LeaveBody(LineView):
             key_at(row, event.x) or ""
         )
         if answer is not None:
-            cast("LeaveScreen", self.screen).answer(answer)
+            cast("QuitScreen", self.screen).answer(answer)
 
 
-class LeaveScreen(BoxScreen):
+class QuitScreen(DialogScreen):
     """Every way out of it is immediate: it reads nothing and waits for nobody. `q` a second time quits."""
 
-    DEFAULT_CSS = "LeaveScreen #box { max-width: 78; }"
+    DEFAULT_CSS = "QuitScreen #box { max-width: 78; }"
 
     def __init__(self) -> None:
         super().__init__()
         self.chosen: Answer = "leave"
 
-    def parts(self) -> Iterable[LineView]:
-        yield LeaveBody()
+    def parts(self) -> Iterable[RowWidget]:
+        yield QuitBody()
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -12,33 +12,33 @@ from hangtop.records.ray import RayCluster
 from hangtop.render.ray.ray_sessions import drivers, session_table
 from hangtop.render.spans import BLANK, Row, between, cut
 from hangtop.render.view import View
-from hangtop.tui.dialogs.dialog import BoxScreen
+from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 MOST = 12
 KEYS = (Key("", "↑↓", "", "choose", ""), Key("", "Enter", "", "its plan", ""), Key("", "Esc", "", "cancel", ""))
 
 
-class SessionsBody(LineView):
+class SessionsBody(RowWidget):
     DEFAULT_CSS = "SessionsBody { height: auto; background: $surface; }"
 
     def show(self, view: View) -> None:
-        screen = cast("SessionsScreen", self.screen)
+        screen = cast("RaySessionScreen", self.screen)
         width = max(1, self.size.width)
         rows = screen.rows(width, view.now)
         self.styles.height = len(rows)
         self.paint([cut(row, width) for row in rows])
 
 
-class SessionsScreen(BoxScreen):
+class RaySessionScreen(DialogScreen):
     """`known`: the sessions to choose from. `take` is called with the name of the chosen one, once this screen is closed.
 
     `without`: what to do with none of them, in words; then `take` is called with no name.
     """
 
-    DEFAULT_CSS = "SessionsScreen #box { max-width: 120; }"
+    DEFAULT_CSS = "RaySessionScreen #box { max-width: 120; }"
 
     def __init__(self, known: Sequence[RayCluster], take: Callable[[str], None], without: str = "") -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class SessionsScreen(BoxScreen):
         self.at: int | None = None
         self._take, self._without = take, without
 
-    def parts(self) -> Iterable[LineView]:
+    def parts(self) -> Iterable[RowWidget]:
         yield SessionsBody()
 
     def rows(self, width: int, now: float) -> list[Row]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hangtop.common import text
-from hangtop.diagnosis.facts.ray_health import odd_actors, stale_since
-from hangtop.diagnosis.facts.ray_pending import resources, wishes
+from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since
+from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import in_words
 from hangtop.monitor.questions import end_of, late, unanswered
 from hangtop.records.ask import ActorLogAsk
@@ -94,7 +94,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
 
 
 def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
-    odd = next((one for one in odd_actors(cluster) if one.actor == actor and one.sure), None)
+    odd = next((one for one in outlier_actors(cluster) if one.actor == actor and one.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
     since = stale_since(cluster, view.now)
@@ -142,7 +142,7 @@ def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[st
     yield "rank", "none" if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
     yield "asks for", resources(actor.resources) or "a worker process"
     if actor.state == "resources":
-        lack = next((wish.lack for wish in wishes(cluster) if wish.asks == resources(actor.resources)), "")
+        lack = next((wish.lack for wish in pending_resources(cluster) if wish.asks == resources(actor.resources)), "")
         yield "lacks", lack or "nothing that is not there: it waits for its turn"
     yield "restarts", str(actor.restarts)
     yield "node", " ".join(filter(None, (actor.host, actor.node and actor.node[:12]))) or "none yet"

@@ -10,7 +10,7 @@ from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
 from hangtop.render.gpu_rows import mig_rows
 from hangtop.render.processes.process_rows import named
-from hangtop.render.processes.process_tree import Node
+from hangtop.render.processes.process_tree import TreeLine
 from hangtop.render.spans import BLANK, Row, align, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row
@@ -129,7 +129,7 @@ def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
 def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
     """Who holds memory on it, by the driver's list; and of a process of this run what it is."""
     rows = [section("Processes", width, f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU")]
-    names = {one.process.pid: named(Node((one,))) for one in all_members(view) if one.host == host}
+    names = {one.process.pid: named(TreeLine((one,))) for one in all_members(view) if one.host == host}
 
     def row(one: GpuProcess) -> Row:
         name = names.get(one.pid, "not of this run" if one.visible else "not to be seen from here")

@@ -15,7 +15,7 @@ from hangtop.tui.keys import Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
 from hangtop.tui.panes.status_line import badge
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 PAGE_KEYS = (
     Key("escape", "Esc", "back", "back", "back"),
@@ -25,14 +25,14 @@ PAGE_KEYS = (
 )
 
 
-class PageHead(LineView):
+class PageHead(RowWidget):
     def show(self, view: View) -> None:
         page = cast("PageScreen", self.screen)
         left: Row = ((" hangtop  ", "muted"), *page.head(view))
         self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
 
 
-class PageBody(LineView, can_focus=True):
+class PageBody(RowWidget, can_focus=True):
     """Rows that scroll when there are more than lines."""
 
     DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"

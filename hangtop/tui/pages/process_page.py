@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
-from hangtop.records.process import Process, Recent
+from hangtop.records.process import Process, RecentActivity
 from hangtop.render.processes.process_lines import members, odd_places, readings_of
-from hangtop.render.processes.process_rows import Look, M, named, table_rows
-from hangtop.render.processes.process_tree import Folds, Key, Member, Node, tree
+from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
+from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.view import View
@@ -30,7 +30,7 @@ class ProcessScreen(PageScreen):
     def __init__(self, key: Key) -> None:
         super().__init__()
         self.key = key
-        self._last: tuple[Member, ...] = ()
+        self._last: tuple[TreeMember, ...] = ()
         self._gone_at: float | None = None
 
     def head(self, view: View) -> Row:
@@ -54,19 +54,19 @@ class ProcessScreen(PageScreen):
             self.hangtop.show_rank(number)
 
 
-def all_members(view: View) -> list[Member]:
+def all_members(view: View) -> list[TreeMember]:
     """Of the run, and what else the reading tells of, each once."""
-    known: dict[Key, Member] = {}
+    known: dict[Key, TreeMember] = {}
     for part in ("processes", "orphans", "zombies", "ended"):
         for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
             known.setdefault(member.key, member)
     return list(known.values())
 
 
-def below(member: Member, found: Sequence[Member]) -> list[Member]:
+def below(member: TreeMember, found: Sequence[TreeMember]) -> list[TreeMember]:
     """Its descendants; parents come before their children."""
     family = {member.process.pid}
-    kept: list[Member] = []
+    kept: list[TreeMember] = []
     for other in found:
         if other.host == member.host and other.process.ppid in family and other.key != member.key:
             family.add(other.process.pid)
@@ -74,12 +74,12 @@ def below(member: Member, found: Sequence[Member]) -> list[Member]:
     return kept
 
 
-def page_rows(family: Sequence[Member], found: Sequence[Member], view: View, width: int, gone: str | None) -> list[Row]:
+def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: View, width: int, gone: str | None) -> list[Row]:
     """`family`: the process and its descendants. `found`: all others, among them its parents."""
     member, *descendants = family
     odd = odd_places(view, [member])
     role = odd_role(view.verdict) if odd else "ink"
-    name = named(Node((member,)))
+    name = named(TreeLine((member,)))
     rows: list[Row] = [cut(((name, f"{role} bold"), (f"  {gone}" if gone else "", "warn")), width), BLANK]
     rows += [fact_row(label, value, width) for label, value in facts(member, found, view)]
     rows += [BLANK, section("Command", width), *_wrapped(member.process.command or member.process.name, width)]
@@ -87,14 +87,14 @@ def page_rows(family: Sequence[Member], found: Sequence[Member], view: View, wid
         rows += [BLANK, section("Not permitted", width), (("What shows as ? needs the rights of its user:", "muted"),)]
         rows += _wrapped(member.process.missing_right, width)
     if descendants:
-        look = Look(now=view.now, role=odd_role(view.verdict))
+        look = RowLook(now=view.now, role=odd_role(view.verdict))
         nodes = tree(family, odd, Folds())
         rows += [BLANK, section(f"Tree  {text.some(len(descendants), 'process')} below", width)]
         rows += table_rows(nodes, look, width, full=True)
     return [*rows, *_stack_rows(member.process, view, width)]
 
 
-def facts(member: Member, found: Iterable[Member], view: View) -> Iterable[tuple[str, str]]:
+def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterable[tuple[str, str]]:
     """Label and value; what does not apply is left out, what is hidden says `?`."""
     process = member.process
     since = f", since {text.clock(process.state_since)}" if process.state_since else ""
@@ -126,18 +126,18 @@ def _of(process: Process) -> str:
     return (f" of {process.world}" if process.world else "") + local
 
 
-def parents(member: Member, found: Iterable[Member]) -> str:
+def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
     """The parent and what started that, as far as the run goes."""
     by_pid = {other.process.pid: other for other in found if other.host == member.host}
     chain: list[str] = []
     ppid = member.process.ppid
     while ppid in by_pid and len(chain) < 4:
-        chain.append(f"{ppid} {named(Node((by_pid[ppid],)))}")
+        chain.append(f"{ppid} {named(TreeLine((by_pid[ppid],)))}")
         ppid = by_pid[ppid].process.ppid
     return " ← ".join(chain) or ("pid 1: its parent is gone" if ppid == 1 else f"pid {ppid}")
 
 
-def _lately(recent: Recent) -> str:
+def _lately(recent: RecentActivity) -> str:
     """What the samples of the last moments say."""
     parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
     if recent.blocked_part > LEAST_SEEN_PART:

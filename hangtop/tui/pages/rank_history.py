@@ -10,7 +10,7 @@ from hangtop.records.stack import Stack
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import place_of
 from hangtop.render.view import View
-from hangtop.stacks.activity import doing
+from hangtop.stacks.activity import activity_of
 from hangtop.stacks.frames import own
 from hangtop.stacks.stack_classes import library_summary, motion
 from hangtop.tui.pages.charts import Chart, chart_rows
@@ -32,7 +32,7 @@ def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     """Innermost frame first, to the outermost of the user's own; the library's frames around are counted."""
     known = _stacks_of(rank, view)
     last = known[-1] if known else None
-    now = doing(last) if last is not None else None
+    now = activity_of(last) if last is not None else None
     if last is None or now is None:
         return []
     frames, mine = now.thread.frames, frozenset(own(now.thread.frames))

@@ -15,9 +15,9 @@ from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.render.log.log_rows import line_row
-from hangtop.render.processes.life_signs import signs
+from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import odd_places
-from hangtop.render.processes.process_rows import Look, table_rows
+from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
@@ -114,10 +114,10 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     )
     if member is not None:
         family = [member, *below(member, found)]
-        look = Look(now=view.now, role=odd_role(view.verdict))
+        look = RowLook(now=view.now, role=odd_role(view.verdict))
         rows += [section("Process", width, f"started by {parents(member, found)}")]
         rows += [*table_rows(tree(family, odd_places(view, [member]), Folds()), look, width, full=True), BLANK]
-    if beside := [*_gpu_said(rank, view), *signs(view.state, view.now, trouble=True)]:
+    if beside := [*_gpu_said(rank, view), *life_signs(view.state, view.now, trouble=True)]:
         rows += [section("Beside it", width), *(cut(sign, width) for sign in beside), BLANK]
     return rows
 

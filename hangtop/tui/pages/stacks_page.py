@@ -13,12 +13,12 @@ from textual.binding import BindingType
 from hangtop.common.text import rank_ranges, some
 from hangtop.diagnosis.facts.stack_pauses import pause
 from hangtop.diagnosis.members.rank_table import join
-from hangtop.diagnosis.members.remote_stacks import far_ask, with_far
-from hangtop.diagnosis.snapshot import look
+from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, with_remote_stacks
+from hangtop.diagnosis.snapshot import take_snapshot
 from hangtop.monitor.questions import late, unanswered
-from hangtop.records.ask import Ask, FarStacksAsk, FlightAsk, StacksAsk
+from hangtop.records.ask import Ask, FlightAsk, RemoteStacksAsk, StacksAsk
 from hangtop.render.collective_rows import collective_rows
-from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.plan_rows import plain
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import Row
@@ -65,7 +65,7 @@ class StacksScreen(PageScreen):
         super().__init__()
         self._all_threads = self._unfolded = False
         self._asked: StacksAsk | None = None
-        self._far_asked: FarStacksAsk | None = None
+        self._far_asked: RemoteStacksAsk | None = None
         self._asked_at = 0.0
         self._said = self._typed = ""
         self._choice = StackChoice()
@@ -130,7 +130,7 @@ class StacksScreen(PageScreen):
 
     def _pids(self) -> tuple[int, ...]:
         app = self.hangtop
-        return () if app.replay is not None else look(app.state, app.spec, app.now()).pids[:MOST_PIDS]
+        return () if app.replay is not None else take_snapshot(app.state, app.spec, app.now()).pids[:MOST_PIDS]
 
     def _take(self, stop: dict[int, int], *, with_locals: bool) -> None:
         app, pids = self.hangtop, self._pids()
@@ -157,7 +157,7 @@ class StacksScreen(PageScreen):
     def _ask_far(self, *, task: bool) -> None:
         """The workers on other nodes; nothing is asked where there are none."""
         app = self.hangtop
-        if app.replay is None and (ask := far_ask(app.state, int(app.now() * 1000), task=task)) is not None:
+        if app.replay is None and (ask := remote_stacks_ask(app.state, int(app.now() * 1000), task=task)) is not None:
             self._far_asked = ask
             app.feed.ask(ask)
 
@@ -183,7 +183,7 @@ class StacksScreen(PageScreen):
         prompt, foot = self.query_one(FilterPrompt), self.query_one(PageFoot)
         prompt.display, foot.display = opened, not opened
         if opened:
-            prompt.open(Sought(self._typed or None), plain=True)
+            prompt.open(LogQuery(self._typed or None), plain=True)
             prompt.placeholder = "ranks (0-2,5), thread:NAME, or a function; empty: all"
         self.set_focus(prompt if opened else self.body, scroll_visible=False)
         self.show(self.hangtop.view)
@@ -208,7 +208,7 @@ class StacksScreen(PageScreen):
         looks = view.state.looks
         if len(looks) > 1 and not (looks[-1].done or looks[-1].problem):
             looks = looks[:-1]  # until the new look is whole
-        looks, found = with_far(view.state, looks)
+        looks, found = with_remote_stacks(view.state, looks)
         if not looks:
             return None
         stacks = self._choice.of(found)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from hangtop.common import text
-from hangtop.monitor.verdict_history import Entry
+from hangtop.monitor.verdict_history import VerdictEntry
 from hangtop.records.log import Remedy
 from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
@@ -35,7 +35,7 @@ def culprit_row(culprit: Culprit) -> Row:
     )
 
 
-def entry_rows(entry: Entry, width: int) -> list[Row]:
+def entry_rows(entry: VerdictEntry, width: int) -> list[Row]:
     """When a verdict was first said, and its headline."""
     return folded(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width, 22)
 

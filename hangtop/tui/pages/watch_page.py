@@ -24,7 +24,7 @@ from hangtop.tui.panes.status_line import StatusLine
 from hangtop.tui.panes.tabs import Tabs
 from hangtop.tui.panes.verdict_pane import VerdictBand, verdict_rows
 from hangtop.tui.widgets.layout import LEAST_HEIGHT, LEAST_WIDTH, VERDICT_LINES, Rect, arrange, is_wide, too_small
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 
 class PlacedLayout(Layout):
@@ -44,7 +44,7 @@ class PlacedLayout(Layout):
         ]
 
 
-class TooSmall(LineView):
+class TooSmall(RowWidget):
     """All that a very small terminal shows."""
 
     def show(self, view: View) -> None:

@@ -13,7 +13,7 @@ from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
 from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)
@@ -99,7 +99,7 @@ def _known(view: View) -> list[SourceHealth]:
     return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
 
 
-class KeysLine(LineView):
+class KeysLine(RowWidget):
     """A click on a key is that key."""
 
     @property

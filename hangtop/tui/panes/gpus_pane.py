@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.common import text
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import of_run
@@ -19,14 +19,14 @@ from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
-from hangtop.render.jitter_filter import Shown, settle
+from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
-from hangtop.tui.widgets.layout import Want
+from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.widgets.layout import PaneNeed
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
     "lost", "reset needed", "no answer", "unknown error", "empty", "idle", "late", "little memory", "hot", "grows", "busy-wait",
@@ -38,7 +38,7 @@ STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
-class GpusPane(ChoosingPane):
+class GpusPane(SelectablePane):
     """Keeps what it painted last, so that numbers stand still within their noise.
 
     The choice is a GPU, by its index; of several nodes a node first. `opened`: the node whose GPUs stand in place of the means.
@@ -57,15 +57,15 @@ class GpusPane(ChoosingPane):
         self.node: str | None = None
         self.opened: str | None = None
         self._order: tuple[int, ...] | tuple[str, ...] = ()
-        self._shown: dict[str, dict[int, Shown]] = {}
+        self._shown: dict[str, dict[int, SteadyGpu]] = {}
 
-    def want(self, view: View, width: int) -> Want:
+    def want(self, view: View, width: int) -> PaneNeed:
         nodes = _nodes(view)
         if not nodes:
-            return Want(1)
+            return PaneNeed(1)
         gpus = nodes[self._open(nodes) or next(iter(nodes))].reading.gpus
         rows = min(len(nodes), MOST_NODES) if self._open(nodes) is None else len(gpus) + sum(len(gpu.mig or ()) for gpu in gpus)
-        return Want(2 + rows + len(_notes(nodes)))
+        return PaneNeed(2 + rows + len(_notes(nodes)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes = _nodes(view)
@@ -296,7 +296,7 @@ def _nodes(view: View) -> Mapping[str, NodeGpus]:
     return _with_gpus(view.state.gpus)
 
 
-@kept
+@memoized
 def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
     return {host: node for host, node in nodes.items() if node.reading.gpus}
 

@@ -13,13 +13,13 @@ from textual.widgets import Input
 from hangtop.records.ask import PageAsk
 from hangtop.records.log import PageReading
 from hangtop.render.log.log_merge import Place
-from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.log.log_rows import head_right, head_summary, log_rows
-from hangtop.render.log.log_view_model import LogBook
+from hangtop.render.log.log_view_model import LogViewModel
 from hangtop.render.spans import Row
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import Pane
-from hangtop.tui.widgets.layout import Want
+from hangtop.tui.widgets.layout import PaneNeed
 
 WHEEL_LINES = 3
 SHIFT_CELLS = 20
@@ -44,16 +44,16 @@ class LogPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = LogBook(self._send)
+        self.book = LogViewModel(self._send)
         self.shift = 0
 
     @property
-    def search(self) -> Sought:
+    def search(self) -> LogQuery:
         """What was asked for last."""
         return self.book.search
 
-    def want(self, view: View, width: int) -> Want:
-        return Want(1_000)
+    def want(self, view: View, width: int) -> PaneNeed:
+        return PaneNeed(1_000)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         self.book.take_tail(view.state)
@@ -67,7 +67,7 @@ class LogPane(Pane):
     def take_page(self, page: PageReading) -> None:
         self.book.take_page(page, self._room(), self.hangtop.state)
 
-    def look_for(self, sought: Sought) -> None:
+    def look_for(self, sought: LogQuery) -> None:
         self.book.said = ""
         self.book.look_for(sought, self.hangtop.state)
         self.hangtop.repaint()
@@ -95,7 +95,7 @@ class LogPane(Pane):
         now = -1 if self.book.sought.file is None else self.book.sought.file
         after = (now + 1 + by) % (files + 1) - 1
         sought = self.book.sought
-        self.look_for(Sought(sought.pattern, sought.regex, sought.notable, None if after < 0 else after))
+        self.look_for(LogQuery(sought.pattern, sought.regex, sought.notable, None if after < 0 else after))
 
     def action_scroll(self, by: int) -> None:
         self.book.scroll(by, self._room(), self.hangtop.state)
@@ -152,7 +152,7 @@ class FilterPrompt(Input):
         self.cursor_blink = False
         self.regex = self._plain = False
 
-    def open(self, sought: Sought, *, plain: bool = False) -> None:
+    def open(self, sought: LogQuery, *, plain: bool = False) -> None:
         """What was asked for last stands there selected, so that typing replaces it. `plain`: for text alone."""
         self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
         self.select_all()

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from hangtop.render.spans import BLANK, Row, cut, folded, head
 from hangtop.render.view import View
-from hangtop.tui.widgets.layout import Want
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.layout import PaneNeed
+from hangtop.tui.widgets.row_widget import RowWidget
 
 
-class Pane(LineView, can_focus=True):
+class Pane(RowWidget, can_focus=True):
     """Panes paint their own head, unless a tab stands for it. `key` is the key that brings the focus here."""
 
     key: ClassVar[str] = ""
@@ -21,7 +21,7 @@ class Pane(LineView, can_focus=True):
         super().__init__(id=self.id_)
         self.headless = False
 
-    def want(self, view: View, width: int) -> Want:
+    def want(self, view: View, width: int) -> PaneNeed:
         """How many lines this pane would fill, its head among them; one when there is nothing to show."""
         raise NotImplementedError
 

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from hangtop.records.verdict import Culprit, VerdictWord
-from hangtop.render.log.log_query import Sought
-from hangtop.render.processes.life_signs import signs
+from hangtop.render.log.log_query import LogQuery
+from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import (
     PLAIN,
     STUCK_S,
     Readings,
-    Shape,
+    TreeOptions,
     age_of,
     lines,
     missing_right,
@@ -25,8 +25,8 @@ from hangtop.render.processes.process_lines import (
     readings_of,
     summary,
 )
-from hangtop.render.processes.process_rows import Look, table_rows
-from hangtop.render.processes.process_tree import ORDERS, Folds, Node, Path, state_of
+from hangtop.render.processes.process_rows import RowLook, table_rows
+from hangtop.render.processes.process_tree import ORDERS, Folds, Path, TreeLine, state_of
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
@@ -35,8 +35,8 @@ from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
-from hangtop.tui.widgets.layout import RIGHT_WIDTH, Want
+from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
 MOST_ROWS = 10
 REPAINT_S = 5.0
@@ -53,7 +53,7 @@ HEAD_CELLS = 70
 """What the head's own words may take."""
 
 
-class ProcessesPane(ChoosingPane):
+class ProcessesPane(SelectablePane):
     """The choice is a process, by host, pid and start: it stays with it when the order changes."""
 
     id_, key, title = "procs", "4", "Processes"
@@ -71,20 +71,20 @@ class ProcessesPane(ChoosingPane):
         super().__init__()
         self.shape = PLAIN
         self.chosen: ProcessKey | None = None
-        self._all: list[Node] = []
-        self._made_for: tuple[Shape, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
+        self._all: list[TreeLine] = []
+        self._made_for: tuple[TreeOptions, tuple[VerdictWord, tuple[Culprit, ...], tuple[int, ...]] | None] | None = None
         self._steady: tuple[float, Readings, object] = (0.0, {}, None)
-        self._shown_as = Look(0.0)
+        self._shown_as = RowLook(0.0)
         self._most = 0
 
-    def want(self, view: View, width: int) -> Want:
+    def want(self, view: View, width: int) -> PaneNeed:
         """Never less than before: processes come and go, the panes stay where they are. It may get but half the width."""
         nodes = self._look(view)
         if not nodes and self.shape == PLAIN:
-            return Want(1)
+            return PaneNeed(1)
         if self.shape == PLAIN or not self._most:
             self._most = max(self._most, min(len(nodes), MOST_ROWS))
-        return Want(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
+        return PaneNeed(2 + self._most + len(self._above(min(width, RIGHT_WIDTH))) + len(self._below(view, width)))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         nodes, readings = self._look(view), self._steady[1]
@@ -94,7 +94,7 @@ class ProcessesPane(ChoosingPane):
         above, below = self._above(width), self._below(view, width)
         room = max(1, height - 2 - len(above) - len(below))
         shown = self.in_sight(room, len(nodes))
-        look = Look(
+        look = RowLook(
             now=self._steady[0],
             role=odd_role(view.verdict),
             chosen=self.chosen,
@@ -122,12 +122,12 @@ class ProcessesPane(ChoosingPane):
                 return f"{count:,} {word}", "bad"
         return (f"{len(processes):,}", "muted") if processes else None
 
-    def chosen_node(self) -> Node | None:
+    def chosen_node(self) -> TreeLine | None:
         """The line that holds the chosen process, when it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
 
-    def _look(self, view: View) -> list[Node]:
+    def _look(self, view: View) -> list[TreeLine]:
         """All lines; they are made anew when the numbers may move, or when something else than a number did."""
         fresh, (at, _, seen) = readings_of(view), self._steady
         if not 0 <= view.now - at < REPAINT_S or outline(fresh) != seen:
@@ -148,7 +148,7 @@ class ProcessesPane(ChoosingPane):
     def _below(self, view: View, width: int) -> list[Row]:
         """Signs of life: enlarged, each on its own line, and what the keys do here."""
         trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
-        found = signs(view.state, view.now, trouble=trouble)
+        found = life_signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
         return [cut((("  ", ""), *dotted(found)), width)] if found else []
@@ -231,15 +231,15 @@ class ProcessesPane(ChoosingPane):
         self._reshape(replace(self.shape, everything=not self.shape.everything))
 
     @property
-    def search(self) -> Sought:
+    def search(self) -> LogQuery:
         """The filter as it is now."""
-        return Sought(self.shape.pattern or None)
+        return LogQuery(self.shape.pattern or None)
 
     def look_for(self, pattern: str) -> None:
         """Only processes that say this text, in whatever names them."""
         self._reshape(replace(self.shape, pattern=pattern))
 
-    def _reshape(self, shape: Shape) -> None:
+    def _reshape(self, shape: TreeOptions) -> None:
         self.shape = shape
         self.hangtop.repaint()
 

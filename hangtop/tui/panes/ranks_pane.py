@@ -10,15 +10,15 @@ from hangtop.render.rank_rows import RankRow, odd_word, rank_rows, summary, tabl
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
-from hangtop.tui.widgets.layout import Want
+from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
 LEAST_GRID = 14
 HEAD_LINES = 2
 
 
-class RanksPane(ChoosingPane):
+class RanksPane(SelectablePane):
     """The choice is a rank, not a line: it stays with the rank when the order changes."""
 
     id_ = "ranks"
@@ -30,14 +30,14 @@ class RanksPane(ChoosingPane):
         self.chosen: int | None = None
         self._order: tuple[int, ...] = ()
 
-    def want(self, view: View, width: int) -> Want:
+    def want(self, view: View, width: int) -> PaneNeed:
         ranks = len(view.ranks)
         if not ranks:
-            return Want(1)
+            return PaneNeed(1)
         if ranks <= MOST_ROWS:
-            return Want(HEAD_LINES + ranks)
+            return PaneNeed(HEAD_LINES + ranks)
         lines = max(LEAST_GRID, self.app.size.height // 2 - 6)
-        return Want(len(self._grid(view, rank_rows(view, self.chosen), width, lines + HEAD_LINES)), wide=True)
+        return PaneNeed(len(self._grid(view, rank_rows(view, self.chosen), width, lines + HEAD_LINES)), wide=True)
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         rows = rank_rows(view, self.chosen)

@@ -12,22 +12,22 @@ from textual.binding import BindingType
 from hangtop.common.text import some
 from hangtop.diagnosis.facts.ray_health import troubles
 from hangtop.records.ray import RayCluster
-from hangtop.render.log.log_query import Sought
+from hangtop.render.log.log_query import LogQuery
 from hangtop.render.ray.ray_lines import death_rows, summary, trouble_rows, wish_rows
 from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
-from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorRow, Shape, actor_rows, key_of, table_rows
+from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
 from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
 from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
-from hangtop.tui.panes.selectable_pane import ChoosingPane, told_at_right
-from hangtop.tui.widgets.layout import Want
+from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
 
 
-class RayPane(ChoosingPane):
+class RayPane(SelectablePane):
     """The cluster of the run. Of clusters that are not its own only their number is told.
 
     The choice is an actor, by its id: it stays with it when the order changes. `a` shows nodes instead: then it is a node.
@@ -52,16 +52,16 @@ class RayPane(ChoosingPane):
         self._by_node: tuple[NodeRow, ...] | None = None
         self._table: tuple[ActorRow, ...] = ()
 
-    def want(self, view: View, width: int) -> Want:
+    def want(self, view: View, width: int) -> PaneNeed:
         shown = clusters_shown(view)
         if not shown:
-            return Want(1)
+            return PaneNeed(1)
         if self.by_node:
             above = _above(view, shown[0], width)
-            return Want(3 + len(above) + min(len(shown[0].nodes), MOST_ROWS))
+            return PaneNeed(3 + len(above) + min(len(shown[0].nodes), MOST_ROWS))
         rows = self._look(view, shown[0])
         around = len(_above(view, shown[0], width)) + len(_below(view, shown, rows, width))
-        return Want(1 + around + min(len(rows) + 1, MOST_ROWS + 1))
+        return PaneNeed(1 + around + min(len(rows) + 1, MOST_ROWS + 1))
 
     def body(self, view: View, width: int, height: int) -> list[Row]:
         shown = clusters_shown(view)
@@ -100,9 +100,9 @@ class RayPane(ChoosingPane):
         return None
 
     @property
-    def search(self) -> Sought:
+    def search(self) -> LogQuery:
         """The filter as it is now."""
-        return Sought(self.shape.pattern or None)
+        return LogQuery(self.shape.pattern or None)
 
     def look_for(self, pattern: str) -> None:
         """Only actors that say this text, in whatever names them or what they do."""
@@ -138,7 +138,7 @@ class RayPane(ChoosingPane):
     def action_nodes(self) -> None:
         """Nodes in place of actors, and back."""
         self.top = 0
-        self._reshape(Shape(opened=self.shape.opened, nodes=not self.by_node))
+        self._reshape(ActorOptions(opened=self.shape.opened, nodes=not self.by_node))
 
     def action_open(self) -> None:
         """Everything of the chosen actor; alike ones are unfolded first. Of a node: its actors."""
@@ -158,10 +158,10 @@ class RayPane(ChoosingPane):
     def action_leave(self) -> None:
         """One step back: filter and order, choice; then as everywhere."""
         if self.shape.single:
-            self._reshape(Shape(opened=self.shape.opened, nodes=self.shape.nodes))
+            self._reshape(ActorOptions(opened=self.shape.opened, nodes=self.shape.nodes))
         elif self._by_node is not None:
             self.node = None
-            self._reshape(Shape(opened=self.shape.opened))
+            self._reshape(ActorOptions(opened=self.shape.opened))
         elif self.chosen is not None:
             self.chosen = None
             self.hangtop.repaint()
@@ -197,7 +197,7 @@ class RayPane(ChoosingPane):
         else:
             self.node = self._by_node[line].node.id
 
-    def _reshape(self, shape: Shape) -> None:
+    def _reshape(self, shape: ActorOptions) -> None:
         self.shape = shape
         self.hangtop.repaint()
 

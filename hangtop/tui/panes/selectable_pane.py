@@ -14,7 +14,7 @@ from hangtop.tui.panes.pane import Pane
 WHEEL_ROWS = 3
 
 
-class ChoosingPane(Pane):
+class SelectablePane(Pane):
     """The choice is a thing (a rank, a process, an actor), not a line: it stays with it when the order changes.
 
     A line is the place of a row among all of them, also those out of sight. `painted`: the line at each row of the widget, its

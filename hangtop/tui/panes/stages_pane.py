@@ -10,9 +10,9 @@ from hangtop.common import text
 from hangtop.records.log import LogReading, StageEvent
 from hangtop.records.verdict import StageNow, Verdict
 from hangtop.render.spans import BLANK, Row, cut, width_of
-from hangtop.render.verdict_labels import look_of
+from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 GAP: Row = (("   ", ""),)
 ALIKE_S = 15.0
@@ -56,7 +56,7 @@ def chip(view: View, verdict: Verdict) -> Row:
     stage = verdict.stage
     if stage is None:
         return BLANK
-    look = look_of(verdict)
+    look = verdict_label(verdict)
     if verdict.word == "finished":
         return (("✓ ", "ok"), (stage.title, "muted"))
     if look.fill:
@@ -124,6 +124,6 @@ def _nested(id_: str, entered: set[str]) -> bool:
     return any(id_.startswith(start) and outer in entered for start, outer in NESTED_IN.items())
 
 
-class StageBar(LineView):
+class StageBar(RowWidget):
     def show(self, view: View) -> None:
         self.paint((stage_row(view, self.size.width),))

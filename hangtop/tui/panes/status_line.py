@@ -7,9 +7,9 @@ from hangtop.feeds.probe_feed import Seekable
 from hangtop.records.verdict import ENDED
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
-from hangtop.render.verdict_labels import look_of
+from hangtop.render.verdict_labels import verdict_label
 from hangtop.render.view import View
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 DROPPED = ("brand", "framework", "host", "eta", "pace", "catching up", "attempt", "replay", "step")
 """What goes when it is narrow, first to last."""
@@ -20,7 +20,7 @@ def badge(view: View) -> Row:
     verdict = view.verdict
     if verdict is None:
         return (("reading …", "muted"),)
-    look = look_of(verdict)
+    look = verdict_label(verdict)
     silence = text.duration(verdict.silence_s)
     if look.fill:
         face = f" {look.sign} {look.word}  {silence} " if verdict.silence_s is not None else f" {look.sign} {look.word} "
@@ -79,7 +79,7 @@ def _parts(view: View) -> dict[str, Row]:
     return parts
 
 
-class StatusLine(LineView):
+class StatusLine(RowWidget):
     def show(self, view: View) -> None:
         replay = self.hangtop.replay
         self.paint((status_row(view, self.size.width, place_in(replay) if replay is not None else ""),))
@@ -95,6 +95,6 @@ def terminal_title(view: View) -> str:
     """`■ HUNG 2:31 train.log`; without trouble no age, so that it stands still."""
     if view.verdict is None:
         return f"hangtop {view.title}"
-    look = look_of(view.verdict)
+    look = verdict_label(view.verdict)
     age = f" {text.duration(view.verdict.silence_s)}" if look.fill else ""
     return f"{look.sign} {look.word}{age} {view.title}"

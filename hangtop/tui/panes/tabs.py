@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from textual.events import Click
 
-from hangtop.common.memo import kept
+from hangtop.common.memo import memoized
 from hangtop.render.spans import Row, cut, width_of
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import Pane
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 
 def tabs_row(
@@ -29,12 +29,12 @@ def tabs_row(
     return cut(row, width), ends
 
 
-class Tabs(LineView):
+class Tabs(RowWidget):
     def __init__(self, panes: Sequence[Pane]) -> None:
         super().__init__(id="tabs")
         self._panes = panes
         self._ends: list[tuple[int, str]] = []
-        self._alarms = kept(self._alarms_of)
+        self._alarms = memoized(self._alarms_of)
 
     def show(self, view: View) -> None:
         alarms = self._alarms(view)

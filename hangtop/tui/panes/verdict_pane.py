@@ -11,12 +11,12 @@ from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
-from hangtop.render.verdict_labels import CALM_WORDS, KINDS, look_of
+from hangtop.render.verdict_labels import CALM_WORDS, KINDS, verdict_label
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.keys import Key, all_keys, word_of
 from hangtop.tui.panes.stages_pane import LAST_STAGE
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 METRICS = ("loss", "reward", "grad_norm", "lr", "throughput", "tokens_per_s")
 """Which metrics the healthy band shows, in this order; others follow by name."""
@@ -125,7 +125,7 @@ def _figure(name: str, value: str, history: Sequence[float | None]) -> Row:
 
 
 def _trouble_rows(verdict: Verdict, width: int, lines: int | None, keys: Sequence[Key]) -> list[Row]:
-    look = look_of(verdict)
+    look = verdict_label(verdict)
     sure = verdict.confidence + (f" · {KINDS[verdict.kind]}" if verdict.kind and (width >= 90 or lines is None) else "")
     first: Row = ((look.word, f"{look.role} bold"), ("  ", ""), (verdict.headline, "ink bold"))
     tail = [row for row in (_refute_row(verdict), _next_row(verdict, keys)) if row]
@@ -182,7 +182,7 @@ def findings_of(log: LogReading | None) -> tuple[Finding, ...]:
     return () if log is None else tuple(finding for finding in log.findings if finding.role != "noise")
 
 
-class VerdictBand(LineView):
+class VerdictBand(RowWidget):
     """Tinted by state: the class is the role."""
 
     DEFAULT_CSS = """
@@ -192,7 +192,7 @@ class VerdictBand(LineView):
 
     def show(self, view: View) -> None:
         calm = view.verdict is None or view.verdict.word in CALM_WORDS
-        role = "" if calm or view.verdict is None else look_of(view.verdict).role
+        role = "" if calm or view.verdict is None else verdict_label(view.verdict).role
         for name in ("bad", "warn"):
             self.set_class(role == name, name)
         self.paint(verdict_rows(view, self.size.width, self.size.height, self.hangtop.keys))

@@ -23,7 +23,7 @@ class Rect(Struct, frozen=True):
     height: int
 
 
-class Want(Struct, frozen=True):
+class PaneNeed(Struct, frozen=True):
     """What a pane would like: `lines` with its head; one line means that it has nothing to show. `wide`: the whole width."""
 
     lines: int
@@ -40,7 +40,7 @@ def is_wide(width: int, height: int) -> bool:
 
 
 def arrange(
-    width: int, height: int, verdict_lines: int, wants: Mapping[str, Want], *, active: str, maximised: bool
+    width: int, height: int, verdict_lines: int, wants: Mapping[str, PaneNeed], *, active: str, maximised: bool
 ) -> dict[str, Rect]:
     """Rectangles of `status stages verdict footer`, of `tabs` when there are any, and of the panes in `wants` that are shown.
 
@@ -65,7 +65,7 @@ def arrange(
     return places | {"tabs": Rect(1, y, inner, 1)} | _tab(inner, y + 1, height - 1, wants, active, maximised=maximised)
 
 
-def _tab(width: int, y: int, bottom: int, wants: Mapping[str, Want], active: str, *, maximised: bool) -> dict[str, Rect]:
+def _tab(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed], active: str, *, maximised: bool) -> dict[str, Rect]:
     room = bottom - y
     if maximised or active not in wants:
         return {active if active in wants else "log": Rect(1, y, width, room)}
@@ -76,7 +76,7 @@ def _tab(width: int, y: int, bottom: int, wants: Mapping[str, Want], active: str
     return {active: Rect(1, y, width, lines), "log": Rect(1, bottom - tail, width, tail)}
 
 
-def _columns(width: int, y: int, bottom: int, wants: Mapping[str, Want]) -> dict[str, Rect]:
+def _columns(width: int, y: int, bottom: int, wants: Mapping[str, PaneNeed]) -> dict[str, Rect]:
     """Full panes in two columns, those of one line together under the first row of them, the log below."""
     bands = _bands([(name, want) for name, want in wants.items() if want.lines > 1])
     single = [name for name, want in wants.items() if want.lines == 1]
@@ -99,8 +99,8 @@ def _columns(width: int, y: int, bottom: int, wants: Mapping[str, Want]) -> dict
     return places | {"log": Rect(1, y, width, max(1, bottom - y))}
 
 
-def _bands(panes: Sequence[tuple[str, Want]]) -> list[list[tuple[str, Want]]]:
-    bands: list[list[tuple[str, Want]]] = []
+def _bands(panes: Sequence[tuple[str, PaneNeed]]) -> list[list[tuple[str, PaneNeed]]]:
+    bands: list[list[tuple[str, PaneNeed]]] = []
     for name, want in panes:
         joinable = bands and len(bands[-1]) == 1 and not want.wide and not bands[-1][0][1].wide
         if joinable:
@@ -110,7 +110,7 @@ def _bands(panes: Sequence[tuple[str, Want]]) -> list[list[tuple[str, Want]]]:
     return bands
 
 
-def _band(band: Sequence[tuple[str, Want]], width: int, y: int, lines: int) -> dict[str, Rect]:
+def _band(band: Sequence[tuple[str, PaneNeed]], width: int, y: int, lines: int) -> dict[str, Rect]:
     if len(band) == 1:
         return {band[0][0]: Rect(1, y, width, lines)}
     right = RIGHT_WIDTH if width < 158 else (width - 3) // 2

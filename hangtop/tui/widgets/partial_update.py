@@ -18,14 +18,14 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate
 from textual.geometry import Region
 
-from hangtop.tui.widgets.row_widget import LineView
+from hangtop.tui.widgets.row_widget import RowWidget
 
 Look = tuple[str, str, str]
 """SGR parameters of attributes, colour and background."""
 PLAIN: Look = ("", "", "")
 
 
-class Pen:
+class StyleWriter:
     """What the terminal writes with: a change of look sends only what changes. Colours and background of one short word
     take 40 bytes, and most words have the background of those before."""
 
@@ -77,7 +77,7 @@ class SpanUpdate(CompositorUpdate):
             for text, style, _ in segments:
                 pieces.append((look_of(style or Style.null(), system), y, x, text))
                 x += cell_len(text)
-        pen = Pen()
+        pen = StyleWriter()
         written = [pen.write(*piece) for piece in sorted(pieces)]
         return "".join((*written, pen.lift()))
 
@@ -102,7 +102,7 @@ class SpanCompositor(Compositor):
             x, y, wide, tall = place
             if x < right and left < x + wide and y < bottom and top < y + tall:
                 alone = x <= left and right <= x + wide and y <= top and bottom <= y + tall and clip.contains_region(region)
-                if not (alone and isinstance(widget, LineView)):
+                if not (alone and isinstance(widget, RowWidget)):
                     return None
                 return [(line, left, widget.stretch(line - y, left - x, right - x)) for line in range(top, bottom)]
         return None

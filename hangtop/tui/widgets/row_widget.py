@@ -25,10 +25,10 @@ GAP_CELLS = 8
 """So many cells alike between two that differ are written with them: to move the cursor costs as much."""
 
 
-class LineView(Widget):
+class RowWidget(Widget):
     """A widget of plain rows. `paint` repaints the cells of a row that have changed."""
 
-    DEFAULT_CSS = "LineView { height: 1; width: 1fr; }"
+    DEFAULT_CSS = "RowWidget { height: 1; width: 1fr; }"
     ALLOW_SELECT = False
 
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:

@@ -8,9 +8,9 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.log.tail import open_log
-from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs, Part
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, LogPart, NodeLogs
 from hangtop.probe.ray.dashboard.remote_workers import STREAMS
-from hangtop.probe.ray.dashboard.worker_access import Access, place_by_id
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, place_by_id
 from hangtop.records.ask import ActorLogAsk
 from hangtop.records.ray_workers import WorkerOutput
 from hangtop.system.files.read_errors import in_words
@@ -23,7 +23,7 @@ TQDM = "__ray_tqdm_magic_token__"
 NOWHERE = "nobody tells on which node it runs"
 
 
-class Bar(msgspec.Struct, frozen=True):
+class LogCut(msgspec.Struct, frozen=True):
     """A state of a bar (ray/experimental/tqdm_ray.py)."""
 
     x: float
@@ -32,7 +32,9 @@ class Bar(msgspec.Struct, frozen=True):
     unit: str = "it"
 
 
-def actor_log(ask: ActorLogAsk, access: Access | None, logs: NodeLogs | None, now: float) -> tuple[tuple[WorkerOutput, ...], str]:
+def actor_log(
+    ask: ActorLogAsk, access: ClusterAccess | None, logs: NodeLogs | None, now: float
+) -> tuple[tuple[WorkerOutput, ...], str]:
     """Its outputs, the one that was written last at the end; and why there are none."""
     if ask.log is not None:
         stem = ask.log.rpartition(".")[0]
@@ -63,7 +65,7 @@ def _of_file(path: str, now: float) -> WorkerOutput:
     return WorkerOutput(path, last_lines(data, whole=about.st_size <= PART_BYTES), max(0.0, now - about.st_mtime))
 
 
-def _of_part(path: str, part: Part) -> WorkerOutput:
+def _of_part(path: str, part: LogPart) -> WorkerOutput:
     return WorkerOutput(path, last_lines(part.data, whole=not part.first), part.age_s, part.via, part.problem)
 
 
@@ -82,7 +84,7 @@ def _said(line: str) -> str:
     if TQDM not in line:
         return line
     try:
-        bar = msgspec.json.decode(line, type=Bar)
+        bar = msgspec.json.decode(line, type=LogCut)
     except msgspec.DecodeError:
         return line
     total = "" if bar.total is None else f"/{bar.total:g}"

@@ -14,15 +14,15 @@ Data = TypeVar("Data")
 Number = int | float | str | None
 
 
-class Shape(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class ApiRecord(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """Base of all: unknown fields are passed over. `gc=False`: thousands a look, and never a cycle among them."""
 
 
-class Memory(Shape, frozen=True, gc=False):
+class Memory(ApiRecord, frozen=True, gc=False):
     rss: float = 0
 
 
-class CoreStats(Shape, frozen=True, gc=False):
+class CoreStats(ApiRecord, frozen=True, gc=False):
     """What a worker's raylet tells of it."""
 
     actor_id: str = ""
@@ -33,7 +33,7 @@ class CoreStats(Shape, frozen=True, gc=False):
     used_resources: Mapping[str, Any] | None = None
 
 
-class Worker(Shape, frozen=True, gc=False):
+class Worker(ApiRecord, frozen=True, gc=False):
     """What a node's agent tells of a worker process. `cmdline` is its title, padded with some 250 empty words: they stay
     unparsed."""
 
@@ -64,7 +64,7 @@ NIL = frozenset({"", "f" * 56, "f" * 32})
 """Ids of nothing: of a node or worker, and of an actor."""
 
 
-class Address(Shape, frozen=True, gc=False):
+class Address(ApiRecord, frozen=True, gc=False):
     """`raylet_id`: how older versions call the node's id (2.38 does, 2.49 does not)."""
 
     node_id: str = ""
@@ -77,7 +77,7 @@ class Address(Shape, frozen=True, gc=False):
         return self.node_id or self.raylet_id
 
 
-class Actor(Shape, frozen=True, gc=False):
+class Actor(ApiRecord, frozen=True, gc=False):
     """An entry of `/logical/actors`. Times are unix milliseconds. `exitDetail` is `-` while it lives. What it repeats of its
     worker (title, CPU, memory) is taken from the node's own answer instead."""
 
@@ -95,11 +95,11 @@ class Actor(Shape, frozen=True, gc=False):
     address: Address = Address()
 
 
-class Actors(Shape, frozen=True, gc=False):
+class Actors(ApiRecord, frozen=True, gc=False):
     actors: dict[str, Actor]
 
 
-class Raylet(Shape, frozen=True, gc=False):
+class Raylet(ApiRecord, frozen=True, gc=False):
     node_id: str = ""
     state: str = ""
     state_message: str | None = None
@@ -109,7 +109,7 @@ class Raylet(Shape, frozen=True, gc=False):
     dashboard_agent_listen_port: Number = None
 
 
-class Node(Shape, frozen=True, gc=False):
+class Node(ApiRecord, frozen=True, gc=False):
     """`now`: the node's own clock when its agent wrote this report, the proof that it still reports. Memory: total, available,
     percent, used."""
 
@@ -124,12 +124,12 @@ class Node(Shape, frozen=True, gc=False):
     workers: tuple[Worker, ...] | None = ()
 
 
-class Summary(Shape, frozen=True, gc=False):
+class Summary(ApiRecord, frozen=True, gc=False):
     summary: tuple[Node, ...]
     node_logical_resources: dict[str, str] = {}
 
 
-class Detail(Shape, frozen=True, gc=False):
+class Detail(ApiRecord, frozen=True, gc=False):
     detail: Node
 
 
@@ -172,15 +172,15 @@ class State(msgspec.Struct, frozen=True, gc=False):
     result: Rows
 
 
-class LoadReport(Shape, frozen=True, gc=False):
+class LoadReport(ApiRecord, frozen=True, gc=False):
     resource_demand: tuple[tuple[dict[str, float], int], ...] = ()
 
 
-class ClusterLoad(Shape, frozen=True, gc=False):
+class ClusterLoad(ApiRecord, frozen=True, gc=False):
     load_metrics_report: LoadReport | None = None
 
 
-class Status(Shape, frozen=True, gc=False):
+class Status(ApiRecord, frozen=True, gc=False):
     cluster_status: ClusterLoad | None = None
 
 
@@ -205,7 +205,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     driver_info: DriverInfo | None = None
 
 
-class Profiling(Shape, frozen=True, gc=False):
+class Profiling(ApiRecord, frozen=True, gc=False):
     """`/api/profiling_enabled`: may the dashboard call py-spy?"""
 
     profiling_enabled: bool = False

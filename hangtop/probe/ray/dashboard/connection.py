@@ -18,7 +18,7 @@ class TooMuch(HTTPException):
     """More came than one may send."""
 
 
-class Foreign(OSError):
+class StrangerError(OSError):
     """Another user's process listens there."""
 
 
@@ -56,7 +56,7 @@ class Connection(HTTPConnection):
         self.response_class = self._response  # type: ignore[assignment]
 
     def meet(self, allowance: Allowance) -> None:
-        """To be called before each question. Raises `OSError`: `Foreign`, or because nobody is there."""
+        """To be called before each question. Raises `OSError`: `StrangerError`, or because nobody is there."""
         self.allowance = allowance
         self.timeout = allowance.left_s()
         if self.sock is None:
@@ -69,7 +69,7 @@ class Connection(HTTPConnection):
         self.trusted = not others
         if others and self._owner is not None:
             self.close()
-            raise Foreign(f"another user's process listens there (uid {min(others)}): it is not asked")
+            raise StrangerError(f"another user's process listens there (uid {min(others)}): it is not asked")
 
     def _response(self, sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
         assert self.allowance is not None

@@ -177,7 +177,7 @@ class Dashboard:
     ) -> Answer:
         from http.client import HTTPException
 
-        from hangtop.probe.ray.dashboard.connection import Foreign
+        from hangtop.probe.ray.dashboard.connection import StrangerError
 
         began = time.monotonic()
         reused = connection.sock is not None
@@ -193,7 +193,7 @@ class Dashboard:
             answer = Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)
         except ConnectionRefusedError:
             answer = Answer(0, error="connection refused")
-        except Foreign as stranger:
+        except StrangerError as stranger:
             answer = Answer(0, error=str(stranger))
         except (OSError, HTTPException) as error:
             answer = Answer(0, error=clean_text(f"{type(error).__name__}: {error}").rstrip(": ")[:LONGEST_ERROR])

@@ -16,7 +16,7 @@ from msgspec import Struct
 from hangtop.common.clean_text import clean_text
 from hangtop.common.text import some
 from hangtop.probe.ray.dashboard.http import Answer, Dashboard
-from hangtop.probe.ray.dashboard.worker_access import Access, Place
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace
 
 PART_BYTES = 16 << 10
 MOST_LINES = 50
@@ -28,7 +28,7 @@ NOBODY = "its node's agent does not answer, and this cluster has no dashboard to
 _RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
 
 
-class Part(Struct, frozen=True):
+class LogPart(Struct, frozen=True):
     """Bytes of a file from `first` on; `first` is `None` where only lines can be had. `size`: of the whole file.
 
     `age_s`: since it was written last, by the clock of its node. `via`: what was asked.
@@ -45,7 +45,7 @@ class Part(Struct, frozen=True):
 class NodeLogs:
     """Reads log files on the nodes of one cluster. Several threads may ask, each about another node."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ClusterAccess) -> None:
         self._access = access
         self._dashboard = Dashboard(access.dashboard, access.find_token, owner=access.owner) if access.dashboard else None
         self._agents: dict[str, Dashboard] = {}
@@ -59,7 +59,7 @@ class NodeLogs:
     def received_bytes(self) -> int:
         return sum(one.received_bytes for one in self._asked)
 
-    def read(self, place: Place, name: str, after: int | None = None) -> Part:
+    def read(self, place: WorkerPlace, name: str, after: int | None = None) -> LogPart:
         """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
         address = place.agent
         if address is not None and time.monotonic() >= self._shut.get(address, 0.0):
@@ -69,7 +69,7 @@ class NodeLogs:
             if answer.status in (200, 206, 416):
                 return _part(answer, after, f"http://{address}/logs/{name}")
             if answer.status == 404:
-                return Part(problem="not written yet, or removed")
+                return LogPart(problem="not written yet, or removed")
             self._shut[address] = time.monotonic() + AGENT_AGAIN_S
         return self._lines(place, name)
 
@@ -81,27 +81,27 @@ class NodeLogs:
     def _asked(self) -> tuple[Dashboard, ...]:
         return (*((self._dashboard,) if self._dashboard else ()), *self._agents.values())
 
-    def _lines(self, place: Place, name: str) -> Part:
+    def _lines(self, place: WorkerPlace, name: str) -> LogPart:
         if self._dashboard is None:
-            return Part(problem=NOBODY)
+            return LogPart(problem=NOBODY)
         path = f"/api/v0/logs/file?node_id={place.node}&filename={quote(name)}&lines={MOST_LINES}&timeout=2"
         answer = self._dashboard.get(path, headers={}, most_bytes=LONGEST_LINES_BYTES)
         if answer.cut:
-            return Part(problem=f"its last {some(MOST_LINES, 'line')} are more than {LONGEST_LINES_BYTES >> 10} kB")
+            return LogPart(problem=f"its last {some(MOST_LINES, 'line')} are more than {LONGEST_LINES_BYTES >> 10} kB")
         if not answer.ok:
             said = clean_text(" ".join(answer.body[:200].decode(errors="replace").split())) if answer.status else answer.error
-            return Part(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")
-        return Part(answer.body, via=f"http://{self._dashboard.address}{path}")
+            return LogPart(problem="not written yet, or removed" if "Could not find" in said else f"{answer.in_words}: {said}")
+        return LogPart(answer.body, via=f"http://{self._dashboard.address}{path}")
 
 
-def _part(answer: Answer, after: int | None, via: str) -> Part:
+def _part(answer: Answer, after: int | None, via: str) -> LogPart:
     told = _RANGE.match(answer.headers.get("content-range", ""))
     size = int(told["size"]) if told else len(answer.body)
     age_s = _age_s(answer)
     if answer.status == 416:
-        return Part(b"", size if after is None else after, size, age_s, via)
+        return LogPart(b"", size if after is None else after, size, age_s, via)
     first = int(told["first"]) if told and told["first"] else 0
-    return Part(answer.body, first, size, age_s, via)
+    return LogPart(answer.body, first, size, age_s, via)
 
 
 def _age_s(answer: Answer) -> float | None:

@@ -64,7 +64,7 @@ class ApiView(Struct, frozen=True):
     jobs: tuple[api_schema.Job, ...] = ()
 
 
-class Poll:
+class DashboardPoll:
     """One dashboard, looked at again and again. For one calling thread."""
 
     def __init__(self, dashboard: Dashboard) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hangtop.probe.log.tail import Appended, Event, Opened
-from hangtop.probe.ray.dashboard.node_logs import NodeLogs, Part
-from hangtop.probe.ray.dashboard.worker_access import Place
+from hangtop.probe.ray.dashboard.node_logs import LogPart, NodeLogs
+from hangtop.probe.ray.dashboard.worker_access import WorkerPlace
 from hangtop.records.log import FileStatus
 
 KEPT_BYTES = 32 << 10
@@ -17,13 +17,13 @@ THROUGH_HEAD_S = 16.0
 OVERLAP_BYTES = 256
 
 
-class FarLog:
+class RemoteLog:
     """The last bytes of one output file, kept. They are numbered from the first that was read, not as in the file itself.
 
     One thread fetches, another follows: what is kept is replaced as a whole.
     """
 
-    def __init__(self, place: Place, stream: str, logs: NodeLogs) -> None:
+    def __init__(self, place: WorkerPlace, stream: str, logs: NodeLogs) -> None:
         self.place = place
         self.stream = stream
         self.name = place.file(stream)
@@ -66,7 +66,7 @@ class FarLog:
         if not part.problem and self.first_bytes is None:
             self.first_bytes = self.end
 
-    def _take(self, part: Part, now: float) -> bool:
+    def _take(self, part: LogPart, now: float) -> bool:
         data = self._beyond(part.data) if part.first is None else self._next_bytes(part.first, part.data)
         if part.age_s is not None:
             self.modified_at = now - part.age_s
@@ -94,14 +94,14 @@ class FarLog:
         return lines[at + len(known) :] if at >= 0 else lines
 
 
-class FollowedFar:
+class FollowedRemoteLog:
     """A far log, followed like a file (`hangtop.probe.log.tail.Followed`)."""
 
     start = 0
     not_kept: str | None = None
     drain: int | None = None
 
-    def __init__(self, far: FarLog) -> None:
+    def __init__(self, far: RemoteLog) -> None:
         self.path = far.path
         self.far = far
         self.offset = 0

@@ -19,9 +19,9 @@ from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Answer, Dashboard
 from hangtop.probe.ray.dashboard.pyspy_report import threads_of
 from hangtop.probe.ray.dashboard.ray_python import RayPython, end, last_words
-from hangtop.probe.ray.dashboard.worker_access import Access
-from hangtop.records.ask import FarStacksAsk, FarWorker
-from hangtop.records.ray_workers import FarStacksReading
+from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
+from hangtop.records.ask import RemoteStacksAsk, RemoteWorker
+from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Stack, Thread
 from hangtop.stacks import pyspy_text
 
@@ -39,35 +39,35 @@ NO_PYSPY = "py-spy is not installed in the Python that Ray uses there"
 GIVE_BACK = 400
 
 
-def far_stacks(ask: FarStacksAsk, access: Access | None, now: float) -> Iterator[FarStacksReading]:
+def remote_worker_stacks(ask: RemoteStacksAsk, access: ClusterAccess | None, now: float) -> Iterator[RemoteStacksReading]:
     """Parts of one look: each with stacks, or with the reason why there are none."""
     began = time.monotonic()
 
     def at() -> float:
         return now + time.monotonic() - began
 
-    yield FarStacksReading(ask.ask, now, len(ask.workers), task=ask.task)
+    yield RemoteStacksReading(ask.ask, now, len(ask.workers), task=ask.task)
     if access is None:
         parts = iter([_refused(ask.workers, "its cluster is not known here", "hangtop --ray HOST:8265", at())])
     else:
         parts = _by_task(ask, access, at) if ask.task else _by_dashboard(ask, access, at)
     for stacks in parts:
-        yield FarStacksReading(ask.ask, at(), len(ask.workers), stacks, ask.task)
-    yield FarStacksReading(ask.ask, at(), len(ask.workers), task=ask.task, done=True)
+        yield RemoteStacksReading(ask.ask, at(), len(ask.workers), stacks, ask.task)
+    yield RemoteStacksReading(ask.ask, at(), len(ask.workers), task=ask.task, done=True)
 
 
-def _refused(workers: Iterable[FarWorker], problem: str, mend: str | None, at: float) -> tuple[Stack, ...]:
+def _refused(workers: Iterable[RemoteWorker], problem: str, mend: str | None, at: float) -> tuple[Stack, ...]:
     """The same reason for all of these workers."""
     return tuple(_stack(worker, at, problem=problem, mend=mend) for worker in workers)
 
 
 def _stack(
-    worker: FarWorker, at: float, threads: tuple[Thread, ...] = (), problem: str | None = None, mend: str | None = None
+    worker: RemoteWorker, at: float, threads: tuple[Thread, ...] = (), problem: str | None = None, mend: str | None = None
 ) -> Stack:
     return Stack(worker.pid, at, threads, rank=worker.rank, host=worker.host, problem=problem, mend=mend)
 
 
-def _by_dashboard(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+def _by_dashboard(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
     if access.dashboard is None:
         yield _refused(ask.workers, "this cluster has no dashboard, which could ask py-spy there", None, at())
         return
@@ -96,7 +96,7 @@ def _forbids(answer: Answer) -> bool:
         return False
 
 
-def _told(worker: FarWorker, answer: Answer, at: float) -> Stack:
+def _told(worker: RemoteWorker, answer: Answer, at: float) -> Stack:
     said = answer.body.decode("utf-8", "replace")
     if answer.status == 403:
         return _stack(worker, at, problem=OFF, mend=OFF_MEND)
@@ -107,12 +107,12 @@ def _told(worker: FarWorker, answer: Answer, at: float) -> Stack:
     return _stack(worker, at, threads) if threads else _stack(worker, at, problem="the dashboard gave no stack")
 
 
-def _by_task(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
+def _by_task(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
     """One short task on each node. The program that sends them is a child: Ray may wait for ever, and is heavy."""
     if access.python is None:
         yield _refused(ask.workers, NO_PYTHON, None, at())
         return
-    nodes: dict[str, list[FarWorker]] = {}
+    nodes: dict[str, list[RemoteWorker]] = {}
     for worker in ask.workers:
         nodes.setdefault(worker.node, []).append(worker)
     why = f"the cluster did not run the task within {TASK_S:g} s"
@@ -127,7 +127,7 @@ def _by_task(ask: FarStacksAsk, access: Access, at: Callable[[], float]) -> Iter
         yield _refused(left, why, None, at())
 
 
-def _dumped(worker: FarWorker, dump: Sequence[Any] | None, error: str, at: float) -> Stack:
+def _dumped(worker: RemoteWorker, dump: Sequence[Any] | None, error: str, at: float) -> Stack:
     found, said = dump or (None, error or "nothing was told of it")
     if found is None:
         known = NO_PYSPY if said == "no py-spy" else clean_text(pyspy_text.first_words(str(said).encode()))[:GIVE_BACK]

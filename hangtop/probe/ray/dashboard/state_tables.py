@@ -27,7 +27,7 @@ MARK = b"hangtop "
 IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 
 
-class Tables(Struct, frozen=True, rename="camel"):
+class StateTables(Struct, frozen=True, rename="camel"):
     """What the child prints, in the dashboard's own shapes."""
 
     version: str
@@ -42,7 +42,7 @@ class GcsTables:
     """One cluster's tables, read again and again while they are needed. Nothing here waits for the child."""
 
     def __init__(self) -> None:
-        self._tables: Tables | None = None
+        self._tables: StateTables | None = None
         self._read_at: float | None = None
         self._problem = ""
         self._due_at = 0.0
@@ -94,7 +94,7 @@ class GcsTables:
             self._fail(last_words(complaints), now)
             return
         try:
-            self._tables = msgspec.json.decode(line[len(MARK) :], type=Tables, strict=False)
+            self._tables = msgspec.json.decode(line[len(MARK) :], type=StateTables, strict=False)
         except msgspec.DecodeError as error:
             self._fail(f"its tables are in a shape that hangtop does not know: {error}", now)
             return
@@ -120,7 +120,7 @@ def _needed(view: ApiView, now: float) -> bool:
     return api.answer in ("none", "refused", "strange") or bool(IN_TABLES & set(api.strange))
 
 
-def _filled(view: ApiView, tables: Tables, at: float) -> ApiView:
+def _filled(view: ApiView, tables: StateTables, at: float) -> ApiView:
     """Everything of the tables where the dashboard does not answer, else only what it tells in another shape."""
     unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else IN_TABLES
     if ACTORS in unread:

@@ -12,7 +12,7 @@ from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.token import Token
 
 
-class Access(Struct, frozen=True):
+class ClusterAccess(Struct, frozen=True):
     """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
     last. `owner`: user id whose processes must listen where it is asked on this machine."""
 
@@ -24,7 +24,7 @@ class Access(Struct, frozen=True):
     owner: int | None = None
 
 
-class Place(Struct, frozen=True):
+class WorkerPlace(Struct, frozen=True):
     """A worker on its node. `agent`: `host:port` of the node's agent, `None` where it has no HTTP port."""
 
     node: str
@@ -43,7 +43,7 @@ class Place(Struct, frozen=True):
         return f"{self.folder}/logs/{self.file(stream)}"
 
 
-def place_of(actor: api_schema.Actor, view: ApiView) -> Place | None:
+def place_of(actor: api_schema.Actor, view: ApiView) -> WorkerPlace | None:
     """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
     address, pid = actor.address, actor.pid or 0
     seen = view.nodes.get(address.node)
@@ -52,7 +52,7 @@ def place_of(actor: api_schema.Actor, view: ApiView) -> Place | None:
     raylet, ip = seen.summary.raylet, seen.summary.ip or address.ip_address
     port = api_schema.number(raylet.dashboard_agent_listen_port)
     host = f"[{ip}]" if ":" in ip else ip
-    return Place(
+    return WorkerPlace(
         address.node,
         seen.summary.hostname or ip,
         pid,
@@ -63,7 +63,7 @@ def place_of(actor: api_schema.Actor, view: ApiView) -> Place | None:
     )
 
 
-def place_by_id(actor_id: str, view: ApiView) -> Place | None:
+def place_by_id(actor_id: str, view: ApiView) -> WorkerPlace | None:
     """The same, for the actor of this id."""
     actor = next((one for one in view.actors if one.actor_id == actor_id), None)
     return None if actor is None else place_of(actor, view)

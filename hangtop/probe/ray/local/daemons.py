@@ -31,7 +31,7 @@ _SECRET_OPTION = re.compile(
 _URL_LOGIN = re.compile(r"(://[^/\s:@]*):[^/\s@]*@")
 
 
-class Origin:
+class DaemonStart:
     """How a daemon was started, word for word, secrets and all. Stays in the probe, and keeps its text to itself when printed."""
 
     __slots__ = ("environ", "words")
@@ -65,7 +65,7 @@ class Daemon(Struct, frozen=True):
     argv: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     gone_at: float | None = None
-    origin: Origin | None = None
+    origin: DaemonStart | None = None
     on_our_network: bool = False
 
     @property
@@ -80,7 +80,7 @@ class Daemon(Struct, frozen=True):
     def with_environ(self, environ: Mapping[str, str]) -> Daemon:
         """With those variables that a restart needs."""
         kept = {k: clean_text(v) for k, v in sorted(environ.items()) if KEPT.match(k) and not SECRET.search(k)}
-        origin = Origin(self.origin.words, dict(environ)) if self.origin else None
+        origin = DaemonStart(self.origin.words, dict(environ)) if self.origin else None
         return replace(self, env=kept, origin=origin)
 
     def part(self) -> RayPart:
@@ -128,7 +128,7 @@ def daemon_of(words: Sequence[str]) -> Daemon | None:
         dashboard=_dashboard(kind, options),
         socket=(options.get("node-ip-address", ""), options.get("raylet-socket-name", "")),
         argv=tuple(without_secrets(clean_text(word)) for word in words),
-        origin=Origin(tuple(words)),
+        origin=DaemonStart(tuple(words)),
     )
 
 

@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
-from hangtop.probe.ray.local.session_owners import Owners, user_of
-from hangtop.probe.ray.local.worker_titles import Title, WorkerFile, parse_title, parse_worker_file
+from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
+from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse_title, parse_worker_file
 from hangtop.records.ray import DaemonKind
 from hangtop.system.guard import Guard
 from hangtop.system.network.namespaces import is_on_our_network
@@ -41,7 +41,7 @@ class Worker(Struct, frozen=True):
     started_at: float
     state: str
     ray_pid: int
-    title: Title | None = None
+    title: WorkerTitle | None = None
     raylet: int | None = None
     uid: int | None = None
     folder: str | None = None
@@ -78,7 +78,7 @@ class RayTable:
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
         self._workers: dict[Identity, Worker] = {}
-        self._owners = Owners()
+        self._owners = SessionOwners()
 
     def look(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""

@@ -20,7 +20,7 @@ from hangtop.system.processes.table import ProcessTable
 LEADING = ("gcs_server", "raylet")
 
 
-class Owners:
+class SessionOwners:
     """The owners of sessions, by folder. For one calling thread."""
 
     def __init__(self) -> None:

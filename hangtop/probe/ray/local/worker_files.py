@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from hangtop.diagnosis.facts.ray_health import odd_actors
-from hangtop.probe.ray.dashboard.remote_log import FarLog
+from hangtop.diagnosis.facts.ray_health import outlier_actors
+from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.records.ray import RayActor, RayCluster
 
 MOST_FILES = 512
@@ -24,10 +24,10 @@ class WorkerLog(Struct, frozen=True):
     name: str = ""
     rank: int | None = None
     job: str | None = None
-    far: FarLog | None = None
+    far: RemoteLog | None = None
 
 
-FarLogs = Callable[[str, RayActor], Sequence[FarLog]]
+FarLogs = Callable[[str, RayActor], Sequence[RemoteLog]]
 """Session and actor → its two output files, where it is on another node and that is reached."""
 
 
@@ -56,7 +56,7 @@ def worker_files(cluster: RayCluster) -> tuple[WorkerLog, ...]:
 def far_files(cluster: RayCluster, far_logs: FarLogs) -> tuple[WorkerLog, ...]:
     """Both files of each rank whose process is on another node. They are read in this order, so many a second: ranks that stand
     out first, then by their number."""
-    odd = {id(one.actor) for one in odd_actors(cluster)}
+    odd = {id(one.actor) for one in outlier_actors(cluster)}
     away = [actor for actor in cluster.actors if actor.rank is not None and actor.log is None and actor.pid is None]
     reached = (actor for actor in away if actor.ray_pid and actor.node)
     ordered = sorted(reached, key=lambda actor: (id(actor) not in odd, actor.rank or 0))

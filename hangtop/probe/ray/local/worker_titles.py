@@ -20,7 +20,7 @@ SYSTEM = frozenset(
 )
 
 
-class Title(Struct, frozen=True):
+class WorkerTitle(Struct, frozen=True):
     """`cls` without what stands before `<locals>`; a task has a function's name there. `method` only while one runs."""
 
     cls: str
@@ -40,12 +40,12 @@ class WorkerFile(Struct, frozen=True):
     pid: int
 
 
-def parse_title(text: str) -> Title | None:
+def parse_title(text: str) -> WorkerTitle | None:
     """The title of a worker that belongs to an actor or task; `None` for a worker in reserve and for what is no title."""
     match = _TITLE.fullmatch(text.strip())
     if match is None or match["cls"] in SYSTEM:
         return None
-    return Title(short_class(match["cls"]), match["method"], match["name"] or "")
+    return WorkerTitle(short_class(match["cls"]), match["method"], match["name"] or "")
 
 
 def short_class(name: str) -> str:
