@@ -12,9 +12,8 @@ from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.extract import layout_sizes, ray_sessions_named
 from hangtop.logs.extract.framework_votes import active, leading
-from hangtop.logs.extract.progress import ProgressSeen
 from hangtop.logs.extract.stages import StageCourse, StageMachine, plan_of, proven_by, stage_of
-from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, WriterFacts
+from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
 from hangtop.logs.findings import findings_of
 from hangtop.records.log import LogFile, LogLine, LogReading, Pace, Progress, RankLog
 

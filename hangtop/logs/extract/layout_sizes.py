@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.catalog.profile import MeshLine, Profile
 from hangtop.logs.catalog.signature import compiled
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.file_facts import FileFacts
-from hangtop.logs.lines.block_lines import Line
 from hangtop.records.parallel_layout import ORDER, ParallelLayout
 from hangtop.records.rank_coordinates import NAMES
 
@@ -19,19 +22,21 @@ _GROUP = re.compile(r"\[([\d, ]+)\]")
 _PAIR = re.compile(r"([a-z_]+)=(\d+)")
 
 
-class LayoutSizes:
+class LayoutSizes(Extractor):
     """What one file says, by profile."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: RankTable) -> None:
+        self._ranks = ranks
         self._known: dict[str, _Said] = {}
 
-    def learn(self, profile: str, marker: MeshLine, line: Line, speaker: int | None) -> None:
-        """Takes in what this line says of the groups. `speaker`: the rank that wrote it."""
-        for found in compiled(marker.regex).finditer(line.text):
-            self._known.setdefault(profile, _Said()).take(marker, found, speaker)
+    def read(self, found: FoundLine) -> None:
+        rank = self._ranks.rank_of(found.line.writer)
+        for groups in found.readers.groups:
+            for match in compiled(groups.line.regex).finditer(found.line.text):
+                self._known.setdefault(groups.profile.name, _Said()).take(groups.line, match, rank)
 
-    def all(self) -> dict[str, ParallelLayout]:
-        return {name: said.mesh() for name, said in self._known.items()}
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, meshes={name: said.mesh() for name, said in self._known.items()})
 
 
 class _Said:

@@ -6,7 +6,7 @@ import re
 
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import LineReaders, LiteralIndex
+from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.block_lines import Line
 from hangtop.records.log import LineKind, LogLine
 
@@ -48,15 +48,15 @@ MARKS: dict[LineKind, tuple[str, ...]] = {
 def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
     """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
     before its own words."""
-    wants = index.wants(frozenset(number for number, _, _ in index.scanner.hits(text.encode())))
-    severities = {each.severity for each in wants.signatures if each.role != "noise" and compiled(each.regex).search(text)}
+    readers = index.readers(text.encode())
+    severities = {each.severity for each in readers.signatures if each.role != "noise" and compiled(each.regex).search(text)}
     if "fatal" in severities:
         return "error"
     if "warning" in severities:
         return "warning"
-    if _is_stage(wants, text):
+    if readers.markers(text):
         return "stage"
-    if any(compiled(reader.progress.regex).search(text) for reader in wants.progress):
+    if any(compiled(reader.progress.regex).search(text) for reader in readers.progress):
         return "progress"
     return _BY_LEVEL.get(level.upper(), "plain") if level else _said(text[:_HEAD])
 
@@ -70,7 +70,3 @@ def shown_line(line: Line, file: int, index: LiteralIndex, rank: int | None) -> 
 
 def _said(head: str) -> LineKind:
     return next((kind for kind, words in _SAYS if words.search(head)), "plain")
-
-
-def _is_stage(wants: LineReaders, text: str) -> bool:
-    return any(each.marker.regex is None or compiled(each.marker.regex).search(text) for each in wants.stages)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts, RankFacts
 from hangtop.logs.lines.block_lines import Line, Writer
 
-LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
-"""Any text that `RankTable.learn` understands holds one of these."""
+_LITERALS = ("nranks ", "GLOBAL_RANK: ", "[Gloo] Rank ", "rank ", "rank:", "rank=", "world_size", "world size", " processes")
+"""Any text that tells of ranks holds one of these."""
 
 # Ranks of the whole run. A group's own numbers (vLLM's `rank 0 in world size 2`, a trainer-engine group) are not meant.
 _RANK_TEXTS = tuple(
@@ -29,19 +30,10 @@ _SPEAKS = re.compile(r"[Rr]ank|RANK|world|processes")
 _OF_A_GROUP = ("group_name", "is assigned as")
 
 
-class RankFacts(Struct, omit_defaults=True):
-    """What the log says of one rank, besides its progress."""
-
-    rank: int
-    world: int | None = None
-    local_rank: int | None = None
-    host: str | None = None
-    pid: int | None = None
-    actor: str | None = None
-
-
-class RankTable:
+class RankTable(Extractor):
     """Writers and their ranks. A writer may be known by its pid long before its rank is: ask late."""
+
+    literals = _LITERALS
 
     def __init__(self, rank: int | None = None) -> None:
         self.world: int | None = None
@@ -53,8 +45,8 @@ class RankTable:
         self._task_of: dict[Writer, int] = {}
         self._group_size: dict[Writer, int] = {}
 
-    def learn(self, line: Line) -> None:
-        """Takes in what the line's prefix and its text say."""
+    def hear(self, line: Line) -> None:
+        """Takes in what the line's prefix says."""
         prefix = line.prefix
         if prefix.world and prefix.world > (self.world or 0):
             self.world = prefix.world
@@ -67,21 +59,22 @@ class RankTable:
         if prefix.rank is not None:
             self._note(line, prefix.rank)
 
-    def learn_text(self, line: Line) -> None:
+    def read(self, found: FoundLine) -> None:
         """Takes in what the message says, if it speaks of its writer's rank."""
+        line = found.line
         if not _SPEAKS.search(line.text) or any(word in line.text for word in _OF_A_GROUP):
             return
-        if found := _ROSTER.search(line.text):
-            self._enlist(found["host"], int(found["pid"]), int(found["rank"]), int(found["local"]))
+        if told := _ROSTER.search(line.text):
+            self._enlist(told["host"], int(told["pid"]), int(told["rank"]), int(told["local"]))
             return
         for pattern in _RANK_TEXTS:
-            if found := pattern.search(line.text):
-                groups = found.groupdict()
+            if told := pattern.search(line.text):
+                groups = told.groupdict()
                 size = int(groups.get("world") or int(groups.get("peers") or 0) + 1)
                 self._member(line, int(groups["rank"]), size)
                 return
-        if found := _WORLD_TEXT.search(line.text):
-            self.world = max(self.world or 0, int(found[1] or found[2] or found[3]))
+        if told := _WORLD_TEXT.search(line.text):
+            self.world = max(self.world or 0, int(told[1] or told[2] or told[3]))
 
     def rank_of(self, writer: Writer) -> int | None:
         """The global rank of a writer; `None` when nothing tells it."""
@@ -105,13 +98,18 @@ class RankTable:
                 return self._task_of[writer]
         return self.file_rank
 
+    def ranked(self, writer: Writer) -> Writer:
+        """The writer by its rank, as soon as that is known: NCCL tells pids where the training script tells ranks."""
+        rank = self.rank_of(writer)
+        return writer if rank is None else ("rank", rank)
+
     def rank_of_pid(self, pid: int) -> int | None:
         """The rank of a process whose host is not said; `None` when it is unknown."""
         return next((rank for writer, rank in self._rank_of.items() if writer[0] == "pid" and writer[2] == pid), None)
 
-    def all(self) -> tuple[RankFacts, ...]:
-        """What is known of each rank that the log names as a writer."""
-        return tuple(replace(facts) for facts in self._facts.values())
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        ranks = tuple(replace(known) for known in self._facts.values())
+        return replace(facts, rank=self.file_rank, ranks=ranks, world=self.world)
 
     def _member(self, line: Line, rank: int, size: int) -> None:
         """The largest group that a writer speaks of is the whole run."""

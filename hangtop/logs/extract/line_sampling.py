@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
 
+from hangtop.logs.extract.framework_votes import Frameworks
 from hangtop.logs.extract.literal_index import LiteralIndex
-from hangtop.logs.extract.repeated_literals import FLOOD, PIECES
+from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
+from hangtop.logs.lines.carriage_return_bars import find_folded
 from hangtop.logs.lines.literal_scan import Hit
 
 FEW, FIRST = 64, 24
@@ -25,6 +28,9 @@ LARGE = 256 << 10
 FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
 """The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
 
+_CROWD = 4_096
+"""One hit in so many bytes: then it pays to leave out literals that have no more to say."""
+
 
 class SampledLines(Struct, frozen=True):
     """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
@@ -33,6 +39,55 @@ class SampledLines(Struct, frozen=True):
     at: list[int]
     skipped: dict[int, int] = {}
     floods: frozenset[int] = frozenset()
+
+
+class LineSampler:
+    """Chooses, block for block, the lines of one file that are parsed, and learns which literals have no more to say."""
+
+    def __init__(self, index: LiteralIndex, frameworks: Frameworks) -> None:
+        self._index = index
+        self._frameworks = frameworks
+        self._repeated = RepeatedLiterals(index)
+        self._left_out: frozenset[int] = frozenset()
+        self._known_votes: tuple[int, frozenset[int]] = (0, frozenset())
+        self._counts: Counter[int] = Counter()
+
+    def sample(self, lines: Lines, *, in_text: bool) -> SampledLines:
+        """The lines of a block to parse. `in_text`: free text is open at its start."""
+        hits, left = self._hits(lines)
+        self._counts = Counter(map(itemgetter(0), hits))
+        if known := self._counts.keys() & self._said():
+            hits = [hit for hit in hits if hit[0] not in known]
+        new = Counter({number: count for number, count in self._counts.items() if number not in known}) + Counter(left)
+        return pick(hits, new, lines, self._index, in_text)
+
+    def learn(self, sampled: SampledLines, lines: Lines) -> None:
+        """The lines of the block were read. Votes that are counted by now, and are everywhere, are left out of the next scan."""
+        said = self._said()
+        if sum(self._counts[number] for number in self._counts.keys() & said) > len(lines.block.data) // _CROWD:
+            self._left_out |= said
+        self._repeated.learn(sampled.floods)
+
+    def _hits(self, lines: Lines) -> tuple[list[Hit], dict[int, int]]:
+        """The hits that are new, and how many more there are of literals in a flood."""
+        block = lines.block
+        find = self._index.finder(self._left_out | self._repeated.numbers, len(block.data))
+        folded = len(block.data) > LARGE and lines.has_bars
+        hits = find_folded(block.data, find) if folded else find(block.data)
+        flooding, left = self._repeated.hits(lines)
+        if flooding:
+            hits = sorted((*hits, *flooding), key=itemgetter(2))
+        if block.seen:
+            hits = [hit for hit in hits if hit[2] > block.seen]
+        return hits, left
+
+    def _said(self) -> frozenset[int]:
+        """Literals that only vote for a framework, and have done so: NCCL prints a million."""
+        votes = sum(map(len, self._frameworks.seen.values()))
+        if votes != self._known_votes[0]:
+            only_detect = self._index.only_detects.items()
+            self._known_votes = (votes, frozenset(number for number, detects in only_detect if self._frameworks.knows(detects)))
+        return self._known_votes[1]
 
 
 def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: LiteralIndex, in_text: bool) -> SampledLines:

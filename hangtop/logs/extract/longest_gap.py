@@ -2,13 +2,52 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Lines, Span
+from hangtop.logs.lines.timestamps import LogClock
 
 MOST_READ = 200
 """So many lines are read; where more would have to be, nothing is said."""
 
 EXACT, SHORT_S = 32, 5.0
 """After so many lines a silence shorter than this is not looked for any more."""
+
+
+_WALKS = 2
+"""So many times in a block the lines between two others are looked at."""
+
+
+class SilenceWatch(Extractor):
+    """Keeps the time of a file. A long time between two lines that were read counts only when the lines between bear it out."""
+
+    def __init__(self, clock: LogClock) -> None:
+        self._clock = clock
+        self._last: tuple[int, float] | None = None  # offset and clock time of the newest line that has one
+        self._walks = 0
+
+    def begin_block(self, lines: Lines) -> None:
+        self._walks = 0
+
+    def read(self, found: FoundLine) -> None:
+        line = found.line
+        if line.stamp is None:
+            return
+        self._clock.last_log_time = line.stamp
+        before, self._last = self._last, (line.offset, line.stamp)
+        known_s = self._clock.longest_silence_s or 0.0
+        if before is None or line.stamp - before[1] <= known_s or self._walks >= _WALKS:
+            return
+        self._walks += 1
+        begin = max(-1, before[0] - found.lines.block.offset)
+        gap_s = longest_gap_s(found.lines, (begin, before[1]), (found.span.start, line.stamp), known_s)
+        if gap_s is not None:
+            self._clock.silence(gap_s)
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, longest_silence_s=self._clock.longest_silence_s)
 
 
 def longest_gap_s(lines: Lines, begin: tuple[int, float], end: tuple[int, float], known_s: float) -> float | None:

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.literal_index import ProgressReader
-from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
+from hangtop.logs.extract.line_readers import ProgressReader
+from hangtop.logs.extract.progress import StepLine, is_loss, number
 from hangtop.logs.extract.step_tables import name_of
-from hangtop.logs.file_facts import Kind
+from hangtop.logs.file_facts import Kind, ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.split import Block
 
@@ -33,13 +33,6 @@ _VALUE = re.compile(
 )
 
 
-class StepLine(Struct, frozen=True):
-    """What a line below tells, and the reader of the line that it is below."""
-
-    reader: ProgressReader
-    sighting: ProgressSeen
-
-
 class MultilineSteps:
     """The reports that the writers of one file are in."""
 
@@ -55,12 +48,12 @@ class MultilineSteps:
     def counted(self, sighting: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
         """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
         the words of another profile the line tells a metric itself."""
-        told = [StepLine(reader, sighting)]
+        told = [StepLine(sighting, reader.stages, line)]
         proof = sighting.metrics.keys() - _NO_PROOF
         if self._open:
             report = self._open.get(line.writer)
             if report is not None and sighting.step is None:
-                return [*report.proven(), *told] if proof else told
+                return [*report.proven(line), *told] if proof else told
             self._open.pop(line.writer, None)
         bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
         return told if not bare or self._begins(sighting, reader, line) else []
@@ -127,9 +120,9 @@ class _Report(Struct):
         self.told.add(plain)
         kind = f"{self.step.kind} {plain}"
         below = replace(self.step, kind=kind, offset=line.offset, at=line.at, step=None, total=None, metrics={plain: value})
-        return [*self.proven(), StepLine(self.reader, below)]
+        return [*self.proven(line), StepLine(below, self.reader.stages, line)]
 
-    def proven(self) -> list[StepLine]:
+    def proven(self, line: Line) -> list[StepLine]:
         """The step itself, if it was held until now."""
         held, self.held = self.held, False
-        return [StepLine(self.reader, self.step)] if held else []
+        return [StepLine(self.step, self.reader.stages, line)] if held else []

@@ -8,7 +8,7 @@ from math import isfinite
 from statistics import quantiles
 
 from hangtop.logs.extract.loss_spike import LossSpike, LossWatch
-from hangtop.logs.extract.progress import ProgressSeen
+from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Pace
 

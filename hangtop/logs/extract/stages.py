@@ -9,6 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.extract.line_ranks import RankTable
+from hangtop.logs.extract.progress import StepLine
+from hangtop.logs.file_facts import FileFacts, StageMark
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding, StageEvent, StagePlan
 
@@ -21,25 +25,11 @@ PEERS_S = 2.0
 """So long after one rank has begun to save or evaluate, others still write the step that all of them have just done."""
 
 
-class StageMark(Struct, frozen=True):
-    """A stage marker that was seen. `done`: it ends the stage. `late`: it may be older than its place in the file, as lines that
-    Ray has held back and bars that are drawn once more at their end: it never moves the run back. `been`: its writer had been in
-    the stage that was seen just before, so it comes from there."""
-
-    profile: str
-    stage: str
-    offset: int
-    at: float | None
-    writer: Writer
-    done: bool = False
-    late: bool = False
-    been: bool = False
-
-
-class StageMarks:
+class StageMarks(Extractor):
     """All marks of one file, of every profile: which of them count is known only when the framework is."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranks: RankTable) -> None:
+        self._ranks = ranks
         self._once: list[StageMark] = []
         self._recurring: deque[StageMark] = deque(maxlen=_KEPT_RECURRING)
         self._stage: tuple[str, bool, bool] = ("", False, False)
@@ -49,6 +39,20 @@ class StageMarks:
         self._aside: tuple[str, float] | None = None
         self.latest: dict[Writer, dict[str, StageMark]] = {}
         self._starts = 0
+
+    def read(self, found: FoundLine) -> None:
+        writer = self._ranks.ranked(found.line.writer)
+        for marker in found.markers:
+            late = found.is_full_bar
+            found.is_first |= self.saw(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
+
+    def hear_step(self, step: StepLine) -> None:
+        """A step proves the stages that its line stands for."""
+        for profile, stage in step.stages:
+            self.saw(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=step.is_full_bar)
+
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        return replace(facts, marks=self.all())
 
     def starts(self) -> int:
         """How many marks may begin a new attempt. More than do: which ones do is known only when the framework is."""

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage, Table
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.progress import ProgressSeen, is_loss, number
+from hangtop.logs.extract.progress import StepLine, is_loss, number
+from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.prefixes import Prefix
 
@@ -38,14 +39,6 @@ class Columns(Struct, frozen=True):
     stages: tuple[tuple[Profile, Stage], ...] = ()
 
 
-class TableRow(Struct, frozen=True):
-    """A row: whose columns it fills, and what it tells. `line`: with the rank that one of its columns says wrote it."""
-
-    columns: Columns
-    line: Line
-    sighting: ProgressSeen
-
-
 class StepTables:
     """The tables that the writers of one file are in."""
 
@@ -61,8 +54,9 @@ class StepTables:
         """The log has come to this byte."""
         self._open = {writer: table for writer, table in self._open.items() if offset - table.newest < REACH}
 
-    def read(self, line: Line, headers: Iterable[Columns]) -> TableRow | None:
-        """What this line tells as a row. `headers`: the tables whose line of names it may be."""
+    def read(self, line: Line, headers: Iterable[Columns]) -> StepLine | None:
+        """The step that this line tells as a row; if a column names a rank, that is its writer. `headers`: the tables whose line
+        of names it may be."""
         if not line.whole:
             return None
         for columns in headers:
@@ -83,7 +77,7 @@ class StepTables:
             table.told |= metrics
             if (rank := table.rank_of(cells)) is not None:
                 line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
-            return TableRow(table.columns, line, _sighting(table, line, found))
+            return StepLine(_sighting(table, line, found), table.columns.stages, line)
         table.others += 1
         if table.others > MOST_BETWEEN:
             del self._open[line.writer]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from hangtop.logs.extract.extractor import Extractor, FoundLine
+from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Line, Lines, Span
 from hangtop.logs.lines.timestamps import LogClock
 from hangtop.records.log import WrittenAt
@@ -29,26 +32,38 @@ class _Below(Struct):
     rows: int
 
 
-class UnstampedLines:
+class UnstampedLines(Extractor):
     """The times of those lines of one file that somebody wants to know, by offset. Rows are looked at once, as they come; a log
     that tells no time at all costs nothing."""
 
-    def __init__(self, clock: LogClock) -> None:
+    def __init__(self, clock: LogClock, offset: int = 0) -> None:
         self._clock = clock
+        self.history_end = offset
+        self._last_stamp: float | None = None
         self._times: dict[int, WrittenAt] = {}
         self._above: dict[int, int] = {}
         self._below: dict[int, _Below] = {}
         self._far: set[int] = set()
         self._fruitless = 0
 
-    def want(self, line: Line, lines: Lines, span: Span, heard: float | None) -> None:
-        """This line's time is wanted. `heard`: the stamp of the last line before it that was read and has one."""
-        at = line.offset
+    def read(self, found: FoundLine) -> None:
+        """A stamped line that was read bounds the time of all before it."""
+        line = found.line
+        if line.stamp is not None:
+            self._last_stamp = line.stamp
+            if self._far:
+                self._bound_far(line)
+        if found.is_first:
+            self._want(line, found.lines, found.span)
+
+    def _want(self, line: Line, lines: Lines, span: Span) -> None:
+        """This line's time is wanted."""
+        at, last = line.offset, self._last_stamp
         if line.at is not None:
             self._times[at] = self._clock.written(line.stamp, line.prefix.time)
         elif at not in self._times:
-            self._times[at] = WrittenAt(None, self._clock.at(heard), self._clock.written_by)
-            if heard is None and self._fruitless >= FRUITLESS:
+            self._times[at] = WrittenAt(None, self._clock.at(last), self._clock.written_by)
+            if last is None and self._fruitless >= FRUITLESS:
                 self._far.add(at)
                 return
             near = next(self._stamped(lines.rows_above(span)), None)
@@ -60,31 +75,31 @@ class UnstampedLines:
             self._below[at] = _Below(line.end, line.end, MOST_ROWS)
             self._look_below(at, lines, span.end)
 
-    def resume(self, lines: Lines) -> None:
-        """Goes on below the lines that stood at the end of the block before."""
+    def begin_block(self, lines: Lines) -> None:
         for at in tuple(self._below):
             self._look_below(at, lines, -1)
 
-    def heard(self, line: Line) -> None:
-        """A stamped line that was read bounds the time of all before it."""
-        if self._far:
-            time = self._clock.written(line.stamp, line.prefix.time)
-            for at in self._far:
-                if at in self._times and at < line.offset:
-                    self._times[at] = _bounded(self._times[at], time)
-            self._far = {at for at in self._far if at > line.offset}
+    def _bound_far(self, line: Line) -> None:
+        time = self._clock.written(line.stamp, line.prefix.time)
+        for at in self._far:
+            if at in self._times and at < line.offset:
+                self._times[at] = _bounded(self._times[at], time)
+        self._far = {at for at in self._far if at > line.offset}
 
-    def reopened(self) -> None:
-        """The file begins anew: nothing stands below the lines before."""
+    def reopened(self, offset: int) -> None:
+        """Nothing stands below the lines before."""
         self._below, self._far = {}, set()
+        self.history_end = max(self.history_end, offset)
 
-    def all(self, wanted: Iterable[int], history_end: int) -> dict[int, WrittenAt]:
-        """The times of these lines, by offset. `history_end`: where what was there when we came ends."""
+    def add_facts(self, facts: FileFacts) -> FileFacts:
+        """With the times of findings and marks."""
+        wanted = {finding.offset for finding in facts.findings} | {mark.offset for mark in facts.marks}
         known = {at: self._times[at] for at in wanted if at in self._times}
         if len(self._times) > MOST_KEPT:
             self._times = dict(known)
             self._far &= known.keys()
-        return {at: _at_the_end(time) if at >= history_end - LAST_BYTES else time for at, time in known.items()}
+        last = self.history_end - LAST_BYTES
+        return replace(facts, times={at: _at_the_end(time) if at >= last else time for at, time in known.items()})
 
     def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, WrittenAt]]:
         """Where the rows that tell the time end, and when they were written."""
