@@ -65,7 +65,7 @@ class WriterFacts(Struct, frozen=True):
 
     writer: Writer
     rank: int | None
-    sightings: tuple[ProgressSeen, ...]
+    progress: tuple[ProgressSeen, ...]
     marks: Mapping[str, StageMark]
     last_at: float | None
     lines: int

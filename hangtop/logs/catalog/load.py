@@ -54,7 +54,7 @@ def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
     """The signatures in `text`; their category is the file's name without its ending."""
     found = _decode(text, name, _SignatureFile)
     category = Path(name).stem
-    return tuple(each if each.category else replace(each, category=category) for each in found.signature)
+    return tuple(signature if signature.category else replace(signature, category=category) for signature in found.signature)
 
 
 def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
@@ -79,7 +79,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
         _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
     if user_dir is not None:
         for path, text in _files(user_dir / "signatures"):
-            signatures.update((each.id, each) for each in _proven_signatures(path, text))
+            signatures.update((signature.id, signature) for signature in _proven_signatures(path, text))
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
@@ -98,8 +98,8 @@ def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[
 
 def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
     found = parse_signatures(text, path)
-    for n, each in enumerate(found):
-        _refuse(path, text, signature_flaws(each), f"signature[{n}].")
+    for n, signature in enumerate(found):
+        _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
     return found
 
 

@@ -85,7 +85,7 @@ def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Cat
     stages = {stage.id for profile in profiles[:1] for stage in profile.stage}
     others = (profile for profile in catalog.profiles.values() if profile not in profiles)
     for profile in (*profiles, *others):
-        found = [(each.rank, each.meshes[profile.name]) for each in facts if profile.name in each.meshes]
+        found = [(file.rank, file.meshes[profile.name]) for file in facts if profile.name in file.meshes]
         if found and (profile is profiles[0] or profile.nests_in not in stages):
             told = {rank: row for _, mesh in found for rank, row in mesh.told.items()}
             return _joined({rank: mesh.sizes for rank, mesh in found}, found[0][1].order, told)

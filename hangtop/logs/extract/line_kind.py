@@ -49,7 +49,11 @@ def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
     """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
     before its own words."""
     readers = index.readers(text.encode())
-    severities = {each.severity for each in readers.signatures if each.role != "noise" and compiled(each.regex).search(text)}
+    severities = {
+        signature.severity
+        for signature in readers.signatures
+        if signature.role != "noise" and compiled(signature.regex).search(text)
+    }
     if "fatal" in severities:
         return "error"
     if "warning" in severities:

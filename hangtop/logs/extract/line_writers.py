@@ -22,7 +22,7 @@ _MANY: Writer = ("actor", "")
 
 
 class _Writer(Struct):
-    sightings: dict[Kind, ProgressSeen] = field(default_factory=dict)
+    progress: dict[Kind, ProgressSeen] = field(default_factory=dict)
     last_at: float | None = None
     last_offset: int = -1
     lines: int = 0
@@ -48,7 +48,7 @@ class LineWriters(Extractor):
         """A line that stands for those of many workers is activity, but of no rank in particular the progress."""
         seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
         kind = (seen.profile, seen.kind)
-        self._writers[_MANY if is_repeated else step.line.writer].sightings[kind] = seen
+        self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
         self.loss_spike = self._paces[kind].saw(seen, late=is_repeated) if seen.counts else None
 
     def steps(self) -> int:
@@ -63,7 +63,7 @@ class LineWriters(Extractor):
     def newest_steps(self) -> dict[Writer, int]:
         """The offset of each writer's newest progress line; -1 where it has none."""
         return {
-            name: max((each.offset for each in writer.sightings.values()), default=-1) for name, writer in self._writers.items()
+            name: max((seen.offset for seen in writer.progress.values()), default=-1) for name, writer in self._writers.items()
         }
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
@@ -74,5 +74,5 @@ class LineWriters(Extractor):
         for name, writer in self._writers.items():
             marks = dict(self._stages.latest.get(name, {}))
             yield WriterFacts(
-                name, self._ranks.rank_of(name), tuple(writer.sightings.values()), marks, writer.last_at, writer.lines
+                name, self._ranks.rank_of(name), tuple(writer.progress.values()), marks, writer.last_at, writer.lines
             )

@@ -33,7 +33,7 @@ class LiteralIndex:
         for literals, owner in _owners(catalog):
             for literal in literals:
                 wanted.setdefault(literal, []).append(owner)
-        self.kinds = tuple(each for each in catalog.signatures.values() if each.kind)
+        self.kinds = tuple(signature for signature in catalog.signatures.values() if signature.kind)
         base = [profile for profile in catalog.profiles.values() if profile.base]
         self.training = [(profile, stage) for profile in base for stage in profile.stage if stage.id == TRAINING]
         self.scanner = Scanner(wanted)
@@ -138,7 +138,7 @@ def _stages(profiles: Iterable[Profile], stage_id: str | None) -> tuple[tuple[Pr
 
 
 def _readers_of(owners: Iterable[Iterable[Any]]) -> LineReaders:
-    found: list[Any] = list({id(owner): owner for each in owners for owner in each}.values())
+    found: list[Any] = list({id(owner): owner for owned in owners for owner in owned}.values())
     pairs = [owner for owner in found if isinstance(owner, tuple)]
     return LineReaders(
         progress=tuple(sorted((owner for owner in found if isinstance(owner, ProgressReader)), key=_place)),

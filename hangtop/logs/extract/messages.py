@@ -240,7 +240,7 @@ class Messages:
     def _tell_kind(self, tally: SignatureCount, line: Line) -> None:
         """An exception that no signature knows may still be of a known kind, by its words."""
         if not tally.handled and tally.unknown and tally.raised_offset == line.offset:
-            tally.kind = next((each for each in self._kinds if compiled(each.regex).search(tally.text)), None)
+            tally.kind = next((kind for kind in self._kinds if compiled(kind.regex).search(tally.text)), None)
 
     def skipped(self, counts: Mapping[int, int], owners: Sequence[Sequence[Signature]]) -> None:
         """Of a flood of one message only some were read; the others are counted, since those that were read proved true."""
@@ -255,8 +255,8 @@ class Messages:
         """What was found, earliest first. `progress`: offset of each writer's newest step. `asides`: what stands in texts that
         have not ended; it counts as long as they do not."""
         everything: dict[str, SignatureCount] = {}
-        for each in (*asides, self):
-            everything |= each.tallies
+        for messages in (*asides, self):
+            everything |= messages.tallies
         tallies = sorted((*self._past, *everything.values()), key=lambda tally: tally.first.offset)
         survived = [self._survived(tally, progress) for tally in tallies]
         over = {tally.starts for tally, is_past in zip(tallies, survived, strict=True) if _is_raised(tally) and not is_past}

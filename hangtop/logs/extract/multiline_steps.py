@@ -45,31 +45,31 @@ class MultilineSteps:
         """Whether any line may belong to a report."""
         return bool(self._open)
 
-    def counted(self, sighting: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
+    def counted(self, seen: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
         """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
         the words of another profile the line tells a metric itself."""
-        told = [StepLine(sighting, reader.stages, line)]
-        proof = sighting.metrics.keys() - _NO_PROOF
+        told = [StepLine(seen, reader.stages, line)]
+        proof = seen.metrics.keys() - _NO_PROOF
         if self._open:
             report = self._open.get(line.writer)
-            if report is not None and sighting.step is None:
+            if report is not None and seen.step is None:
                 return [*report.proven(line), *told] if proof else told
             self._open.pop(line.writer, None)
         bare = reader.progress.below and not proof and not valued and len(line.text) <= _LONGEST
-        return told if not bare or self._begins(sighting, reader, line) else []
+        return told if not bare or self._begins(seen, reader, line) else []
 
-    def _begins(self, sighting: ProgressSeen, reader: ProgressReader, line: Line) -> bool:
+    def _begins(self, seen: ProgressSeen, reader: ProgressReader, line: Line) -> bool:
         """Whether a step whose values may stand below it counts at once."""
         progress = reader.progress
         doubtful = progress.doubt is not None and compiled(progress.doubt).search(line.text) is not None
-        counts = not doubtful or (sighting.total is None and self._grows(sighting))
+        counts = not doubtful or (seen.total is None and self._grows(seen))
         if line.whole:
-            self._open[line.writer] = _Report(reader, sighting, [text.encode() for text in progress.below], held=not counts)
+            self._open[line.writer] = _Report(reader, seen, [text.encode() for text in progress.below], held=not counts)
         return counts
 
-    def _grows(self, sighting: ProgressSeen) -> bool:
-        key = (sighting.writer, (sighting.profile, sighting.kind))
-        step = sighting.step or 0.0
+    def _grows(self, seen: ProgressSeen) -> bool:
+        key = (seen.writer, (seen.profile, seen.kind))
+        step = seen.step or 0.0
         last, times = self._grown.get(key, (step, 0))
         times = times + 1 if step > last else times * (step == last)
         self._grown[key] = (step, times)
@@ -87,7 +87,7 @@ class MultilineSteps:
     def places(self, block: Block, begin: int, end: int) -> list[int]:
         """Where in `[begin, end)` of a block a line may tell something: one byte of each, in their order."""
         found: dict[int, int] = {}
-        self._open = {name: each for name, each in self._open.items() if each.step.offset + REACH > block.at(begin)}
+        self._open = {name: report for name, report in self._open.items() if report.step.offset + REACH > block.at(begin)}
         for report in self._open.values():
             until = min(end, report.step.offset + REACH - block.offset)
             for text in report.texts:

@@ -42,25 +42,25 @@ class PaceMeter:
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, sighting: ProgressSeen, *, late: bool = False) -> LossSpike | None:
+    def saw(self, seen: ProgressSeen, *, late: bool = False) -> LossSpike | None:
         """Takes in one progress line; lines come in file order. The jump of the loss, where one begins.
 
         `late`: it was held back, and may tell of what was before the lines above it.
         """
-        top, step = self._top, sighting.step
-        self.coarse = sighting.coarse
+        top, step = self._top, seen.step
+        self.coarse = seen.coarse
         if step is None:
-            return self._remember(sighting)
+            return self._remember(seen)
         if top is None or top.step is None or step > top.step:
             if top is not None and top.step is not None:
                 self.steps += int(step - top.step)
                 self.lines += not late
-            if self._since is None or self._gap(self._since, sighting):
-                self._since = sighting
-            self._top = sighting
-            return self._remember(sighting)
-        if step < top.step and sighting.writer == top.writer:
-            self._top = self._since = sighting  # a new epoch or a new attempt counts from its beginning
+            if self._since is None or self._gap(self._since, seen):
+                self._since = seen
+            self._top = seen
+            return self._remember(seen)
+        if step < top.step and seen.writer == top.writer:
+            self._top = self._since = seen  # a new epoch or a new attempt counts from its beginning
             self.lines += not late
         return None
 
@@ -106,16 +106,16 @@ class PaceMeter:
             self._every = min(self._every or steps, steps)
         return gap > 0
 
-    def _remember(self, sighting: ProgressSeen) -> LossSpike | None:
+    def _remember(self, seen: ProgressSeen) -> LossSpike | None:
         for name, values in self.history.items():
-            if name in sighting.metrics:
-                values.append(sighting.metrics[name])
-        loss = sighting.metrics.get("loss")
-        return self._losses.saw(sighting.step, loss) if loss is not None and isfinite(loss) else None
+            if name in seen.metrics:
+                values.append(seen.metrics[name])
+        loss = seen.metrics.get("loss")
+        return self._losses.saw(seen.step, loss) if loss is not None and isfinite(loss) else None
 
 
 def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float | None:
-    """Seconds between two sightings, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
+    """Seconds between two seens, so many steps apart: by the clock of the log, else by the bar's own, else by the step time
     that is told."""
     if before.at is not None and after.at is not None:
         return after.at - before.at

@@ -84,15 +84,15 @@ class RayNames(Extractor):
 
 def together(files: Iterable[RaySaid | None]) -> RaySaid | None:
     """Of several files of a run: the latest word that a session was joined or started holds, and all who spoke."""
-    said = [each for each in files if each is not None]
+    said = [words for words in files if words is not None]
     if not said:
         return None
-    last = max(said, key=lambda each: (each.joined is not None or each.started, each.at or 0.0))
-    speakers = tuple(dict.fromkeys(speaker for each in said for speaker in each.speakers))
+    last = max(said, key=lambda words: (words.joined is not None or words.started, words.at or 0.0))
+    speakers = tuple(dict.fromkeys(speaker for words in said for speaker in words.speakers))
     return replace(
         last,
-        sessions=tuple(dict.fromkeys(name for each in said for name in each.sessions)),
-        submission=next((each.submission for each in said if each.submission), None),
+        sessions=tuple(dict.fromkeys(name for words in said for name in words.sessions)),
+        submission=next((words.submission for words in said if words.submission), None),
         speakers=speakers[-MOST_SPEAKERS:],
     )
 

@@ -81,7 +81,7 @@ class StepHeuristic:
             at = lines.block.at(span.start)
             shaped[at] = self._shaped[at] if at in self._shaped else _shaped(lines, span)
         open_end = next(iter(shaped), -1)
-        self._shaped = {at: each for at, each in shaped.items() if at != open_end}  # the newest may go on
+        self._shaped = {at: row for at, row in shaped.items() if at != open_end}  # the newest may go on
         alike: dict[tuple[Writer, str], list[_Row]] = {}
         for known in reversed(shaped.values()):
             if known is not None:

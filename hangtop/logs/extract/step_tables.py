@@ -77,7 +77,7 @@ class StepTables:
             table.told |= metrics
             if (rank := table.rank_of(cells)) is not None:
                 line = replace(line, prefix=replace(line.prefix, rank=rank), writer=("rank", rank))
-            return StepLine(_sighting(table, line, found), table.columns.stages, line)
+            return StepLine(_seen(table, line, found), table.columns.stages, line)
         table.others += 1
         if table.others > MOST_BETWEEN:
             del self._open[line.writer]
@@ -197,7 +197,7 @@ def _metrics(table: _Open, cells: list[str]) -> dict[str, float] | None:
     return metrics if others else None
 
 
-def _sighting(table: _Open, line: Line, found: re.Match[str]) -> ProgressSeen:
+def _seen(table: _Open, line: Line, found: re.Match[str]) -> ProgressSeen:
     profile, words = table.columns.profile, table.columns.table
     return ProgressSeen(
         profile=profile.name,

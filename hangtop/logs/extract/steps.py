@@ -49,7 +49,7 @@ class Steps(Extractor):
         """Reads the line in the words of each profile that knows such lines."""
         self._read_totals(found)
         # A framework may know it as a part of its start (`loading checkpoint … at iteration 12000`): then it is no step.
-        is_start = any(not (each.profile.base or each.stage.steady or each.stage.recurs) for each in found.markers)
+        is_start = any(not (marker.profile.base or marker.stage.steady or marker.stage.recurs) for marker in found.markers)
         told: set[str] = set()
         valued = False
         for reader in found.readers.progress:
