@@ -1,4 +1,4 @@
-"""The run's parallel groups as its log names them: sizes of dimensions, whole groups of ranks, or the place of one rank."""
+"""The parallel layout as the log names it: sizes of dimensions, whole groups of ranks, or the coordinates of one rank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIR = re.compile(r"([a-z_]+)=(\d+)")
 
 
 class LayoutSizes(Extractor):
-    """What one file says, by profile."""
+    """The layout that one file tells, by profile."""
 
     def __init__(self, ranks: RankTable) -> None:
         self._ranks = ranks
@@ -40,7 +40,7 @@ class LayoutSizes(Extractor):
 
 
 class _Said:
-    """What the lines of one profile say: sizes by who says them, and places that are said outright."""
+    """What the lines of one profile say: sizes by the rank that wrote them, and coordinates that are told outright."""
 
     def __init__(self) -> None:
         self._sizes: dict[int | None, dict[str, int]] = {}
@@ -73,7 +73,7 @@ class _Said:
 
 
 def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], told: dict[int, dict[str, int]]) -> ParallelLayout:
-    """The groups by what each rank says: what ranks say differently of themselves is their place, what they say alike a size."""
+    """Values that differ between ranks are coordinates; values equal on all ranks are dimension sizes."""
     rows = {rank: row for rank, row in said.items() if rank is not None and row}
     if any(row != next(iter(rows.values())) for row in rows.values()):
         return ParallelLayout(order=order, told=told | rows)
@@ -81,7 +81,8 @@ def _joined(said: Mapping[int | None, dict[str, int]], order: tuple[str, ...], t
 
 
 def chosen(facts: Sequence[FileFacts], profiles: Sequence[Profile], catalog: Catalog) -> ParallelLayout | None:
-    """The groups of the run: as the profile that leads says, else another. An engine inside a trainer has groups of its own."""
+    """The layout of the run, by the leading profile, else by another one; but not that of an engine inside a trainer, which has
+    groups of its own."""
     stages = {stage.id for profile in profiles[:1] for stage in profile.stage}
     others = (profile for profile in catalog.profiles.values() if profile not in profiles)
     for profile in (*profiles, *others):

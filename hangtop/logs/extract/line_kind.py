@@ -1,4 +1,4 @@
-"""What kind a line is, for the eye: progress, stage, warning, error or plain."""
+"""The kind of a line, by which it is coloured: progress, stage, warning, error or plain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY_LEVEL: dict[str, LineKind] = {
 }  # fmt: skip
 
 _HEAD = 120
-"""Characters of a message in which a line says that it is an error: later in a line the words are part of what it tells."""
+"""Only within this many characters do the words of a message make it an error: later on they are part of what it tells."""
 
 _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
     (
@@ -33,7 +33,7 @@ _SAYS: tuple[tuple[LineKind, re.Pattern[str]], ...] = (
         re.compile(r"(?:^|[\s\[|(<>])WARN(?:ING)?(?=$|[\s\]|):>])|(?:^|: )\W{0,3}(?:[Ww]arning|[A-Z]\w*Warning): "),
     ),
 )
-"""How a line tells its kind where no logger gave it a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""
+"""The words that tell the kind of a line without a level: a bare `ERROR …`, `gcc: fatal error: …`, `ValueError: …`."""
 
 MARKS: dict[LineKind, tuple[str, ...]] = {
     "error": (
@@ -42,12 +42,12 @@ MARKS: dict[LineKind, tuple[str, ...]] = {
     ),
     "warning": ("WARN", "warn", "Warning", "W0", "W1", " W "),
 }  # fmt: skip
-"""One of these is in any line that its level, or its own words, make one of this kind."""
+"""Every line that its level, or its own words, make one of this kind holds one of these texts."""
 
 
 def line_kind(text: str, level: str, index: LiteralIndex) -> LineKind:
-    """The kind of a message without its prefixes. A known message counts before the level that its logger gave it, and that
-    before its own words."""
+    """The kind of a message without its prefixes: by the catalog, else by the level that its logger gave it, else by its own
+    words."""
     readers = index.readers(text.encode())
     severities = {
         signature.severity

@@ -1,4 +1,4 @@
-"""Which lines of a block are worth parsing: all while hits are few; in a flood, the first ones and each writer's newest."""
+"""Which lines of a block are parsed: all if hits are few; in a flood the first ones and each writer's newest."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from hangtop.logs.lines.carriage_return_bars import find_folded
 from hangtop.logs.lines.literal_scan import Hit
 
 FEW, FIRST = 64, 24
-"""A literal with no more than `FEW` hits in a block has all its lines parsed; of one with more the first ones, for the pace."""
+"""If a literal has at most `FEW` hits in a block, all its lines are parsed, else the `FIRST` ones, for the pace."""
 
 CLOSING = 16
-"""Of a literal that may end free text and is everywhere, as a bar is, so many lines after each begin are read: one ends it."""
+"""If a literal that may end free text is everywhere, as a bar is, this many lines are parsed after each beginning of a text."""
 
 SPREAD = 32
-"""So many of the step lines of a small block are read, so that their numbers tell a course."""
+"""About this many step lines of a small block are parsed, so that their values make a curve."""
 
 LARGE = 256 << 10
 FEW_IN_LARGE, FIRST_IN_LARGE = 8, 2
-"""The same in a block larger than `LARGE`: older parts of a big file are read, or a live one is flooded."""
+"""The same in a block larger than `LARGE`: an older part of a big file, or a flood in a live one."""
 
 _CROWD = 4_096
-"""One hit in so many bytes: then it pays to leave out literals that have no more to say."""
+"""From one hit in this many bytes on it pays to leave out literals that tell nothing new."""
 
 
 class SampledLines(Struct, frozen=True):
-    """`at`: a byte index inside each line to parse, ascending. `skipped`: hits of each literal that were left out. `floods`: the
+    """`at`: a byte index inside each line to parse, ascending. `skipped`: the number of hits left out, by literal. `floods`: the
     literals that flood the block."""
 
     at: list[int]
@@ -91,8 +91,8 @@ class LineSampler:
 
 
 def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: LiteralIndex, in_text: bool) -> SampledLines:
-    """The lines to parse. `counts`: how many hits each literal has, those among them that are not listed. `in_text`: free text is
-    open, so that no end of it may be missed."""
+    """The lines to parse. `counts`: the number of hits of each literal, with the hits that are not listed. `in_text`: free text
+    is open, so its end must not be missed."""
     size = len(lines.block.data)
     few, first = (FEW, FIRST) if size <= LARGE else (FEW_IN_LARGE, FIRST_IN_LARGE)
     if len(hits) <= few:
@@ -122,7 +122,7 @@ def pick(hits: Sequence[Hit], counts: Mapping[int, int], lines: Lines, index: Li
 
 
 def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: bool) -> list[int]:
-    """Of literals that may end free text, the next ones after each place where some begins."""
+    """The next hits of literals that may end free text, after each place where one begins."""
     left = dict.fromkeys(ends, CLOSING if in_text else 0)
     found: list[int] = []
     if not ends:
@@ -137,7 +137,7 @@ def _closing(hits: Sequence[Hit], ends: set[int], index: LiteralIndex, in_text: 
 
 
 def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
-    """The first hits of each of these literals, so many of each."""
+    """The first `count` hits of each of these literals."""
     left = dict.fromkeys(many, count)
     found: list[int] = []
     if not left:
@@ -154,16 +154,16 @@ def _first(hits: Iterable[Hit], many: set[int], count: int) -> list[int]:
 
 
 def _spread(hits: Sequence[Hit], progress: set[int], counts: Mapping[int, int]) -> list[int]:
-    """Of the step lines in between so many, evenly: without them a loss that left its course would not be seen."""
+    """About `SPREAD` step lines at even distances: without them a loss spike in the middle would be missed."""
     most = max(progress, key=lambda number: counts[number], default=None)
     places = [start for number, start, _ in hits if number == most]
     return places[:: 1 + len(places) // SPREAD]
 
 
 def _newest_of_each_writer(hits: Sequence[Hit], lines: Lines, many: set[int]) -> list[int]:
-    """Newest first, one visit to each line; a line is passed over when its writer was seen with the same literal.
+    """Each line once, the newest first; a line is skipped if its writer was seen with the same literal.
 
-    There is no early end and no cap: the rank that lags, and so stands furthest back, is the one that matters.
+    All lines are visited: the rank that lags wrote its newest line furthest back, and it is the one that matters.
     """
     seen: dict[int, set[bytes]] = {number: set() for number in many}
     found: list[int] = []

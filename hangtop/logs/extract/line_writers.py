@@ -1,4 +1,4 @@
-"""Who writes in one file, and how far each of them is: their newest step lines, and the pace that these tell."""
+"""The writers of one file: their newest progress lines, and the pace by these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, Wr
 from hangtop.logs.lines.block_lines import Line, Writer
 
 _MANY: Writer = ("actor", "")
-"""Who writes a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
+"""The writer of a line that Ray prints once for many workers: `[repeated 7x across cluster]`."""
 
 
 class _Writer(Struct):
@@ -29,7 +29,7 @@ class _Writer(Struct):
 
 
 class LineWriters(Extractor):
-    """All writers of one file. `loss_spike`: the jump of the loss that begins with the step heard last."""
+    """All writers of one file. `loss_spike`: the jump of the loss that begins with the latest step."""
 
     def __init__(self, ranks: RankTable, stages: StageMarks) -> None:
         self._ranks = ranks
@@ -45,19 +45,19 @@ class LineWriters(Extractor):
             writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
 
     def hear_step(self, step: StepLine) -> None:
-        """A line that stands for those of many workers is activity, but of no rank in particular the progress."""
+        """A line that Ray prints for many workers is activity, but not the progress of any rank."""
         seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
         kind = (seen.profile, seen.kind)
         self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
         self.loss_spike = self._paces[kind].saw(seen, late=is_repeated) if seen.counts else None
 
     def steps(self) -> int:
-        """Lines that prove that the run goes on. One line is one proof, whatever it leaps over: in a driver's log of Ray the last
-        lines of workers come after the traceback that ended the run, those that stand for many last of all."""
+        """How many lines prove that the run goes on. A line counts once, however many steps it jumps: in a Ray driver's log the
+        last lines of workers come after the traceback that ended the run, and lines that stand for many come last."""
         return max((meter.lines for meter in self._paces.values()), default=0)
 
     def counts_on(self, besides: str) -> bool:
-        """Whether steps were told that grow, but for those of this kind."""
+        """Whether any other kind of line tells steps that grow."""
         return any(meter.steps and not meter.coarse for (_, name), meter in self._paces.items() if name != besides)
 
     def newest_steps(self) -> dict[Writer, int]:

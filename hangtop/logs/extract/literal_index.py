@@ -1,4 +1,4 @@
-"""Who wants which literal: everything a catalog knows, turned round so that one scan serves all."""
+"""Which literal belongs to which marker, message, progress line, …: the catalog turned round, so that one scan serves all."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hangtop.records.log import Role
 
 MOST_FINDERS = 2
 MUCH = 1 << 20
-"""Bytes at once from which the fast scan is worth the 40 ms and the 9 MB that it takes to make."""
+"""From this many bytes at once on the fast scan is worth the 40 ms and the 9 MB that it takes to make."""
 
 _END = "end"
 
 
 class LiteralIndex:
-    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run; it never changes."""
+    """One scanner for a catalog, and what each of its literals may mean. Shared by all files of a run, and never changed."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -52,7 +52,7 @@ class LiteralIndex:
         }
 
     def readers(self, line: bytes) -> LineReaders:
-        """What a line may mean, by the literals that it holds."""
+        """What may be read from a line, by the literals that it holds."""
         numbers = frozenset(number for number, _, _ in self.scanner.hits(line))
         known = self._readers.get(numbers)
         if known is None:
@@ -60,9 +60,9 @@ class LiteralIndex:
         return known
 
     def finder(self, left_out: frozenset[int], size: int) -> Callable[[bytes], list[Hit]]:
-        """A scan for a block of so many bytes that leaves out these literals, which have no more to say.
+        """A scan for a block of `size` bytes that leaves out these literals, which tell nothing new.
 
-        For much to read a fast one is made. It is large: few are kept, those that were used last.
+        A large block gets a fast scan. That takes much memory, so only the ones used last are kept.
         """
         find = self._finders.pop(left_out, None)
         if find is None:
@@ -76,7 +76,7 @@ class LiteralIndex:
         return find
 
     def rest(self) -> bool:
-        """The fast scans that were not used since the last call go until they are needed again. Whether there was one."""
+        """Drops the fast scans that were not used since the last call. Returns whether there was one."""
         idle = self._finders.keys() - self._used
         for left_out in idle:
             del self._finders[left_out]

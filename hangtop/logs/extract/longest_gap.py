@@ -1,4 +1,4 @@
-"""Whether a long time between two lines was a silence: only if the lines that stand between them bear it out."""
+"""The longest silence in a file: the longest time between two neighbouring lines that tell the time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from hangtop.logs.lines.block_lines import Lines, Span
 from hangtop.logs.lines.timestamps import LogClock
 
 MOST_READ = 200
-"""So many lines are read; where more would have to be, nothing is said."""
+"""At most this many lines are read for one gap; if more were needed, the gap is not measured."""
 
 EXACT, SHORT_S = 32, 5.0
-"""After so many lines a silence shorter than this is not looked for any more."""
+"""After `EXACT` lines, silences shorter than `SHORT_S` are no longer looked for."""
 
 
 _WALKS = 2
-"""So many times in a block the lines between two others are looked at."""
+"""At most this many gaps are measured in one block."""
 
 
 class SilenceWatch(Extractor):
-    """Keeps the time of a file. A long time between two lines that were read counts only when the lines between bear it out."""
+    """Keeps the clock of a file. A long time between two lines that were parsed is a silence only if no line between them tells
+    a time."""
 
     def __init__(self, clock: LogClock) -> None:
         self._clock = clock
@@ -53,8 +54,8 @@ class SilenceWatch(Extractor):
 def longest_gap_s(lines: Lines, begin: tuple[int, float], end: tuple[int, float], known_s: float) -> float | None:
     """The longest time between two neighbours among the lines from `begin` to `end` (byte index in the block, clock time).
 
-    Parts that are no longer than `known_s` are not looked into: halving the way there reads a handful of lines, not all of them.
-    `None` when nothing longer is proven.
+    Spans shorter than `known_s` are skipped, and longer ones halved, so that a handful of lines are read instead of all. `None`
+    if nothing longer than `known_s` is proven.
     """
     longest, read = known_s, 0
     todo = [(begin, end)]
@@ -73,7 +74,8 @@ def longest_gap_s(lines: Lines, begin: tuple[int, float], end: tuple[int, float]
 
 
 def _timed(lines: Lines, start: int, stop: int, read: int) -> tuple[tuple[int, float] | None, int]:
-    """A line that begins in `[start, stop)` and tells the time, from the middle if there is one; and how many were read."""
+    """A line that begins in `[start, stop)` and tells the time, the first after the middle if there is one; and how many lines
+    were read."""
     while start < stop and read <= MOST_READ:
         middle = (start + stop) // 2
         span: Span | None = lines.starting_from(middle)

@@ -1,4 +1,4 @@
-"""A step whose values stand in the lines below it, one in each: `step: 100`, then `loss: 2.31`, in a list or in a box."""
+"""Steps told over several lines, one value in each: `step: 100`, then `loss: 2.31`, as a list or in a box."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.split import Block
 
 REACH = 1_024
-"""A report is no longer than so many bytes."""
+"""A report is at most this many bytes long."""
 
 _LONGEST = 120
-"""A line of more characters tells its values itself."""
+"""A longer line tells its values itself."""
 
 _GROWN = 2
-"""A number that grew so often counts steps: settings are told once, or are the same again."""
+"""A number that grew this often counts steps: settings are printed once, or again with the same value."""
 
 _NO_PROOF = frozenset({"lr", "epoch", "total", "step_s", "step_ms"})
 """Settings hold these as well."""
@@ -34,7 +34,7 @@ _VALUE = re.compile(
 
 
 class MultilineSteps:
-    """The reports that the writers of one file are in."""
+    """The open reports of the writers of one file."""
 
     def __init__(self) -> None:
         self._open: dict[Writer, _Report] = {}
@@ -46,8 +46,8 @@ class MultilineSteps:
         return bool(self._open)
 
     def counted(self, seen: ProgressSeen, reader: ProgressReader, line: Line, *, valued: bool) -> list[StepLine]:
-        """A progress line was read: what counts now. One in doubt does when a line below tells what a step gave. `valued`: in
-        the words of another profile the line tells a metric itself."""
+        """Takes in a progress line. Returns the steps that count now: a doubtful one only counts when a line below it tells a
+        metric. `valued`: another profile has read a metric from the line itself."""
         told = [StepLine(seen, reader.stages, line)]
         proof = seen.metrics.keys() - _NO_PROOF
         if self._open:
@@ -76,7 +76,7 @@ class MultilineSteps:
         return times >= _GROWN
 
     def read(self, line: Line) -> list[StepLine]:
-        """What a line that is no progress line tells of the step above it. The further lines of a message have no prefix."""
+        """What a line without a step tells of the step above it. Further lines of one message have no prefix."""
         report = self._open.get(line.writer)
         if report is None and not line.prefix.text and len(self._open) == 1:
             report = next(iter(self._open.values()))
@@ -85,7 +85,7 @@ class MultilineSteps:
         return report.read(line)
 
     def places(self, block: Block, begin: int, end: int) -> list[int]:
-        """Where in `[begin, end)` of a block a line may tell something: one byte of each, in their order."""
+        """The lines in `[begin, end)` of a block that may tell a value: one byte of each, in their order."""
         found: dict[int, int] = {}
         self._open = {name: report for name, report in self._open.items() if report.step.offset + REACH > block.at(begin)}
         for report in self._open.values():
@@ -99,8 +99,8 @@ class MultilineSteps:
 
 
 class _Report(Struct):
-    """A report that is not at its end. `texts`: what its lines hold; `held`: its step does not count yet; `told`: its metrics by
-    now, of which one that comes again is of evaluation."""
+    """An open report. `texts`: what its lines hold. `held`: its step does not count yet. `told`: the metrics read so far; one
+    that comes again is of evaluation."""
 
     reader: ProgressReader
     step: ProgressSeen
@@ -123,6 +123,6 @@ class _Report(Struct):
         return [*self.proven(line), StepLine(below, self.reader.stages, line)]
 
     def proven(self, line: Line) -> list[StepLine]:
-        """The step itself, if it was held until now."""
+        """The step itself, if it did not count until now."""
         held, self.held = self.held, False
         return [StepLine(self.step, self.reader.stages, line)] if held else []

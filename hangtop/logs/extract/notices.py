@@ -1,4 +1,4 @@
-"""What a log announces besides steps and errors: a wait, how many workers are there, where checkpoints go."""
+"""What a log announces besides steps and errors: a wait, how many workers were created, where checkpoints go."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WAIT = re.compile(
     r"(?P<n>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds?|min|minutes?|h|hours?)?\b"
 )
 _POLL = re.compile(r"\bWaiting for (?P<left>\d+) (?:workers|actors)\b.{0,20}\(elapsed:? (?P<elapsed>\d+(?:\.\d+)?) ?s")
-_POLL_GRACE = 2.0  # a poll that reports itself is missed when twice its own interval has passed
+_POLL_GRACE = 2.0  # a poll that reports itself is overdue when twice its own interval has passed
 _FIRST_POLL_S = 120.0
 LATELY_BYTES = 2_000
 _WORKERS = re.compile(
@@ -50,7 +50,7 @@ _ONE_STEP = re.compile(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=
 
 
 class Notices(Extractor):
-    """The latest of each."""
+    """The latest announcement of each kind."""
 
     literals = _LITERALS
 

@@ -1,7 +1,7 @@
-"""What a log says of the Ray session that its run lives in: Ray's own words when a driver joins or starts one (Ray 2.9 to 2.60),
-the session's folder, and the processes that spoke.
+"""What a log says of the Ray session of its run: what Ray prints when a driver joins or starts a session (Ray 2.9 to 2.60), the
+session's folder, and the workers that wrote lines.
 
-A log may hold several attempts. Each begins with Ray's word that it joins or starts a cluster: what was said before is the past.
+A log may hold several attempts. Each begins when Ray says that it joins or starts a cluster, and replaces what was known before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SUBMITTED = re.compile(r"\braysubmit_\w+")
 
 
 class RayNames(Extractor):
-    """The latest attempt of one file."""
+    """The Ray session of the latest attempt in one file."""
 
     literals = _LITERALS
 
@@ -40,7 +40,7 @@ class RayNames(Extractor):
         self._since = -1
 
     def read(self, found: FoundLine) -> None:
-        """Which cluster the run is in is for its driver to say: an actor that joins one speaks for itself."""
+        """Only the driver tells the cluster of the run: an actor may join another one."""
         line, text = found.line, found.line.text
         if not _of_a_worker(line):
             if told := _JOINS.search(text):
@@ -73,7 +73,7 @@ class RayNames(Extractor):
         return facts if said == RaySaid() else replace(facts, ray=said)
 
     def _begin(self, line: Line, said: RaySaid) -> None:
-        submission = self._said.submission  # said by who submitted the job, before its driver joined
+        submission = self._said.submission  # `ray job submit` prints it before the driver joins
         self._said = replace(said, at=line.at, stamp=line.stamp, submission=submission)
         self._speakers.clear()
         self._since = line.offset
@@ -83,7 +83,7 @@ class RayNames(Extractor):
 
 
 def together(files: Iterable[RaySaid | None]) -> RaySaid | None:
-    """Of several files of a run: the latest word that a session was joined or started holds, and all who spoke."""
+    """The files of a run put together: the session that was joined or started last, and all speakers."""
     said = [words for words in files if words is not None]
     if not said:
         return None

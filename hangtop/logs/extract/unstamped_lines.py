@@ -1,4 +1,4 @@
-"""When lines without a clock of their own were written: after the nearest stamped line above them, before the one below."""
+"""When lines without a time of their own were written: after the nearest stamped line above, before the one below."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hangtop.records.log import WrittenAt
 
 MOST_ROWS = 64
 MOST_BYTES = 16 << 10
-"""So far a stamped line is looked for on each side. One that is further away bounds the time, and is no neighbour."""
+"""A stamped line is looked for this far on each side. One that is further away only bounds the time."""
 LAST_BYTES = 2 << 10
-"""A line so near the end of what was there when we came was written with it: the time of the file is its time. A traceback is as
-long."""
+"""A line this near the end of what the file held when hangtop came was written last: its time is that of the file. A traceback
+is about as long."""
 MOST_KEPT = 4_096
 FRUITLESS = 64
-"""After so many looks that found no stamp above, a file that has told no time yet is taken to tell none."""
+"""After this many searches without a stamp above, a file that has told no time yet is taken to tell none."""
 
 
 class _Below(Struct):
-    """What is still looked for below a line: `to` is the file offset up to which rows were looked at."""
+    """An open search below a line: `to` is the file offset up to which rows were searched, `rows` how many are left."""
 
     line_end: int
     to: int
@@ -33,8 +33,8 @@ class _Below(Struct):
 
 
 class UnstampedLines(Extractor):
-    """The times of those lines of one file that somebody wants to know, by offset. Rows are looked at once, as they come; a log
-    that tells no time at all costs nothing."""
+    """The times of the lines that are compared between files, by offset. Each row is searched once, as it comes; a log that tells
+    no time at all costs nothing. `history_end`: where the file ended when hangtop came."""
 
     def __init__(self, clock: LogClock, offset: int = 0) -> None:
         self._clock = clock
@@ -47,7 +47,7 @@ class UnstampedLines(Extractor):
         self._fruitless = 0
 
     def read(self, found: FoundLine) -> None:
-        """A stamped line that was read bounds the time of all before it."""
+        """A stamped line bounds the time of all lines before it."""
         line = found.line
         if line.stamp is not None:
             self._last_stamp = line.stamp
@@ -57,7 +57,7 @@ class UnstampedLines(Extractor):
             self._want(line, found.lines, found.span)
 
     def _want(self, line: Line, lines: Lines, span: Span) -> None:
-        """This line's time is wanted."""
+        """Finds the time of this line, now or in the blocks to come."""
         at, last = line.offset, self._last_stamp
         if line.at is not None:
             self._times[at] = self._clock.written(line.stamp, line.prefix.time)
@@ -87,12 +87,12 @@ class UnstampedLines(Extractor):
         self._far = {at for at in self._far if at > line.offset}
 
     def reopened(self, offset: int) -> None:
-        """Nothing stands below the lines before."""
+        """There is nothing below the lines read so far."""
         self._below, self._far = {}, set()
         self.history_end = max(self.history_end, offset)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
-        """With the times of findings and marks."""
+        """Adds the times of findings and stage marks."""
         wanted = {finding.offset for finding in facts.findings} | {mark.offset for mark in facts.marks}
         known = {at: self._times[at] for at in wanted if at in self._times}
         if len(self._times) > MOST_KEPT:
@@ -102,7 +102,7 @@ class UnstampedLines(Extractor):
         return replace(facts, times={at: _at_the_end(time) if at >= last else time for at, time in known.items()})
 
     def _stamped(self, rows: Iterable[tuple[Lines, Span]]) -> Iterator[tuple[int, WrittenAt]]:
-        """Where the rows that tell the time end, and when they were written."""
+        """The rows that tell the time: where each ends, and when it was written."""
         first: int | None = None
         for count, (lines, row) in enumerate(rows):
             at = lines.block.at(row.start)
@@ -130,7 +130,7 @@ class UnstampedLines(Extractor):
                 return
 
     def _found(self, at: int, wish: _Below, where: int, time: WrittenAt) -> None:
-        """The stamped line below: it is the nearest unless the one above is nearer."""
+        """A stamped line was found below; it decides unless the one above is nearer."""
         del self._below[at]
         known = _bounded(self._times[at], time)
         above = self._above.pop(at, None)
@@ -139,7 +139,7 @@ class UnstampedLines(Extractor):
 
 
 def _bounded(written: WrittenAt, below: WrittenAt) -> WrittenAt:
-    """Not after the line below it. Where clocks disagree the bounds hold both."""
+    """Bounded by the line below. Where clocks disagree the bounds hold both times."""
     before, after = written.not_before, below.not_after
     if before is not None and after is not None and after < before:
         before, after = after, before
@@ -147,5 +147,5 @@ def _bounded(written: WrittenAt, below: WrittenAt) -> WrittenAt:
 
 
 def _at_the_end(written: WrittenAt) -> WrittenAt:
-    """Nothing nearer tells, so the time of the file does."""
+    """With the time of the file, if no line tells a nearer one."""
     return written if written.about is not None else WrittenAt(written.not_after, written.not_before, written.not_after)

@@ -1,4 +1,4 @@
-"""One pass over the bytes for all literals at once: which of them occur, and where."""
+"""One pass over the bytes for all literals at once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ _END_THEN_START = itemgetter(2, 1)
 
 
 class Scanner:
-    """Finds all occurrences of a set of literals, overlapping ones included, and knows who wants each.
-
-    `owners[i]`: what was given for literal number `i`.
-    """
+    """Finds all occurrences of a set of literals, overlapping ones included. `owners[i]`: what was given for literal number
+    `i`."""
 
     def __init__(self, wanted: Mapping[str, Sequence[Any]]) -> None:
         self.literals = tuple(literal.encode() for literal in wanted)
@@ -31,8 +29,7 @@ class Scanner:
         return found
 
     def without(self, numbers: frozenset[int]) -> Callable[[bytes], list[Hit]]:
-        """`hits` for all literals but these, with the same numbers: for much at once. It takes 40 ms to make, and is then five
-        times as fast."""
+        """A `hits` without these literals, for large blocks: it takes 40 ms to make, and is then five times as fast."""
         kept = {number: literal for number, literal in enumerate(self.literals) if number not in numbers}
         if (wide := _wide_scan(kept)) is not None:
             return wide
@@ -40,10 +37,10 @@ class Scanner:
 
 
 def _wide_scan(literals: Mapping[int, bytes]) -> Callable[[bytes], list[Hit]] | None:
-    """All of them with the CPU's wide registers, many bytes at a step: an automaton that takes them one by one, as the other
-    library has it and ripgrep, needs twice the time. `None` where there is no wheel of it. For one thread at a time."""
+    """A scan that uses the wide registers of the CPU. An automaton that takes the bytes one by one, as in the other library and
+    in ripgrep, needs twice the time. `None` on a machine that the library does not support. For one thread at a time."""
     try:
-        import hyperscan  # 16 ms and 2 MB, that a small log can do without
+        import hyperscan  # 16 ms and 2 MB, which a small log does without
     except ImportError:
         return None
     if not literals:
@@ -61,7 +58,7 @@ def _wide_scan(literals: Mapping[int, bytes]) -> Callable[[bytes], list[Hit]] | 
             add((number, end - lengths[number], end))
 
         database.scan(data, match_event_handler=take)
-        found.sort(key=_END_THEN_START)  # what ends together comes in no order
+        found.sort(key=_END_THEN_START)  # hits that end together come in no order
         return found
 
     return find
