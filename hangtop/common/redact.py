@@ -98,9 +98,9 @@ class Redactor:
             case str():
                 return self.text(value)
             case dict():
-                return {key: self._beside(key, each) for key, each in value.items()}
+                return {key: self._beside(key, inner) for key, inner in value.items()}
             case list() | tuple():
-                return [self.tree(each) for each in value]
+                return [self.tree(item) for item in value]
         return value
 
     def _beside(self, key: str, value: Any) -> Any:

@@ -134,7 +134,7 @@ def _difference(old: Any, new: Any) -> Any:
     if isinstance(old, dict) and isinstance(new, dict):
         changed = (key for key, value in new.items() if key not in old or old[key] != value)
         return {key: _difference(old.get(key), new[key]) for key in changed} | dict.fromkeys(old.keys() - new.keys())
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(one, dict) for one in new):
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and all(isinstance(item, dict) for item in new):
         pairs = enumerate(zip(old, new, strict=True))
         return {str(place): _difference(before, after) for place, (before, after) in pairs if before != after}
     return [new]
@@ -145,6 +145,6 @@ def _applied(old: Any, part: Any) -> Any:
     if isinstance(part, list):
         return part[0]
     if isinstance(old, list):
-        return [_applied(one, part[str(place)]) if str(place) in part else one for place, one in enumerate(old)]
+        return [_applied(item, part[str(place)]) if str(place) in part else item for place, item in enumerate(old)]
     kept = {key: value for key, value in old.items() if key not in part}
     return kept | {key: _applied(old.get(key), value) for key, value in part.items() if value is not None}

@@ -67,10 +67,10 @@ class Attempts(Struct, frozen=True):
         """The same with the numbers of the whole run's attempts."""
         if not self.restarts:
             return tuple(events)
-        numbers = [self.number(each.file, each.offset, at_once(each.at))[0] for each in events]
+        numbers = [self.number(event.file, event.offset, at_once(event.at))[0] for event in events]
         return tuple(
-            each if each.attempt == number else replace(each, attempt=number)
-            for each, number in zip(events, numbers, strict=True)
+            event if event.attempt == number else replace(event, attempt=number)
+            for event, number in zip(events, numbers, strict=True)
         )
 
 
@@ -80,7 +80,7 @@ def attempts_of(facts: Sequence[FileFacts], courses: Mapping[int, StageCourse], 
 
     `lead`: the file that tells most of the course of the run. What it goes through without a break is no restart of the run.
     """
-    left = {each.file: markers for each in facts if (markers := _markers(each, courses[each.file]))}
+    left = {file.file: markers for file in facts if (markers := _markers(file, courses[file.file]))}
     restarts: list[Restart] = []
     while left:
         latest_in = max(left, key=lambda file: (_about(left[file][-1]), -file))
@@ -101,7 +101,7 @@ def _markers(facts: FileFacts, course: StageCourse) -> list[_Marker]:
     at = {mark.offset: mark.at for mark in facts.marks}
     markers = []
     for number, offset in enumerate(course.restarts, 2):
-        steps = (each for each in course.events if each.attempt == number and each.id == TRAINING)
+        steps = (event for event in course.events if event.attempt == number and event.id == TRAINING)
         trained = next(steps, None)
         written = facts.times.get(offset) or at_once(at.get(offset))
         markers.append(_Marker(offset, written, trained.at if trained else None))
@@ -120,12 +120,12 @@ def _is_same(marker: _Marker, latest: _Marker, earlier: Sequence[_Marker]) -> bo
         return True
     if marker.trained_at is not None and marker.trained_at < begun:
         return False
-    return not any(each.written.about is not None and abs(each.written.about - at) < begun - at for each in earlier)
+    return not any(before.written.about is not None and abs(before.written.about - at) < begun - at for before in earlier)
 
 
 def _may_have_missed(course: StageCourse, begun: WrittenAt) -> bool:
     """Whether a file may not show a restart at this time: it tells of no stages, or all of them on one side of it."""
-    times = [each.at for each in course.events if each.at is not None]
+    times = [event.at for event in course.events if event.at is not None]
     if begun.not_before is None or begun.not_after is None or not times:
         return not course.events
     return not (min(times) < begun.not_before and max(times) > begun.not_after)

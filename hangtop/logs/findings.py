@@ -28,10 +28,10 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """All of them, in the order of `finding_order`; an error that the run survived is a hint. `stages`: the course of the run."""
     found: dict[tuple[str, int], list[Finding]] = {}
-    for each in facts:
-        for finding in each.findings:
-            written = each.times.get(finding.offset) or at_once(finding.at)
-            attempt, sure = attempts.number(each.file, finding.offset, written)
+    for file in facts:
+        for finding in file.findings:
+            written = file.times.get(finding.offset) or at_once(finding.at)
+            attempt, sure = attempts.number(file.file, finding.offset, written)
             placed = replace(
                 _advised(finding, catalog, profiles),
                 attempt=attempt,
@@ -60,9 +60,9 @@ def _explained(finding: Finding, others: Iterable[Finding], catalog: Catalog) ->
         and (other.attempt, other.file, other.severity) == (finding.attempt, finding.file, "fatal")
     )
     if signature.general:
-        better = any(abs(each.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(each, catalog) for each in told)
+        better = any(abs(other.offset - finding.offset) <= BESIDE_BYTES and _names_the_fault(other, catalog) for other in told)
     else:
-        better = any(each.offset < finding.offset for each in told)
+        better = any(other.offset < finding.offset for other in told)
     return replace(finding, role="summary") if better else finding
 
 

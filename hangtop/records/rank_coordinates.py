@@ -49,7 +49,7 @@ def by_arguments(commands: Iterable[str]) -> ParallelLayout:
 def _sizes(command: str) -> tuple[tuple[str, int], ...]:
     """The sizes in a command line; none of one that is cut, where others may be missing. The same lines come each second."""
     found = () if command.endswith(CUT) or not any(hint in command for hint in HINTS) else ARGUMENT.finditer(command)
-    return tuple((one["short"] or NAMES[one["long"]], int(one["size"])) for one in found)
+    return tuple((option["short"] or NAMES[option["long"]], int(option["size"])) for option in found)
 
 
 def by_title(command: str) -> dict[str, int]:
@@ -62,7 +62,12 @@ def by_title(command: str) -> dict[str, int]:
 def places(mesh: ParallelLayout, world: int | None) -> dict[int, Place]:
     """The place of every rank that has one; nothing where what is said does not add up to the world."""
     if mesh.told:
-        several = {name for row in mesh.told.values() for name in row if len({one.get(name) for one in mesh.told.values()}) > 1}
+        several = {
+            name
+            for row in mesh.told.values()
+            for name in row
+            if len({coordinates.get(name) for coordinates in mesh.told.values()}) > 1
+        }
         return {
             rank: tuple((name, row[name]) for name in _names(mesh, row) if name in several) for rank, row in mesh.told.items()
         }

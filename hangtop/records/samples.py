@@ -73,10 +73,10 @@ def over(samples: Samples, columns: int) -> tuple[float | None, ...]:
     """The slots that are over, in at most `columns` means of as many each: those of one stretch of time stay together, so that a
     chart moves by whole columns."""
     closed = samples.means[:-1]
-    for each in GROUPS:
+    for group in GROUPS:
         groups: dict[int, list[float | None]] = {}
         for place, mean in enumerate(closed, start=samples.first):
-            groups.setdefault(place // each, []).append(mean)
+            groups.setdefault(place // group, []).append(mean)
         if len(groups) <= columns:
             break
     return tuple(_mean(tuple(group)) for group in groups.values())[-columns:]

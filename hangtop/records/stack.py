@@ -109,7 +109,7 @@ LOOKS_KEPT = 4
 
 def add_look(looks: tuple[StacksReading, ...], part: StacksReading) -> tuple[StacksReading, ...]:
     """The looks known so far, oldest first, with this part added to its own look, or as a new one."""
-    place = next((nth for nth, one in enumerate(looks) if one.ask == part.ask), None)
+    place = next((nth for nth, look in enumerate(looks) if look.ask == part.ask), None)
     if place is None:
         return (*looks, part)[-LOOKS_KEPT:]
     last = looks[place]

@@ -98,4 +98,4 @@ class Verdict(Struct, frozen=True):
     @property
     def apart(self) -> tuple[int, ...]:
         """The ranks that stand first: those that are blamed, else those at work."""
-        return tuple(one.rank for one in self.culprits if one.rank is not None) or self.at_work
+        return tuple(culprit.rank for culprit in self.culprits if culprit.rank is not None) or self.at_work

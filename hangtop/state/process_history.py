@@ -28,7 +28,7 @@ ProcessTracks = Mapping[ProcessKey, ProcessTrack]
 def fold_tracks(known: ProcessTracks, reading: ProcessReading, host: str, at: float, log_pids: Collection[int]) -> ProcessTracks:
     """The tracks after this reading: of ranks, also of those that the log alone names, and of a run without any of its topmost
     process. What is gone keeps its track while it is listed as ended."""
-    kept = {(host, one.pid, one.start_ticks) for one in reading.ended}
+    kept = {(host, process.pid, process.start_ticks) for process in reading.ended}
     tracks = {key: track for key, track in known.items() if key[0] != host or key in kept}
     followed = _followed(reading.processes, log_pids)
     held = _held(reading.processes, followed)
@@ -44,15 +44,15 @@ def fold_tracks(known: ProcessTracks, reading: ProcessReading, host: str, at: fl
 
 
 def _followed(processes: Collection[Process], log_pids: Collection[int]) -> set[int]:
-    ranks = {one.pid for one in processes if one.role == "rank" or one.pid in log_pids}
-    pids = {one.pid for one in processes}
-    return ranks or {one.pid for one in processes if one.ppid not in pids}
+    ranks = {process.pid for process in processes if process.role == "rank" or process.pid in log_pids}
+    pids = {process.pid for process in processes}
+    return ranks or {process.pid for process in processes if process.ppid not in pids}
 
 
 def _held(processes: Collection[Process], followed: Collection[int]) -> dict[int, int]:
     """Resident bytes by pid, each with what it started, but for those that are followed themselves. Parents come first."""
-    held = {one.pid: one.rss_bytes or 0 for one in processes}
-    for one in reversed(tuple(processes)):
-        if one.ppid in held and one.pid not in followed:
-            held[one.ppid] += held[one.pid]
+    held = {process.pid: process.rss_bytes or 0 for process in processes}
+    for process in reversed(tuple(processes)):
+        if process.ppid in held and process.pid not in followed:
+            held[process.ppid] += held[process.pid]
     return held

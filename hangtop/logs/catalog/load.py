@@ -5,20 +5,16 @@ The package's data is proven by the tests; what a user adds is proven when it is
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
-import msgspec
-import tomli
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.common.toml_places import line_of, located
+from hangtop.common.decode_toml import Record, TomlError, decode_toml, line_of
 from hangtop.logs.catalog.checks import Flaw, profile_flaws, signature_flaws
 from hangtop.logs.catalog.profile import Profile
 from hangtop.logs.catalog.signature import Setting, Signature
@@ -28,11 +24,6 @@ SCHEMA = 1
 
 class CatalogError(Exception):
     """A data file that cannot be used; the message names the file, the line, the key and what is expected there."""
-
-
-_LEARNING = threading.Lock()
-"""What msgspec knows of a type it learns at its first use. Two threads that do so at once, as two sources of a probe or two
-checks of `doctor` may, get a segmentation fault."""
 
 
 class Catalog(Struct, frozen=True):
@@ -55,21 +46,20 @@ class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def parse_profile(text: str, name: str) -> Profile:
     """The profile in `text`. `name` is the file, for the message of a `CatalogError`. Its meaning is not proven here."""
-    profile: Profile = _decode(text, name, Profile)
+    profile = _decode(text, name, Profile)
     return replace(profile, framework=profile.framework or profile.name)
 
 
 def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
     """The signatures in `text`; their category is the file's name without its ending."""
-    found: _SignatureFile = _decode(text, name, _SignatureFile)
+    found = _decode(text, name, _SignatureFile)
     category = Path(name).stem
-    return tuple(each if each.category else replace(each, category=category) for each in found.signature)
+    return tuple(signature if signature.category else replace(signature, category=category) for signature in found.signature)
 
 
 def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
     """The settings in `text`, with who honours them."""
-    found: _SettingFile = _decode(text, name, _SettingFile)
-    return found.setting
+    return _decode(text, name, _SettingFile).setting
 
 
 def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "en") -> Catalog:
@@ -89,7 +79,7 @@ def load(user_dir: Path | None = None, extra: Path | None = None, lang: str = "e
         _refuse(path, text, profile_flaws(profile, frozenset(profiles)))
     if user_dir is not None:
         for path, text in _files(user_dir / "signatures"):
-            signatures.update((each.id, each) for each in _proven_signatures(path, text))
+            signatures.update((signature.id, signature) for signature in _proven_signatures(path, text))
     return Catalog(
         profiles=MappingProxyType({name: _refined(profile, profiles) for name, profile in profiles.items()}),
         signatures=MappingProxyType({name: signature.told_in(lang) for name, signature in signatures.items()}),
@@ -108,8 +98,8 @@ def _user_profiles(user_dir: Path | None, extra: Path | None) -> Iterator[tuple[
 
 def _proven_signatures(path: str, text: str) -> tuple[Signature, ...]:
     found = parse_signatures(text, path)
-    for n, each in enumerate(found):
-        _refuse(path, text, signature_flaws(each), f"signature[{n}].")
+    for n, signature in enumerate(found):
+        _refuse(path, text, signature_flaws(signature), f"signature[{n}].")
     return found
 
 
@@ -148,10 +138,8 @@ def _text(file: Traversable, name: str) -> str:
         raise CatalogError(f"{name}: not a TOML file: byte {error.start} is not UTF-8") from error
 
 
-def _decode(text: str, name: str, shape: type[Any]) -> Any:
+def _decode(text: str, name: str, shape: type[Record]) -> Record:
     try:
-        found = tomli.loads(text)
-        with _LEARNING:
-            return msgspec.convert(found, shape)
-    except (tomli.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise CatalogError(f"{name}:{located(error, text)}") from error
+        return decode_toml(text, shape)
+    except TomlError as error:
+        raise CatalogError(f"{name}:{error}") from error

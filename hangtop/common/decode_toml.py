@@ -1,30 +1,64 @@
-"""Where in a TOML text a key stands. TOML parsers give values without their places, so the path of a wrong key is walked here."""
+"""TOML decoded into records: the one decoder for hangtop's own tables and for the files of its users.
+
+TOML parsers give values without their places, so the line of a wrong key is found by walking its path through the text.
+"""
 
 from __future__ import annotations
 
+import datetime
 import re
+import threading
+from typing import TypeVar
 
 import msgspec
+import tomli
 
+Record = TypeVar("Record")
+
+_LEARNING = threading.Lock()
+"""msgspec learns a type when it is first used. Two threads that do so at once, as two sources of a probe or two checks of
+`doctor` may, crash with a segmentation fault."""
 _UNKNOWN = re.compile(r"unknown field `([^`]+)`")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def line_of_syntax_error(error: Exception, text: str) -> int:
+class TomlError(ValueError):
+    """A text that is no TOML, or not of the wanted shape: `3: key stage[0].title: what is wrong`, the line first.
+
+    `unknown`: the field that the record does not have, if that is what is wrong."""
+
+    def __init__(self, message: str, unknown: str | None = None) -> None:
+        super().__init__(message)
+        self.unknown = unknown
+
+
+def decode_toml(data: str | bytes, shape: type[Record]) -> Record:
+    """The record of type `shape` that a TOML document (UTF-8) holds. Raises `TomlError`."""
+    text = data if isinstance(data, str) else data.decode("utf-8")
+    try:
+        values = tomli.loads(text)
+        with _LEARNING:
+            return msgspec.convert(values, shape, builtin_types=(datetime.datetime, datetime.date, datetime.time), str_keys=True)
+    except tomli.TOMLDecodeError as error:
+        raise TomlError(f"{_line_of_syntax_error(error, text)}: not valid TOML: {error}") from error
+    except msgspec.ValidationError as error:
+        raise _located(error, text) from error
+
+
+def _line_of_syntax_error(error: tomli.TOMLDecodeError, text: str) -> int:
     """The line of a syntax error, from its message; an error at the end of the document is on the last line."""
     found = re.search(r"at line (\d+)", str(error))
     return int(found[1]) if found else text.count("\n") + 1
 
 
-def located(error: Exception, text: str) -> str:
-    """`3: key stage[0].title: what is wrong`, of an error of msgspec or of the TOML parser."""
-    if not isinstance(error, msgspec.ValidationError):
-        return f"{line_of_syntax_error(error, text)}: not valid TOML: {error}"
+def _located(error: msgspec.ValidationError, text: str) -> TomlError:
     what, _, path = str(error).partition(" - at `")
     path = path.rstrip("`") or "$"
-    if unknown := _UNKNOWN.search(what):
+    unknown = _UNKNOWN.search(what)
+    if unknown:
         path = f"{path}.{unknown[1]}"
-    return f"{line_of(text, path)}: key {path.removeprefix('$.').removeprefix('$') or '(the file)'}: {what}"
+    key = path.removeprefix("$.").removeprefix("$") or "(the file)"
+    return TomlError(f"{line_of(text, path)}: key {key}: {what}", unknown[1] if unknown else None)
 
 
 def line_of(text: str, path: str) -> int:
