@@ -56,3 +56,21 @@ def _no_file(snapshot: Snapshot) -> str | None:
     if snapshot.state.log is None or any(file.status in READABLE for file in files):
         return None
     return next((file.problem for file in files if file.problem), "waiting for " + ", ".join(snapshot.spec.logs))
+
+
+def blind_if_unread(snapshot: Snapshot, verdict: Verdict) -> Verdict:
+    """What is said once nobody waits for the log any longer. Of a log that was not read a verdict that needs it is blind."""
+    if not is_unread(snapshot) or verdict.word not in ("running", "stalled"):
+        return verdict
+    return Verdict(
+        word="blind",
+        headline="The log was not read in time: this machine is very busy, or the file system hangs.",
+        refute="the same check, a minute later, reads it",
+        confidence="possible",
+    )
+
+
+def is_unread(snapshot: Snapshot) -> bool:
+    """Whether nothing of the log is known, or only its last lines, which tell of no stage and no limit."""
+    log = snapshot.state.log
+    return bool(snapshot.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))
