@@ -33,7 +33,10 @@ def _in_doubt(node: GpuReading, now: float) -> bool:
 
 
 def driver_hung(snapshot: Snapshot) -> Verdict | None:
-    """The whole driver of a node has given no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333)."""
+    """The whole GPU driver of a node gives no answer, and the log is quiet (go-nvml#152, open-gpu-kernel-modules#1333).
+
+    Stands before `blocked`: ranks that wait for the driver are blocked in the kernel, and the driver is why.
+    """
     if snapshot.silence_s is None or snapshot.silence_s < min(NO_ANSWER_S, snapshot.quiet_s):
         return None
     for host, node in snapshot.state.gpus.items():
@@ -64,8 +67,10 @@ def _in_kernel(rank: Rank) -> Evidence:
 
 
 def failed(snapshot: Snapshot) -> Verdict | None:
-    """A GPU of the run is lost, broken or gives no answer while the log is quiet: who computes on it never goes on, whatever the
-    others do."""
+    """A GPU of the run is lost, broken or gives no answer while the log is quiet. The rank on it never goes on.
+
+    Stands before `blocked`: a rank on a broken GPU sits in the driver, and the GPU is why.
+    """
     if not snapshot.is_quiet:
         return None
     found: list[tuple[GpuFact, Culprit]] = []
@@ -97,9 +102,10 @@ def _for_long(node: NodeGpus, index: int, now: float) -> bool:
 
 
 def spins(snapshot: Snapshot) -> Verdict | None:
-    """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968, NCCL#1550).
+    """GPUs at full utilisation and a fraction of their power compute nothing: they wait in a collective (NCCL#968,
+    NCCL#1550). A GPU that does not spin is the suspect.
 
-    The one that does not spin is the suspect. Stands behind the rules over stacks, which see the same and name the place.
+    Stands before `standing_still`: a GPU that busy-waits tells a collective from any other wait.
     """
     if not snapshot.is_quiet:
         return None

@@ -17,7 +17,10 @@ READABLE = frozenset({"ok", "closed", "gone"})
 
 
 def blind(snapshot: Snapshot) -> Verdict | None:
-    """Blind when the probe, or its log source, is not well, or no log can be read (design §2: feed unhealthy = blind)."""
+    """The probe or its log source has a problem, or none of the logs can be read. Silence then proves nothing.
+
+    Stands before `by_you`: where the log cannot be read nothing that rests on it can be believed.
+    """
     reason = _unwell(snapshot)
     if reason is None:
         return None
