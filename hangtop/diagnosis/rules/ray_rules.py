@@ -17,9 +17,6 @@ from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16
-TEACHER_S = {"gkd": 600.0}
-"""Frameworks that ask a teacher server, which is no actor, and how long their client waits for it before it skips the batch
-(receive limit of 600,000 ms in the recipe's client)."""
 
 
 def dead_actor(snapshot: Snapshot) -> Verdict | None:
@@ -111,7 +108,7 @@ def leader_alone(snapshot: Snapshot) -> Verdict | None:
         idle = bool(workers) and all(actor.state == "idle" for actor in workers)
         if len(leaders) != 1 or not idle or stale_since(cluster, snapshot.now) is not None:
             continue
-        leader, patience_s = leaders[0], TEACHER_S.get(snapshot.log.framework, 0.0)
+        leader, patience_s = leaders[0], snapshot.log.teacher_wait_s
         patient = snapshot.silence_s <= patience_s
         waits = "the teacher server" if patience_s else "what is no actor: a reward, a tool, a judge, or its own code"
         told = f"; its client gives up after {duration(patience_s)} and skips the batch" if patient else ""
