@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from hangtop.common.text import clock, numbered, some
 from hangtop.diagnosis.facts.gpu_evidence import gpu_evidence
-from hangtop.diagnosis.facts.gpu_outliers import NO_ANSWER_S, FactKind, GpuFact, facts
+from hangtop.diagnosis.facts.gpu_outliers import FactKind, GpuFact, facts
 from hangtop.diagnosis.members.rank_gpus import gpu_host, of_run, ranks_on
 from hangtop.diagnosis.rules.verdict_builders import silence
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.gpu import GpuReading, NodeGpus
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
