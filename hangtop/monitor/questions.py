@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from hangtop.common.text import duration
 from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, kind_of
+from hangtop.records.health import LATE_S
 from hangtop.state.run_state import RunState
-
-USUAL_S = 3.0
-"""An answer that takes longer is late, if its source does not say that it needs longer."""
 
 
 def end_of(state: RunState, ask: Ask) -> AskEnd | None:
@@ -41,7 +39,7 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
     if state.probe is not None and state.probe.problem is not None:
         return f"{since}: {state.probe.problem}"
     health = state.health.get(name)
-    if asked_s <= (USUAL_S if health is None else health.deadline_s):
+    if asked_s <= (LATE_S if health is None else health.deadline_s):
         return None
     hangs = "" if health is None or health.busy_s <= health.deadline_s else f", which is busy for {duration(health.busy_s)}"
     trouble = "" if health is None or not health.problem else f": {health.problem}"

@@ -44,7 +44,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
     spec = WatchSpec(ray=f"127.0.0.1:{int(told.readline())}")
-    watched(spec).log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
+    watched(spec).log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
     ray, workers = RaySource(spec), RayWorkerSource(spec)
     full: list[float] = []
     full_cpu: list[float] = []

@@ -13,17 +13,14 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.facts.leftover_members import leftovers
-from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
-from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
+from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
 from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
-from hangtop.state.run_state import RunState
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
 from hangtop.tui.widgets.layout import PaneNeed
@@ -34,7 +31,6 @@ SAID_IN_HEAD: tuple[FactKind, ...] = (
 IN_HEAD: dict[FactKind, str] = {"grows": "with growing memory"}
 QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
 MOST_NODES = 13
-STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
@@ -81,11 +77,11 @@ class GpusPane(SelectablePane):
             view.now,
             shown=self._steady(view, host),
             trouble=in_trouble(view),
-            ranks=ranks_on(view, host),
+            ranks=ranks_on(view.ranks, view.state, host),
             of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
-            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),
+            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self._order = tuple(row.gpu.index for row in rows)
@@ -139,8 +135,8 @@ class GpusPane(SelectablePane):
         host = self._open(nodes := _nodes(view))
         if host is None:
             host = self.node if self.node in nodes else ""
-            return tuple(sorted(rank for ranks in ranks_on(view, host or "").values() for rank in ranks))
-        return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
+            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, host or "").values() for rank in ranks))
+        return () if self.chosen is None else ranks_on(view.ranks, view.state, host).get(self.chosen, ())
 
     def open_chosen(self) -> None:
         """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""
@@ -196,7 +192,7 @@ class GpusPane(SelectablePane):
 
 def in_trouble(view: View) -> bool:
     """Only in a run that stands is an idle or busily waiting GPU coloured: in a slow one the peers wait for good reason."""
-    return view.verdict is not None and view.verdict.word in STANDING
+    return view.verdict is not None and view.verdict.state.trouble
 
 
 def nothing(view: View) -> Row:
@@ -208,22 +204,6 @@ def nothing(view: View) -> Row:
                 (f": {node.reading.stuck_in} has not returned", "muted"),
             )
     return source_line(view, "gpu")
-
-
-def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
-    """GPU index → ranks that compute on it."""
-    ranks = [rank for rank in view.ranks if rank.gpu is not None and rank.host == host]
-    return {
-        index: tuple(rank.rank for rank in ranks if rank.gpu == index)
-        for index in {rank.gpu for rank in ranks if rank.gpu is not None}
-    }
-
-
-def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
-    """The GPU that a rank computes on, and its past."""
-    node = state.gpus.get(rank.host or "") or (next(iter(state.gpus.values())) if len(state.gpus) == 1 else None)
-    found = next((gpu for gpu in node.reading.gpus if gpu.index == rank.gpu), None) if node is not None else None
-    return None if node is None or found is None else (found, node.tracks.get(found.index, GpuTrack()))
 
 
 def summary(rows: Sequence[GpuRow]) -> Row:

@@ -9,12 +9,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.verdict import Culprit, VerdictWord
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import (
     PLAIN,
-    STUCK_S,
     Readings,
     TreeOptions,
     age_of,
@@ -30,7 +30,6 @@ from hangtop.render.processes.process_tree import ORDERS, Folds, Path, TreeLine,
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
@@ -99,7 +98,7 @@ class ProcessesPane(SelectablePane):
             role=odd_role(view.verdict),
             chosen=self.chosen,
             single=self.shape.single,
-            stale=age_of(view) >= STUCK_S,
+            stale=age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
         if look != self._shown_as:
@@ -147,7 +146,7 @@ class ProcessesPane(SelectablePane):
 
     def _below(self, view: View, width: int) -> list[Row]:
         """Signs of life: enlarged, each on its own line, and what the keys do here."""
-        trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
+        trouble = view.verdict is not None and not view.verdict.state.healthy
         found = life_signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]
