@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
@@ -44,9 +44,9 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
-    spec = WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}")
-    watched(spec).log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
-    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    context = ProbeContext(WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}"))
+    context.log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
+    ray, workers = RaySource(context), RayWorkerSource(context)
     full, full_cpu, usual, cpu_s, last = [], [], [], time.process_time(), None
     began = ticked = time.monotonic()
     _timed(ray)

@@ -14,13 +14,14 @@ import pytest
 
 from hangtop.actions.execute import delete_leftovers, start_run, terminate
 from hangtop.actions.execute.executor import execute
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run
@@ -82,7 +83,7 @@ class Scene:
     def leftovers(self) -> tuple[Removal, ...]:
         places = Places(shm=(str(self.folder),), ray=(str(self.folder),))
         ask = LeftoversAsk(1, 600.0)
-        (found,) = LeftoverSource(WatchSpec(), places).answer(ask, time.time() + LATER_S)
+        (found,) = LeftoverSource(ProbeContext(WatchSpec()), places).answer(ask, time.time() + LATER_S)
         assert isinstance(found, LeftoversReading)
         return found.found
 

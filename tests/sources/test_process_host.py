@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.storage.checkpoint_source import CheckpointSource
 from hangtop.records.checkpoints import CheckpointReading
@@ -165,9 +166,9 @@ def test_the_shared_memory_of_a_container_is_its_own() -> None:
 def test_the_disk_of_a_checkpoint_folder_that_was_found_is_watched(tmp_path: Path) -> None:
     log, folder = tmp_path / "train.log", tmp_path / "out"
     folder.mkdir()
-    spec = WatchSpec(logs=(str(log),))
+    context = ProbeContext(WatchSpec(logs=(str(log),)))
     with log.open("wb") as out, python(SLEEP, "--save", str(folder), stdout=out):
-        processes, checkpoints = ProcessSource(spec), CheckpointSource(spec)
+        processes, checkpoints = ProcessSource(context), CheckpointSource(context)
         list(processes.read(1.0))
         assert any(isinstance(value, CheckpointReading) for value in checkpoints.read(2.0))
         (host,) = (value for value in processes.read(3.0) if isinstance(value, HostReading))

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
@@ -71,7 +72,7 @@ def source():
     made: list[RaySource] = []
 
     def open_source(address: str) -> RaySource:
-        made.append(RaySource(WatchSpec(ray=address), EmptyTable()))
+        made.append(RaySource(ProbeContext(WatchSpec(ray=address)), EmptyTable()))
         return made[-1]
 
     yield open_source

@@ -16,11 +16,11 @@ from hangtop.actions.execute.action_log import ActionLog, path
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.steps import CancelFlag
 from hangtop.probe.processes.open_handles import open_handles
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records import wire
 from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 from tests.fakes.started import end_run

@@ -7,7 +7,7 @@ import stat
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.timestamps import LogClock, one_clock
-from hangtop.probe.context import WatchedFile, watched
+from hangtop.probe.context import ProbeContext, WatchedFile
 from hangtop.probe.log.discover import STDIN, FoundLog, discover, rotated_from
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.latest_attempt import LatestAttempt
@@ -15,7 +15,6 @@ from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
 from hangtop.probe.log.tail import TAIL_BYTES, Followed
 from hangtop.probe.log.tracked_log import Followable, TrackedLog
 from hangtop.records.log import LogFile
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
 from hangtop.system.files.read_errors import ReadError, shown
 
@@ -25,17 +24,16 @@ LEAST_TAIL_BYTES = 4 << 10
 
 
 class LogSet:
-    """The logs that `spec` asks for. A file keeps its number; a newer attempt of the run starts the numbers over."""
+    """The logs that were asked for. A file keeps its number; a newer attempt of the run starts the numbers over."""
 
-    def __init__(self, spec: WatchSpec, index: LiteralIndex, changes: FolderWatch) -> None:
-        self._spec = spec
+    def __init__(self, context: ProbeContext, index: LiteralIndex, changes: FolderWatch) -> None:
+        self._context = context
         self.index = index
         self.logs: tuple[TrackedLog, ...] = ()
         self.gaps: tuple[LogFile, ...] = ()
         self.generation = 0
         self._changes = changes
         self._newest = LatestAttempt()
-        self._watched = watched(spec)
         self._looked_at = float("-inf")
         self._pipes: dict[str, FollowedPipe] = {}
         self._systems: dict[str, FileSystem] = {}
@@ -58,9 +56,9 @@ class LogSet:
         if not at_once and not self.is_time_to_look(now):
             return False
         self._looked_at = now
-        procs = self._watched.procs
+        procs = self._context.procs
         self._newest.alive = procs is not None and any(writer.alive for writer in procs.writers)
-        discovery = discover(self._spec.logs, self._newest)
+        discovery = discover(self._context.spec.logs, self._newest)
         self._changes.watch(discovery.folders)
         found = {log.path: log for log in discovery.logs if log.fault is None}
         before = (self.logs, self.gaps)
@@ -115,7 +113,7 @@ class LogSet:
     def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
         if path in self._pipes:
             return self._pipes[path]
-        if path == STDIN and (stdin := self._spec.stdin) is not None:
+        if path == STDIN and (stdin := self._context.spec.stdin) is not None:
             self._pipes[path] = FollowedPipe(path, PipeBuffer(stdin.memory))
             return self._pipes[path]
         if _is_fifo(path):

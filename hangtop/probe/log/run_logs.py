@@ -10,7 +10,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from hangtop.logs.joined_logs import join_logs
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.log_set import LogSet
 from hangtop.probe.log.profile_files import ProfileFiles
@@ -18,7 +18,6 @@ from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.probe.log.worker_logs import WorkerLogs
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.malloc_trim import give_back
 from hangtop.system.stores.stop_store import StopStore
 
@@ -44,15 +43,15 @@ class RunLogs:
     """Follows every log of `spec`. The first reading comes from the ends of the files, so that the screen paints soon; what is
     before is read in slices between the polls. At most some eight readings a second, none when nothing is new."""
 
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         allow_many_open_files()
         self._changes = FolderWatch()
-        self._profiles = ProfileFiles(spec)
-        self._set = LogSet(spec, self._profiles.index, self._changes)
+        self._profiles = ProfileFiles(context.spec)
+        self._set = LogSet(context, self._profiles.index, self._changes)
         self._beside = WorkerLogs(self._profiles.index)
         give_back()  # what it took to load the profiles
         self._profile_changes = FolderWatch()
-        self._watched = watched(spec)
+        self._context = context
         self._sent = SentState()
         self._stops = StopStore()
         self._stopped: StoppedRun | None = None
@@ -103,8 +102,8 @@ class RunLogs:
             if self._profiles.index.rest():
                 give_back()
         self._news |= self._set.look(now, at_once=self._changes.seen())
-        self._news |= self._beside.look(self._watched.workers)
-        self._watched.index = self._profiles.index
+        self._news |= self._beside.look(self._context.workers)
+        self._context.index = self._profiles.index
 
     def _poll(self, now: float) -> None:
         for log in self._all:
@@ -112,7 +111,7 @@ class RunLogs:
         if self._news:
             self._set.settle()
             self._beside.settle()
-            self._watched.files, self._watched.beside = self._set.files, self._beside.files
+            self._context.files, self._context.beside = self._set.files, self._beside.files
         if now >= self._stops_at:
             self._stops_at = now + STOPS_EVERY_S
             stopped = self._stops.latest([log.followed.path for log in self._set.logs])
@@ -138,7 +137,7 @@ class RunLogs:
         self._spoke_at = time.monotonic()
         began = time.thread_time()
         reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
-        self._watched.log, self._watched.ranks = reading, self._sent.ranks
+        self._context.log, self._context.ranks = reading, self._sent.ranks
         cost_s = time.thread_time() - began
         self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)
         yield reading

@@ -6,37 +6,28 @@ import os
 from collections.abc import Iterable, Sequence
 
 from hangtop.common.raw_text import from_os, text_of, to_os
-from hangtop.probe.processes.process_source import open_table
-from hangtop.records.ask import Ask, LaunchAsk
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Source
+from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.limits import conditions_of
 from hangtop.system.processes.linux import read_optional
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 from hangtop.system.stores import launch_store
 
 NET = "/sys/class/net"
 
 
-class LaunchSource:
+class LaunchSource(Source):
     """Answers `LaunchAsk`; says nothing by itself."""
 
-    name = "launch"
-    interval_s = 5.0
-    deadline_s = 5.0
-
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._logs = spec.logs
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._logs = context.spec.logs
         self._table = table or open_table()
 
-    def read(self, now: float) -> Iterable[Value]:
-        return ()
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+    def answer(self, ask: LaunchAsk, now: float) -> Iterable[Value]:
         """The environment itself is not in the answer: it can hold secrets, and readings are recorded."""
-        if not isinstance(ask, LaunchAsk):
-            return
         try:
             found = self._of_log() if ask.pid is None else self._of_process(ask.pid, ask.start_ticks)
         except OSError as error:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.text import some
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.leftover_places import (
     LOCK,
     RAY_ADDRESS,
@@ -33,19 +34,18 @@ from hangtop.probe.processes.leftover_places import (
     usual_places,
 )
 from hangtop.probe.processes.open_handles import Holds, OpenHandles, hidden_neighbours, open_handles
-from hangtop.probe.processes.process_source import open_table
 from hangtop.probe.ray.local.address_file import why_current
 from hangtop.probe.ray.local.ray_processes import RayTable
-from hangtop.records.ask import Ask, LeftoversAsk
+from hangtop.probe.source import Source
+from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Removal
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.inode import Inode
 from hangtop.system.files.network_filesystems import file_system_of
 from hangtop.system.files.write_leases import is_heard, is_open
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 
 TRACKED = ("psm_", "sem.")
 MOST_FILES, MOST_KEPT = 300_000, 64
@@ -164,25 +164,18 @@ class LeftoverJudge:
         return None
 
 
-class LeftoverSource:
+class LeftoverSource(Source):
     """Answers `LeftoversAsk`; says nothing by itself."""
 
-    name = "leftovers"
-    interval_s = 5.0
     deadline_s = 60.0
 
-    def __init__(self, spec: WatchSpec, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
-        del spec  # leftovers belong to no run
+    def __init__(self, context: ProbeContext, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
+        del context  # leftovers belong to no run
         self._places = places
         self._table = table or open_table()
         self._guard: Guard[int, Holds] = Guard()
 
-    def read(self, now: float) -> Iterable[Value]:
-        return ()
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        if not isinstance(ask, LeftoversAsk):
-            return
+    def answer(self, ask: LeftoversAsk, now: float) -> Iterable[Value]:
         if sys.platform != "linux":
             yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
             return

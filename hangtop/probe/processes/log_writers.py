@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import some
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN
 from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import Writer
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.file_writers import RELAYS, LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
@@ -32,15 +31,15 @@ MAX_GONE = 64
 class LogWriters:
     """The writers of the logs of a spec. `look` for them now and then, `check` them after each refresh of the table."""
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable, exits: Exits) -> None:
-        self._spec = spec
+    def __init__(self, context: ProbeContext, table: ProcessTable, exits: Exits) -> None:
+        self._context = context
         self._table = table
         self._exits = exits
-        self._wanted = WatchedFiles(spec.logs, "" if spec.stdin is None else spec.stdin.name)
+        stdin = context.spec.stdin
+        self._wanted = WatchedFiles(context.spec.logs, "" if stdin is None else stdin.name)
         self._paths: Guard[str, None] = Guard()
         self._commands: Guard[Identity, tuple[str, ...]] = Guard()
         self._writers: dict[Identity, Writer] = {}
-        self._watched = watched(spec)
         self._resolved_for: tuple[str, ...] | None = None
         self._looks = 0
         self.followed_another = 0
@@ -94,9 +93,9 @@ class LogWriters:
 
     def _files(self) -> tuple[str, ...] | None:
         """The files that the log source reads. Before it has looked there are none; `None`: there is no such source."""
-        if self._watched.index is None:
-            return () if "log" in self._spec.sources and self._looks < LOOKS_BEFORE_THE_LOG else None
-        return tuple(file.path for file in self._watched.files if file.path != STDIN)
+        if self._context.index is None:
+            return () if "log" in self._context.spec.sources and self._looks < LOOKS_BEFORE_THE_LOG else None
+        return tuple(file.path for file in self._context.files if file.path != STDIN)
 
     def check(self, now: float) -> None:
         """Whether the known writers still live."""
@@ -108,7 +107,7 @@ class LogWriters:
         """What is missing, while no writer is known to live. `hidden`: processes that may not be looked into."""
         if self.alive():
             return None
-        if absent := [pid for pid in self._spec.pids if pid not in {writer.pid for writer in self.writers}]:
+        if absent := [pid for pid in self._context.spec.pids if pid not in {writer.pid for writer in self.writers}]:
             return f"--pid {absent[0]}: no such process on this machine"
         if self._server is not None:
             named = f"pid {self._server.pid} ({clean_words(self._server.name)})"
@@ -119,8 +118,8 @@ class LogWriters:
         return f"{way} shows {some(hidden, 'hidden process')} of the log's owner: one may write it"
 
     def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
-        if self._spec.pids:
-            return tuple(LogFeeder(pid, frozenset()) for pid in self._spec.pids if pid in machine.stats)
+        if self._context.spec.pids:
+            return tuple(LogFeeder(pid, frozenset()) for pid in self._context.spec.pids if pid in machine.stats)
         return find_feeders(machine, self._logs_in(machine), ignored=(os.getpid(), os.getppid()))
 
     def _logs_in(self, machine: OpenFileTable) -> list[str]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
 from hangtop.probe.processes.orphans import adopted, is_orphan, unreaped
@@ -18,11 +18,10 @@ from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
 from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
+from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
-from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.file_writers import OpenFileTable, ancestors
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
@@ -32,7 +31,7 @@ from hangtop.system.network.namespaces import is_on_our_network
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
-from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
+from hangtop.system.processes.table import OpenFile, ProcessTable, Stat, open_table
 from hangtop.system.processes.tree import children_of, descendants
 
 SELDOM = 5
@@ -46,37 +45,24 @@ MANY: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
 Files = Mapping[int, tuple[OpenFile, ...]]
 
 
-def open_table(*, at_leisure: bool = False) -> ProcessTable:
-    """The process table of this operating system. `at_leisure`: for one who looks again and again, see `LinuxTable`."""
-    if sys.platform != "linux":
-        from hangtop.system.processes.portable import PortableTable
-
-        return PortableTable()
-    from hangtop.system.processes.linux import LinuxTable
-
-    return LinuxTable(at_leisure=at_leisure)
-
-
-class ProcessSource:
+class ProcessSource(Source):
     """Looks at the process table once a second. Nothing it does waits for a process that is stuck."""
 
-    name = "procs"
     interval_s = 1.0
     deadline_s = 3.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table(at_leisure=True)
         self._files = OpenFiles(self._table)
         self._exits = Exits()
-        self._writing = LogWriters(spec, self._table, self._exits)
+        self._writing = LogWriters(context, self._table, self._exits)
         self._likely = ProbableWriters(self._table)
         self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
         self._weighed = False
         self._shells = LoginShells(self._table)
-        self._run = RunTree(spec, self._table, self._exits, self._shells)
+        self._run = RunTree(context.spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTieTable()
         self._ray: tuple[RayTie, ...] = ()
         self._host = MachineReader()
@@ -112,14 +98,14 @@ class ProcessSource:
             self._hidden = self._count_hidden()
             self._follow_leads(now)
         files = self._held
-        processes = self._run.look(self._writing.alive() or self._taken, files, now, self._watched.ray_workers)
+        processes = self._run.look(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
         if looked:
             self._ray = self._tied(processes, files)
         if seldom:
             self._rendezvous = self._meet(processes)
             self._orphans = self._find_orphans(files, now)
             self._pointing = () if self._writing.writers else self._find_pointing()
-        self._watched.procs = reading = ProcessReading(
+        self._context.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
             note=self._unseen_writer() or self._writing.note(self._hidden),
@@ -146,10 +132,6 @@ class ProcessSource:
             self._disks_seen = disks
             yield self._host.look(processes[0].pid if processes else None, disks, now)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
-
     def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
         """What is only taken for the run ties it to nothing."""
         proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
@@ -158,11 +140,11 @@ class ProcessSource:
 
     def _follow_leads(self, now: float) -> None:
         """Where no writer is seen: who may write the log, and who of these is told by a fact to be the run."""
-        known = self._writing.writers or self._spec.pids
+        known = self._writing.writers or self._context.spec.pids
         leads = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
         trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
-        log = self._watched.log
+        log = self._context.log
         self._weighed = bool(leads) and log is not None and log.caught_up
         taken = proven(leads, trees, self._told_by_log)
         living = {pid for pid in self._taken if pid in stats and stats[pid].state not in "ZX"}
@@ -172,7 +154,7 @@ class ProcessSource:
 
     @property
     def _told_by_log(self) -> LogIdentity:
-        return told_by(self._watched.log, self._watched.ranks, os.uname().nodename)
+        return told_by(self._context.log, self._context.ranks, os.uname().nodename)
 
     def _unseen_writer(self) -> str | None:
         """What is not seen but taken to be so is said, and what may be."""
@@ -268,5 +250,5 @@ class ProcessSource:
     def _disks(self) -> list[str]:
         """One path on each file system that the run may fill."""
         logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
-        own = [path for path in (self._watched.checkpoint_dir or self._spec.checkpoint_dir, *logs[:1]) if path]
+        own = [path for path in (self._context.checkpoint_dir or self._context.spec.checkpoint_dir, *logs[:1]) if path]
         return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]

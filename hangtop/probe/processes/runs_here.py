@@ -12,16 +12,15 @@ from msgspec import Struct
 
 from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import are, some
-from hangtop.probe.processes.process_source import open_table
-from hangtop.records.ask import Ask
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Source
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
 from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.processes.login_shells import LoginShells
-from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.table import ProcessTable, Stat, open_table
 from hangtop.system.processes.training_commands import RANK_NAMES, framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
 from hangtop.system.processes.users import Users
@@ -40,14 +39,12 @@ class RunMember(Struct, frozen=True):
     environ: Mapping[str, str]
 
 
-class RunsSource:
+class RunsSource(Source):
     """Looks for runs every two seconds: files that training processes, or a relay behind them, hold open for writing."""
 
-    name = "runs"
     interval_s = 2.0
-    deadline_s = 5.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
         self._shells = LoginShells(self._table)
@@ -64,10 +61,6 @@ class RunsSource:
         children = children_of(machine.stats)
         found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
 
     def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
         """Topmost writers of those logs that something like training writes, by its command, environment or GPUs, or the name of

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.probe.context import watched
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
@@ -30,13 +29,12 @@ from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask, RayAsk
+from hangtop.probe.source import Absent, Source, SourceError
+from hangtop.records.ask import RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
@@ -46,16 +44,13 @@ REPEAT_S = 5.0
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 
 
-class RaySource:
+class RaySource(Source):
     """Looks every 2 s: the dashboard keeps its answers that long anyway."""
 
-    name = "ray"
     interval_s = 2.0
-    deadline_s = 5.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table()
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
@@ -68,15 +63,15 @@ class RaySource:
 
     def read(self, now: float) -> Iterable[Value]:
         """All clusters, when something of them changed; and how their daemons were started, the same."""
-        if self._spec.ray == "off":
+        if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.look(now)
-        reading = replace(self._named(here, now), named=True) if self._spec.ray != "auto" else self._found(here, now)
-        self._watched.access = self._far_workers.access = self._access()
+        reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
+        self._context.access = self._far_workers.access = self._access()
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
-        self._watched.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._watched.workers = rank_files(own, self._far_workers.logs_of)
+        self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
+        self._context.workers = rank_files(own, self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -84,15 +79,14 @@ class RaySource:
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
-            far = [file.far for file in self._watched.workers if file.far is not None]
+            far = [file.far for file in self._context.workers if file.far is not None]
             read = sum(log.first_bytes is not None for log in far)
             yield replace(reading, far_logs=len(far), far_logs_read=read)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+    def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what is left of it."""
-        if isinstance(ask, RayAsk):
-            self._sessions = self._sessions or SessionDescriber(self._table)
-            yield self._sessions.describe(ask.ask, ask.session, self._here, now)
+        self._sessions = self._sessions or SessionDescriber(self._table)
+        yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -102,7 +96,7 @@ class RaySource:
 
     def run_with(self, reading: RayReading) -> RunState:
         """The run as the other sources know it, and Ray with it."""
-        others = self._watched
+        others = self._context
         return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
@@ -118,7 +112,7 @@ class RaySource:
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
         """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
-        address = parse_address(self._spec.ray)
+        address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
                 return RayReading((self._look(session, daemons, here, now),))
