@@ -131,14 +131,14 @@ class SourceThread(threading.Thread):
         while True:
             self._wake.clear()
             self._busy_since = time.monotonic()
-            pause_s = self._look()
+            pause_s = self._read()
             while (ask := self._questions.next(time.monotonic())) is not None:
                 if (end := self._questions.end(ask, self._answer(ask))) is not None:
                     self._send(self.name, end)
             self._busy_since = None
             self._wake.wait(clock.until_next(pause_s, least_s=pause_s / 2))
 
-    def _look(self) -> float:
+    def _read(self) -> float:
         """One look; the pause after it."""
         try:
             self._source = self._source or open_source(self.name, self._context)

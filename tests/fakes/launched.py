@@ -42,7 +42,8 @@ class Watch:
     """One source and its last reading; time is moved by hand, one second a look, so that rates need no waiting."""
 
     def __init__(self, log: Path) -> None:
-        self.source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))
+        self.context = ProbeContext(WatchSpec(logs=(str(log),)))
+        self.source = ProcessSource(self.context)
         self.last = ProcessReading()
 
     def look(self) -> ProcessReading:

@@ -44,7 +44,7 @@ def dead_mount(tmp_path: Path) -> Iterator[Path]:
 
 def blockage(pid: int, blockages: BlockedMounts) -> BlockedOn | None:
     one = Process(pid, 0.0, 1, 1, "python", "python", "D")
-    return next(iter(blockages.look([one], time.time())), None)
+    return next(iter(blockages.find([one], time.time())), None)
 
 
 def found(pid: int, path: Path, answers: bool) -> BlockedOn:

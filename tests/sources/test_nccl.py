@@ -117,7 +117,7 @@ def test_a_shell_that_becomes_the_rank_is_asked_again() -> None:
 
         def seen() -> tuple[Mapping[str, str], ...]:
             table.refresh(())
-            environments.look(time.time())
+            environments.refresh(time.time())
             stat = table.stats[rank.pid]
             found = environments.of([Process(rank.pid, 0.0, stat.start_ticks, 1, "sleep", "", "S")])
             return tuple(environ for environ in found if "RANK" in environ)

@@ -46,7 +46,7 @@ class Run:
         self.rank = rank
         self.watch = Watch(log)
         self.watch.until(lambda reading: any(one.pid == rank.pid for one in self.watch.ranks().values()), "the rank")
-        self.source = NcclSource(ProbeContext(WatchSpec(logs=(str(log),))))
+        self.source = NcclSource(self.watch.context)
 
     def look(self) -> NcclReading:
         (reading,) = self.source.read(time.time())
@@ -80,7 +80,7 @@ def dump_in(path: Path, enqueued: int = 7, **more: object) -> Path:
 
 def port_of(run: Run) -> str:
     """The port that the rank wrote into its log."""
-    log = Path(run.watch.source._spec.logs[0])
+    log = Path(run.watch.context.spec.logs[0])
     return eventually(lambda: log.read_text().strip(), "the port")
 
 
@@ -131,7 +131,7 @@ def test_a_wrong_answer_of_the_runs_own_port_is_trouble(tmp_path: Path, monkeypa
 def test_where_nobody_writes_the_log_nobody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1\n")
     watch = Watch(tmp_path / "train.log")
-    source = NcclSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "train.log"),))))
+    source = NcclSource(watch.context)
     assert list(source.read(time.time())) == []
     watch.look()
     with pytest.raises(Absent, match="no process of the run is known here"):

@@ -120,7 +120,7 @@ def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(f
     raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
     assert raylet is not None
     cluster = Cluster(SESSION, DashboardPoll(Dashboard(fake(nodes=2).address, lambda: None)))
-    found = cluster.look([raylet], [], 1000.0)
+    found = cluster.read([raylet], [], 1000.0)
     cluster.close()
     assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}
 

@@ -17,7 +17,7 @@ from hangtop.records.reading import Value
 class Maker(Protocol):
     """The GPUs of one maker on this node. Another maker is added by one such class and its name in `MAKERS`."""
 
-    def look(self, now: float) -> GpuReading:
+    def read(self, now: float) -> GpuReading:
         """What is known now. Never waits for a driver more than a moment. Raises `Absent` or `SourceError`."""
         ...
 
@@ -39,7 +39,7 @@ class GpuSource(Source):
         missing: list[str] = []
         for maker in self._makers:
             try:
-                reading = maker.look(now)
+                reading = maker.read(now)
             except Absent as absent:
                 missing.append(str(absent))
                 continue

@@ -48,12 +48,12 @@ class LogSet:
         """For who wants to read pages of them, by number."""
         return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _spool(log.followed)) for log in self.logs)
 
-    def is_time_to_look(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
         return now - self._looked_at >= LOOK_AGAIN_S
 
-    def look(self, now: float, *, at_once: bool) -> bool:
+    def find_files(self, now: float, *, at_once: bool) -> bool:
         """Looks for files that came or were left behind, if it is time to; true when there are others than before."""
-        if not at_once and not self.is_time_to_look(now):
+        if not at_once and not self.is_due(now):
             return False
         self._looked_at = now
         procs = self._context.procs

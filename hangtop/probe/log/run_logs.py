@@ -75,14 +75,14 @@ class RunLogs:
 
     def read(self, now: float) -> Iterator[LogReading]:
         began = time.monotonic()
-        self._look(now)
+        self._find_changes(now)
         self._poll(now)
-        yield from self._told(now)
+        yield from self._news_reading(now)
         self._working = self._work()
         while self._working and time.monotonic() - began < WORK_S:
             at = now + time.monotonic() - began
             self._poll(at)
-            yield from self._told(at)
+            yield from self._news_reading(at)
             self._working = self._work()
 
     def close(self) -> None:
@@ -91,8 +91,8 @@ class RunLogs:
         self._set.close()
         self._beside.close()
 
-    def _look(self, now: float) -> None:
-        if self._profile_changes.seen() or self._set.is_time_to_look(now):
+    def _find_changes(self, now: float) -> None:
+        if self._profile_changes.seen() or self._set.is_due(now):
             self._profile_changes.watch(self._profiles.folders)
             problem = self._profiles.problem
             if self._profiles.reload():
@@ -101,8 +101,8 @@ class RunLogs:
             self._news |= problem != self._profiles.problem
             if self._profiles.index.rest():
                 give_back()
-        self._news |= self._set.look(now, at_once=self._changes.seen())
-        self._news |= self._beside.look(self._context.workers)
+        self._news |= self._set.find_files(now, at_once=self._changes.seen())
+        self._news |= self._beside.take_up(self._context.workers)
         self._context.index = self._profiles.index
 
     def _poll(self, now: float) -> None:
@@ -129,7 +129,7 @@ class RunLogs:
                         return True
         return False
 
-    def _told(self, now: float) -> Iterator[LogReading]:
+    def _news_reading(self, now: float) -> Iterator[LogReading]:
         """A reading, if there is news and the last one is a while ago. With many files it costs more and comes less often."""
         if not self._news or now < self._next_at:
             return

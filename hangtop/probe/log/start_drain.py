@@ -6,14 +6,12 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import IO
 
 from hangtop.common.reaper import reap_later
 from hangtop.probe.log import drain
+from hangtop.system.hangtop_child import debug_file
+from hangtop.system.unnamed_memory import unnamed_memory
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")
 """What an interpreter may need to start. No more of the environment: by it a process is known as one of a job."""
@@ -29,7 +27,7 @@ class Drain:
         """Raises `OSError`. The pipe is the drain's when this returns, whatever becomes of us."""
         self.problem: str | None = None
         try:
-            self.memory = shared_memory(drain.BOARD_BYTES + drain.KEPT_BYTES)
+            self.memory = unnamed_memory(drain.BOARD_BYTES + drain.KEPT_BYTES)
         except OSError as error:
             self.problem = error.strerror or str(error)
             self.memory = os.open(os.devnull, os.O_RDWR)
@@ -47,7 +45,7 @@ class Drain:
 
     def _started(self, pipe: int, theirs: int, flags: Sequence[str]) -> subprocess.Popen[bytes]:
         command = (sys.executable, "-S", "-s", "-P", drain.__file__, str(theirs), str(self.memory), *flags)
-        with _debug_file() as stderr:
+        with debug_file() as stderr:
             return subprocess.Popen(
                 command,
                 stdin=pipe,
@@ -83,25 +81,3 @@ def read_board(memory: int) -> tuple[int, ...] | None:
     """The board of a drain; `None` without memory, or when it was given back."""
     data = os.pread(memory, drain.BOARD.size, 0)
     return drain.BOARD.unpack(data) if len(data) == drain.BOARD.size else None
-
-
-def shared_memory(size: int) -> int:
-    """An open file without a name, in memory where the system can do that. It takes what is written, not `size`."""
-    if hasattr(os, "memfd_create"):
-        with suppress(OSError):  # forbidden in some sandboxes
-            return _sized(os.memfd_create("hangtop-pipe"), size)
-    with tempfile.TemporaryFile(prefix="hangtop-") as file:
-        return _sized(os.dup(file.fileno()), size)
-
-
-def _sized(fd: int, size: int) -> int:
-    try:
-        os.ftruncate(fd, size)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _debug_file() -> IO[bytes]:
-    return Path(os.environ.get("HANGTOP_DEBUG", os.devnull)).open("ab")

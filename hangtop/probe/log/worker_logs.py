@@ -40,7 +40,7 @@ class WorkerLogs:
         """For who wants to read pages of them, in order of their numbers."""
         return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _kept(log)) for log in self.logs)
 
-    def look(self, wanted: Sequence[WorkerLog]) -> bool:
+    def take_up(self, wanted: Sequence[WorkerLog]) -> bool:
         """Takes up the files that are new; true when there are other files than before."""
         if wanted is self._wanted or not wanted:
             return False

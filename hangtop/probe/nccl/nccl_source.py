@@ -73,7 +73,7 @@ class NcclSource(Source):
             return
         if not members:
             raise Absent(NO_PROCS if members is None else NO_MEMBERS)
-        self._look(now)
+        self._refresh(now)
         dumps = self._dumps(members)
         addresses = ras_addresses(self._environments.of(members))
         told = [said for address in addresses if (said := self._ask(address, members)) is not None]
@@ -92,7 +92,7 @@ class NcclSource(Source):
         members = self._context.members or ()
         if not members:
             return
-        self._look(now)
+        self._refresh(now)
         ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
         fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
         if not [fifo for fifo in fifos if flight_recorder.request(fifo)]:
@@ -105,9 +105,9 @@ class NcclSource(Source):
                 yield NcclReading(now + time.monotonic() - began, dumps=dumps)
                 return
 
-    def _look(self, now: float) -> None:
+    def _refresh(self, now: float) -> None:
         self._table.refresh(())
-        self._environments.look(now)
+        self._environments.refresh(now)
 
     def _dumps(self, members: Sequence[Process]) -> Dumps:
         ranks = self._environments.ranks(members)

@@ -193,7 +193,7 @@ class LeftoverSource(Source):
 
     def _ray_folders(self, now: float) -> set[str]:
         """Temporary folders of the sessions of which a process of ours is left, wherever these are."""
-        here = RayTable(self._table).look(now)
+        here = RayTable(self._table).read(now)
         said = [(one.folder, one.uid) for one in here.daemons] + [(one.folder, one.uid) for one in here.workers]
         return {os.path.dirname(folder.rstrip("/")) for folder, uid in said if folder and uid == os.geteuid()}
 

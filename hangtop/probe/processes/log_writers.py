@@ -29,7 +29,7 @@ MAX_GONE = 64
 
 
 class LogWriters:
-    """The writers of the logs of a spec. `look` for them now and then, `check` them after each refresh of the table."""
+    """The writers of the logs of a spec. `find` them now and then, `check` them after each refresh of the table."""
 
     def __init__(self, context: ProbeContext, table: ProcessTable, exits: Exits) -> None:
         self._context = context
@@ -68,7 +68,7 @@ class LogWriters:
     def alive(self) -> set[int]:
         return {writer.pid for writer in self._writers.values() if writer.alive}
 
-    def look(self, machine: OpenFileTable, now: float) -> None:
+    def find(self, machine: OpenFileTable, now: float) -> None:
         """Who writes at this moment. `now` is unix time."""
         files = self._files()
         if self._looks % RESOLVE_EVERY == 0 or files != self._resolved_for:

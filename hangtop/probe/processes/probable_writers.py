@@ -64,7 +64,7 @@ class ProbableWriters:
         self._sizes: Guard[str, int] = Guard()
         self._written = WrittenBytes(table)
 
-    def look(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, Lead]:
+    def find(self, logs: Mapping[str, float], owners: Collection[int]) -> dict[int, Lead]:
         """By pid, what leads to this topmost process. `logs`: real paths, and when they were written last."""
         stats = self._table.stats
         around = {os.getpid(), *ancestors(stats, os.getpid())}

@@ -91,18 +91,18 @@ class ProcessSource(Source):
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.look(OpenFileTable.of(self._table.stats, self._held, self._shells.look(now)), now)
+            self._writing.find(OpenFileTable.of(self._table.stats, self._held, self._shells.find(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)
             self._hidden = self._count_hidden()
             self._follow_leads(now)
         files = self._held
-        processes = self._run.look(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
+        processes = self._run.update(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
         if looked:
             self._ray = self._tied(processes, files)
         if seldom:
-            self._rendezvous = self._meet(processes)
+            self._rendezvous = self._read_rendezvous(processes)
             self._orphans = self._find_orphans(files, now)
             self._pointing = () if self._writing.writers else self._find_pointing()
         self._context.procs = reading = ProcessReading(
@@ -115,7 +115,7 @@ class ProcessSource(Source):
             ended=self._run.ended,
             rendezvous=self._rendezvous,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
-            blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
+            blocked_on=self._blockages.find(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
             shell=self._writing.shell,
             jobs=self._writing.jobs,
@@ -130,18 +130,18 @@ class ProcessSource(Source):
             yield reading
         if (disks := self._disks()) != self._disks_seen or seldom:
             self._disks_seen = disks
-            yield self._host.look(processes[0].pid if processes else None, disks, now)
+            yield self._host.read(processes[0].pid if processes else None, disks, now)
 
     def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
         """What is only taken for the run ties it to nothing."""
         proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
         facts = self._run.book.known(process.pid for process in proven)
-        return self._ray_ties.look(proven, files, facts, self._writing.logs, is_on_our_network)
+        return self._ray_ties.update(proven, files, facts, self._writing.logs, is_on_our_network)
 
     def _follow_leads(self, now: float) -> None:
         """Where no writer is seen: who may write the log, and who of these is told by a fact to be the run."""
         known = self._writing.writers or self._context.spec.pids
-        leads = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
+        leads = {} if known else self._likely.find(self._writing.logs, self._writing.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
         trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
         log = self._context.log
@@ -172,7 +172,7 @@ class ProcessSource(Source):
                 found[orphan.pid] = None
         return tuple(found)
 
-    def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
+    def _read_rendezvous(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The run's sockets to MASTER_PORT, where the ranks' environment names one."""
         living = [process for process in processes if process.state not in "ZX" and process.role not in MANY]
         ranks = {process.pid: process.rank for process in living if process.role == "rank" and process.rank is not None}
@@ -215,11 +215,9 @@ class ProcessSource(Source):
         stats = self._table.stats
         around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
         lost = adopted(stats, around)
-        facts = self._run.book.look(lost, now)
+        facts = self._run.book.of(lost, now)
         daemons = {pid: facts[pid].command for pid in lost if is_daemon(facts[pid].command)}
-        leading = (
-            self._run.book.look((pid for pid, stat in stats.items() if stat.name in RAY_DAEMON_NAMES), now) if daemons else {}
-        )
+        leading = self._run.book.of((pid for pid, stat in stats.items() if stat.name in RAY_DAEMON_NAMES), now) if daemons else {}
         alone = lost_daemons(daemons, files, [known.command for known in leading.values()])
         orphans = [
             pid

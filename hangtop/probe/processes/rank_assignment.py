@@ -41,27 +41,25 @@ class RankAssignment:
     def __init__(self) -> None:
         self._placed: dict[Identity, RankPlace] = {}
 
-    def of(self, identity: Identity) -> RankPlace:
+    def place_of(self, identity: Identity) -> RankPlace:
         return self._placed.get(identity) or NOWHERE
 
     def forget_but(self, alive: Iterable[Identity]) -> None:
         self._placed = {identity: self._placed[identity] for identity in alive if identity in self._placed}
 
-    def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
+    def assign(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
         """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
         numbering = _numbering(stats, facts)
         for pid in members:
             if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
-                self._placed[stats[pid].identity] = self._place_one(stats[pid], stats, facts, numbering)
+                self._placed[stats[pid].identity] = self._place(stats[pid], stats, facts, numbering)
         ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
         for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
             placed = self._placed.get(stats[pid].identity)
             if placed is not None and placed.role == "other":
                 self._placed[stats[pid].identity] = replace(placed, role="launcher")
 
-    def _place_one(
-        self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts], by: RankNumbering
-    ) -> RankPlace:
+    def _place(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts], by: RankNumbering) -> RankPlace:
         own = facts[stat.pid]
         if stat.pid == by.first:
             return RankPlace("rank", by.base, 0, by.world)
@@ -97,12 +95,12 @@ def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> 
     numbers = {pid: local for pid, each in facts.items() if (local := number(each.environ, (BY_NODE,))) is not None}
     if not numbers:
         return RankNumbering()
-    one = facts[next(iter(numbers))].environ
-    base = (number(one, (NODE,)) or 0) * (max(numbers.values()) + 1)
+    environ = facts[next(iter(numbers))].environ
+    base = (number(environ, (NODE,)) or 0) * (max(numbers.values()) + 1)
     above = {stats[pid].ppid for pid in numbers if pid in stats} - numbers.keys()
     starters = [pid for pid in above if pid in facts and facts[pid].role is None and stats[pid].name not in SHELLS]
     first = starters[0] if len(above) == len(starters) == 1 and 0 not in numbers.values() else None
-    return RankNumbering(variable, base, first, number(one, WORLDS))
+    return RankNumbering(variable, base, first, number(environ, WORLDS))
 
 
 def _is_fork(own: ProcessFacts, parent: ProcessFacts | None) -> bool:

@@ -32,7 +32,7 @@ class RayTieTable:
     def __init__(self) -> None:
         self._known: dict[Key, RayTie] = {}
 
-    def look(
+    def update(
         self,
         processes: Iterable[Process],
         files: Mapping[int, tuple[OpenFile, ...]],

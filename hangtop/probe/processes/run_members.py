@@ -100,7 +100,7 @@ class RunTree:
         """The pids that the next look asks anew: ranks and all in trouble each time, data workers and the like now and then."""
         return {identity.pid for identity, process in self._last.items() if self._is_due(process, process.state)}
 
-    def look(
+    def update(
         self,
         writers: Collection[int],
         files: Mapping[int, tuple[OpenFile, ...]],
@@ -112,8 +112,8 @@ class RunTree:
         stats = self._table.stats
         members = self._line_up(writers, files, now, workers)
         due = [pid for pid in members if self._wants_look(stats[pid])]
-        facts = self.book.look(members, now)
-        self._placing.look(due, stats, facts)
+        facts = self.book.of(members, now)
+        self._placing.assign(due, stats, facts)
         self._sample(due, now)
         found = {pid: self._last[stats[pid].identity] for pid in members if stats[pid].identity in self._last}
         found.update((pid, self._process(stats[pid], facts[pid], files.get(pid, ()))) for pid in due)
@@ -126,8 +126,8 @@ class RunTree:
         """Processes outside the run, parents first, described alike but without rates."""
         stats = self._table.stats
         there = [pid for pid in pids if pid in stats]
-        facts = self.book.look(there, now)
-        self._placing.look([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
+        facts = self.book.of(there, now)
+        self._placing.assign([pid for pid in there if stats[pid].identity not in self._last], stats, facts)
         return tuple(self._process(stats[pid], facts[pid], files.get(pid, ())) for pid in there)
 
     def _line_up(
@@ -137,7 +137,7 @@ class RunTree:
         stats, found_by = self._table.stats, (self._table.stats, files, set(writers), workers)
         known = self._found_by
         if known is None or known[0] is not stats or known[1] is not files or known[2:] != found_by[2:]:
-            shells = self._shells.look(now)
+            shells = self._shells.find(now)
             children = without(children_of(stats), shells)
             found = self._find(writers, files, children, shells, now)
             roots = [one.pid for one in workers if one.pid in stats and stats[one.pid].identity == one]
@@ -158,7 +158,7 @@ class RunTree:
     ) -> set[int]:
         stats = self._table.stats
         above = {pid for writer in writers for pid in ancestors(stats, writer)}
-        facts = self.book.look(above, now)
+        facts = self.book.of(above, now)
         own = _own(stats)
 
         def is_launcher(pid: int) -> bool:
@@ -170,11 +170,11 @@ class RunTree:
         roots += [identity.pid for identity in seen if identity.pid in stats and stats[identity.pid].identity == identity]
         found = {pid for root in roots for pid in descendants(children, root)}
         daemons = step_daemons(stats, found)
-        facts = self.book.look({*found, *daemons}, now) if daemons else {}
+        facts = self.book.of({*found, *daemons}, now) if daemons else {}
         steps = {daemon: descendants(children, daemon) for daemon in self._own_steps(facts, daemons, found, children, now)}
         found |= {pid for below in steps.values() for pid in below}
         found |= {pid for worker in ray_workers(stats, files, found) for pid in descendants(children, worker)}
-        facts = self.book.look(found, now)
+        facts = self.book.of(found, now)
         return {pid for pid in found if pid not in own and pid > 1 and not (pid in facts and is_hangtop(facts[pid].command))}
 
     def _own_steps(
@@ -182,7 +182,7 @@ class RunTree:
     ) -> list[int]:
         """The daemons of the Slurm steps that the run started."""
         steps = steps_of(facts, daemons, found)
-        tasks = {daemon: self.book.look(descendants(children, daemon), now) for daemon in steps}
+        tasks = {daemon: self.book.of(descendants(children, daemon), now) for daemon in steps}
         ports = {
             daemon: {port for each in below.values() if (port := each.environ.get(SRUN_PORT))} for daemon, below in tasks.items()
         }
@@ -213,7 +213,7 @@ class RunTree:
         """One process as it is known now; its subtree is added later."""
         if stat.state in "ZX":
             self._exits.watch(stat)
-        placed = self._placing.of(stat.identity)
+        placed = self._placing.place_of(stat.identity)
         history = self._histories.get(stat.identity) or RateHistory(self._table.ticks_per_s)
         details = history.details or Details()
         uid = details.uid if details.uid is not None else self._table.owner(stat.pid)

@@ -57,7 +57,7 @@ class RunsSource(Source):
         """All runs that are found now. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.look(now))
+        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
         children = children_of(machine.stats)
         found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())

@@ -43,13 +43,13 @@ class Cluster:
         self._memory = FirstSeen()
         self._ended_at: float | None = None
 
-    def look(
+    def read(
         self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         if alive or workers or not daemons:
-            self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
+            self.view = self._tables.fill(self.poll.read(now) if self.poll else ApiView(RayApi()), self.python, now)
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}

@@ -65,7 +65,7 @@ class RaySource(Source):
         """All clusters, when something of them changed; and how their daemons were started, the same."""
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
-        here = self._here = self._processes.look(now)
+        here = self._here = self._processes.read(now)
         reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
         self._context.access = self._far_workers.access = self._access()
         own = clusters_of_run(self.run_with(reading))
@@ -106,8 +106,8 @@ class RaySource(Source):
             address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).look((), (), now),))
-        clusters = [self._look(session, daemons, here, now) for session, daemons in sessions.items()]
+            return RayReading((self._far(address).read((), (), now),))
+        clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
@@ -115,14 +115,14 @@ class RaySource(Source):
         address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
-                return RayReading((self._look(session, daemons, here, now),))
+                return RayReading((self._read_cluster(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
         if int(port) != GCS_PORT:
-            return RayReading((self._far(address).look((), (), now),))
+            return RayReading((self._far(address).read((), (), now),))
         cluster = self._far(f"{host}:{DASHBOARD_PORT}")
         if find_spec("ray") is not None:
             cluster.python = RayPython(sys.executable, address)
-        return RayReading((cluster.look((), (), now),))
+        return RayReading((cluster.read((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
@@ -130,7 +130,7 @@ class RaySource(Source):
             self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
         return self._clusters[address]
 
-    def _look(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
+    def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
         cluster = self._clusters.setdefault(session, Cluster(session))
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
@@ -139,7 +139,7 @@ class RaySource(Source):
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
-        return cluster.look(daemons, workers, now, here.pids)
+        return cluster.read(daemons, workers, now, here.pids)
 
     def _access(self) -> dict[str, ClusterAccess]:
         """How the clusters are asked for what only some want to know."""

@@ -78,7 +78,7 @@ class CheckpointSource(Source):
         self._stirred.clear()
         if not os.path.isdir(self._directory):
             raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
-        yield self._told(self._look(self._directory, now))
+        yield self._reading_of(self._list(self._directory, now))
 
     def _is_due(self, now: float) -> bool:
         if not self._sights:
@@ -90,7 +90,7 @@ class CheckpointSource(Source):
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
         return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
 
-    def _look(self, directory: str, now: float) -> CheckpointListing:
+    def _list(self, directory: str, now: float) -> CheckpointListing:
         began = time.thread_time()
         sight = list_checkpoints(directory, now, self._since)
         self._cost_s = time.thread_time() - began
@@ -101,7 +101,7 @@ class CheckpointSource(Source):
             self._sights.popleft()
         return sight
 
-    def _told(self, sight: CheckpointListing) -> CheckpointReading:
+    def _reading_of(self, sight: CheckpointListing) -> CheckpointReading:
         first = self._sights[0]
         seconds = sight.at - first.at
         return CheckpointReading(

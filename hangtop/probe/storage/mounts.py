@@ -52,7 +52,7 @@ class BlockedMounts:
         self._found: dict[tuple[int, int], str | None] = {}
         self._asked: dict[str, _Question] = {}
 
-    def look(self, blocked: Iterable[Process], now: float) -> tuple[BlockedOn, ...]:
+    def find(self, blocked: Iterable[Process], now: float) -> tuple[BlockedOn, ...]:
         """Those of `blocked` whose file is known, each with its mount. Waits for none of them."""
         there = {(one.pid, one.start_ticks): one for one in blocked}
         self._found = {key: file for key, file in self._found.items() if key in there}

@@ -80,7 +80,7 @@ class RayTable:
         self._workers: dict[Identity, Worker] = {}
         self._owners = SessionOwners()
 
-    def look(self, now: float) -> RayProcesses:
+    def read(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
         children = {pid for pid, stat in self._table.stats.items() if stat.ppid in raylets}
