@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.system.guard import Guard
-from hangtop.system.processes.linux import read_optional
+from hangtop.system.processes.proc_files import read_optional
 
 CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60

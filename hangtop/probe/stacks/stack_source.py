@@ -22,6 +22,7 @@ from hangtop.stacks import pyspy_text
 from hangtop.system import ptrace_permission
 from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Stat
 
 SIGUSR1_CAUGHT = 0x200
@@ -134,18 +135,9 @@ def _stat(pid: int) -> Stat | None:
 
 def _signal_dump(pid: int) -> bool:
     """Whether SIGUSR1 has a handler, which may be faulthandler's. Without one the signal would end the process."""
-    return bool(int(_status(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
+    return bool(int(status_of(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
 
 
 def _tracer(pid: int) -> int | None:
     """The process that traces this one: a debugger, or another py-spy."""
-    return int(_status(pid).get("TracerPid", "0")) or None
-
-
-def _status(pid: int) -> dict[str, str]:
-    """The lines of /proc/PID/status by name (proc(5)); none where it is gone, or where there is no /proc."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:
-        return {}
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status_of(pid).get("TracerPid", "0")) or None

@@ -7,9 +7,8 @@ A session is named by the command lines and open files of its processes, never b
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse
 from hangtop.records.ray import DaemonKind
 from hangtop.system.guard import Guard
 from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
 UNKNOWN = -1
@@ -107,7 +107,7 @@ class RayTable:
         for identity, stat in stats.items():
             known = identity in self._plain or identity in self._daemons
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
-                asked[identity] = lambda pid=stat.pid: self._table.command(pid)  # type: ignore[misc]
+                asked[identity] = partial(self._table.command, stat.pid)
         commands = {
             identity: words for identity, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words
         }
@@ -120,7 +120,7 @@ class RayTable:
 
     def _meet_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in found})  # type: ignore[misc]
+        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in found})
         for identity, daemon in found.items():
             environ = environs.get(identity, OSError())
             self._daemons[identity] = replace(
@@ -166,7 +166,7 @@ class RayTable:
     def _name_by_logs(self) -> None:
         """One that was met when those above it were gone is known by the log that it holds open."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid, outputs=False)) for i in unnamed})  # type: ignore[misc]
+        files = self._files.ask({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
             found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
             if found is not None:
@@ -207,8 +207,8 @@ class RayTable:
     def _learn(self) -> None:
         """Output file and environment, once for each worker that has something to do: they do not change from then on."""
         fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.file is None and w.state != "Z"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid)) for i in fresh})  # type: ignore[misc]
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in fresh})  # type: ignore[misc]
+        files = self._files.ask({identity: partial(self._targets, identity.pid) for identity in fresh})
+        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in fresh})
         for identity, worker in fresh.items():
             targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
             match = None if isinstance(targets, OSError) else next(filter(None, map(_WORKER_LOG.fullmatch, targets)), None)
@@ -236,10 +236,5 @@ def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _ray_pid(pid: int) -> int:
     """Its pid in the innermost PID namespace it is in (proc(5), NSpid), which is the one its raylet uses."""
-    if sys.platform != "linux":
-        return pid
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile
-        return pid
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), pid)
+    numbers = status_of(pid).get("NSpid", "").split()
+    return int(numbers[-1]) if numbers else pid
