@@ -138,7 +138,7 @@ def test_only_names_that_tell_a_run_are_kept_of_an_environment(tmp_path: Path) -
     secret = {**os.environ, "RANK": "0", "HF_TOKEN": "hf_secret"}
     with log.open("wb") as out, python(STEPS, stdout=out, env=secret):
         eventually(lambda: runs_below(tmp_path, source))
-        assert all("HF_TOKEN" not in member.environ for member in source._known.values())
+        assert all("HF_TOKEN" not in known.environ for known in source._facts._facts.values())
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import stat
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.timestamps import LogClock, one_clock
-from hangtop.probe.context import ProbeContext, WatchedFile
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN, FoundLog, discover, rotated_from
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
 from hangtop.probe.log.tail import TAIL_BYTES, Followed
-from hangtop.probe.log.tracked_log import Followable, TrackedLog
+from hangtop.probe.log.tracked_log import TrackedLog, TrackedLogs
 from hangtop.records.log import LogFile
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
 from hangtop.system.files.read_errors import ReadError, shown
@@ -23,30 +23,18 @@ ALL_TAILS_BYTES = 1 << 20
 LEAST_TAIL_BYTES = 4 << 10
 
 
-class LogSet:
+class LogSet(TrackedLogs):
     """The logs that were asked for. A file keeps its number; a newer attempt of the run starts the numbers over."""
 
     def __init__(self, context: ProbeContext, index: LiteralIndex, changes: FolderWatch) -> None:
+        super().__init__(index)
         self._context = context
-        self.index = index
-        self.logs: tuple[TrackedLog, ...] = ()
         self.gaps: tuple[LogFile, ...] = ()
-        self.generation = 0
         self._changes = changes
         self._newest = LatestAttempt()
         self._looked_at = float("-inf")
         self._pipes: dict[str, FollowedPipe] = {}
         self._systems: dict[str, FileSystem] = {}
-
-    @property
-    def restarts(self) -> int:
-        """Grows when anything of what was told before holds no more."""
-        return self.generation + sum(log.restarts for log in self.logs)
-
-    @property
-    def files(self) -> tuple[WatchedFile, ...]:
-        """For who wants to read pages of them, by number."""
-        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _spool(log.followed)) for log in self.logs)
 
     def is_due(self, now: float) -> bool:
         return now - self._looked_at >= LOOK_AGAIN_S
@@ -89,18 +77,8 @@ class LogSet:
             if log.is_new:
                 log.settle(None)
 
-    def learn(self, index: LiteralIndex) -> None:
-        """Other profiles: everything is read again with it."""
-        self.index = index
-        for log in self.logs:
-            log.learn(index, log.found)
-
-    def close(self) -> None:
-        for log in self.logs:
-            log.followed.close()
-
     def _start_over(self) -> None:
-        self.generation += 1 + self.restarts
+        self._generation += 1 + self.restarts
         for log in self.logs:
             if not isinstance(log.followed, FollowedPipe):
                 log.followed.close()
@@ -133,10 +111,6 @@ def _is_fifo(path: str) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except OSError:
         return False  # who follows it says what is wrong with it
-
-
-def _spool(followed: Followable) -> PipeBuffer | None:
-    return followed.spool if isinstance(followed, FollowedPipe) else None
 
 
 def _gap(path: str, fault: ReadError) -> LogFile:

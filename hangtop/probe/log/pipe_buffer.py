@@ -87,11 +87,11 @@ class PipeBuffer:
 
 
 class FollowedPipe:
-    """A spool, followed like a file (`hangtop.probe.log.tail.Followed`)."""
+    """A pipe, followed like a file (`hangtop.probe.log.tail.Followed`)."""
 
-    def __init__(self, path: str, spool: PipeBuffer) -> None:
+    def __init__(self, path: str, buffer: PipeBuffer) -> None:
         self.path = path
-        self.spool = spool
+        self.buffer = buffer
         self.status: FileStatus = "ok"
         self.problem: str | None = None
         self.offset = 0
@@ -102,21 +102,21 @@ class FollowedPipe:
 
     @property
     def size_bytes(self) -> int:
-        return self.spool.end
+        return self.buffer.end
 
     @property
     def start(self) -> int:
         """The oldest byte that can still be read."""
-        return self.spool.start
+        return self.buffer.start
 
     @property
     def modified_at(self) -> float | None:
-        return self.spool.board.arrived_us / 1e6 or None
+        return self.buffer.board.arrived_us / 1e6 or None
 
     @property
     def not_kept(self) -> str | None:
         """What of the pipe was not read, and why."""
-        board = self.spool.board
+        board = self.buffer.board
         if board.unkept:
             return f"{size(board.unkept + self.skipped_bytes)} not kept: no memory for it"
         return f"{size(self.skipped_bytes)} not kept: it came faster than it was read" if self.skipped_bytes else None
@@ -124,41 +124,41 @@ class FollowedPipe:
     @property
     def drain(self) -> int | None:
         """Who reads a named pipe on when hangtop has gone."""
-        return self.spool.drain
+        return self.buffer.drain
 
     def poll(self, now: float) -> Iterator[Event]:
         if not self._opened:
             self._opened = True
             yield Opened("first", 0)
-        board = self.spool.board
+        board = self.buffer.board
         if board.unkept > self._unkept:
             self._unkept = board.unkept
             yield Skipped(self.offset)
         for _ in range(CHUNKS_A_POLL):
-            data = self.spool.pread(CHUNK_BYTES, self.offset)
+            data = self.buffer.pread(CHUNK_BYTES, self.offset)
             if data:
                 at = self.offset
                 self.offset += len(data)
                 yield Appended(at, data, live=True)
-            elif self.offset < self.spool.start:
+            elif self.offset < self.buffer.start:
                 yield self._skip()
             else:
                 break
-        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.spool.end and self.problem is None:
+        if (board.closed or self._reader.is_gone(board, now)) and self.offset == self.buffer.end and self.problem is None:
             fault = self._closed() if board.closed else self._unread()
             self.status, self.problem = fault.status, fault.problem
             yield fault
 
     def pread(self, count: int, offset: int) -> bytes:
-        return self.spool.pread(count, offset)
+        return self.buffer.pread(count, offset)
 
     def close(self) -> None:
-        self.spool.close()
+        self.buffer.close()
 
     def _skip(self) -> Skipped:
         """Give up what was overwritten; go on at the start of a line."""
-        goes_on = max(self.spool.start, self.spool.end - CATCH_UP_BYTES)
-        goes_on += self.spool.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
+        goes_on = max(self.buffer.start, self.buffer.end - CATCH_UP_BYTES)
+        goes_on += self.buffer.pread(CHUNK_BYTES, goes_on).find(b"\n") + 1
         self.skipped_bytes += goes_on - self.offset
         self.offset = goes_on
         return Skipped(goes_on)

@@ -72,6 +72,8 @@ class Followed:
     """What was lost of it, and why: of a file nothing."""
     drain: int | None = None
     """Who reads it on when hangtop has gone: a file needs nobody."""
+    buffer: None = None
+    """What is kept of it, where it cannot be opened again: a file can."""
 
     def __init__(self, path: str, *, network: bool = False, tail_bytes: int = TAIL_BYTES) -> None:
         """`network`: it lies on a network file system. `tail_bytes`: how far before the end to begin."""

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from hangtop.probe.ray.local.address_file import LATEST, NAME
+from hangtop.probe.ray.local.session_files import SESSION_NAME
 
 SEGMENT = re.compile(r"nccl-|torch_(?P<maker>\d+)_|psm_|sem\.|plasma")
 """NCCL's, PyTorch's, Python's `SharedMemory` and semaphores, Ray's object store."""
-SESSION = re.compile(r"session_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+")
+SESSION = re.compile(SESSION_NAME)
 TRASH = ".hangtop-clean-"
 """Where a removal stands between its place and its end; one that was broken off is a leftover too."""
 SHARED_MEMORY, SEMAPHORE, LOCK, UNFINISHED = "shared memory", "semaphore", "dataset lock", "unfinished"

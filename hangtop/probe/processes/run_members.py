@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from hangtop.common.clean_words import clean_words
 from hangtop.probe.processes.own_logs import log_ranks
 from hangtop.probe.processes.rank_assignment import RankAssignment
-from hangtop.probe.processes.ray_session_files import driver_jobs, ray_workers
+from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.file_writers import ancestors

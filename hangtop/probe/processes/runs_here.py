@@ -63,10 +63,7 @@ class RunsSource(Source):
         return find_feeders(machine, logs, own)
 
     def _is_of_a_run(self, machine: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
-        if pids and (
-            looks_like_training((PurePath(log).name,))
-            or any(file.target.startswith("/dev/nvidia") for pid in pids for file in machine.files.get(pid, ()))
-        ):
+        if pids and (looks_like_training((PurePath(log).name,)) or _use_gpus(machine, pids)):
             return True
         facts = self._facts.of(pids, now).values()
         return looks_like_training((" ".join(known.command) for known in facts), (known.environ for known in facts))
@@ -116,6 +113,10 @@ def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
         if fd in own:
             return own[fd]
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
+
+
+def _use_gpus(machine: OpenFileTable, pids: Iterable[int]) -> bool:
+    return any(file.target.startswith("/dev/nvidia") for pid in pids for file in machine.files.get(pid, ()))
 
 
 def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int]:

@@ -6,7 +6,6 @@ A session is named by the command lines and open files of its processes, never b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
@@ -14,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
+from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse_title, parse_worker_file
+from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title
 from hangtop.records.ray import DaemonKind
 from hangtop.system.guard import Guard
 from hangtop.system.network.namespaces import is_on_our_network
@@ -27,8 +27,6 @@ UNKNOWN = -1
 YOUNG_S = 5.0
 """A process may still be about to become another program: its command line is read again while it is younger."""
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
-_WORKER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/(?P<file>worker-[^/]+)")
-_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 
 
 class Worker(Struct, frozen=True):
@@ -45,7 +43,7 @@ class Worker(Struct, frozen=True):
     raylet: int | None = None
     uid: int | None = None
     folder: str | None = None
-    file: WorkerFile | None = None
+    job: str | None = None
     log: str | None = None
     environ: Mapping[str, str] = {}
 
@@ -168,7 +166,7 @@ class RayTable:
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
         files = self._files.ask({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
-            found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
+            found = None if isinstance(targets, OSError) else next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
             if found is not None:
                 self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
 
@@ -206,16 +204,16 @@ class RayTable:
 
     def _learn(self) -> None:
         """Output file and environment, once for each worker that has something to do: they do not change from then on."""
-        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.file is None and w.state != "Z"}
+        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
         files = self._files.ask({identity: partial(self._targets, identity.pid) for identity in fresh})
         environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in fresh})
         for identity, worker in fresh.items():
             targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
-            match = None if isinstance(targets, OSError) else next(filter(None, map(_WORKER_LOG.fullmatch, targets)), None)
+            match = None if isinstance(targets, OSError) else next(filter(None, map(WORKER_LOG.fullmatch, targets)), None)
             self._workers[identity] = replace(
                 worker,
                 folder=match["folder"] if match else None,
-                file=parse_worker_file(match["file"]) if match else None,
+                job=match["job"] if match else None,
                 log=match[0] if match else None,
                 environ={} if isinstance(environ, OSError) else _of_rank(environ),
             )

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 _TITLE = re.compile(r"ray::(?:(?P<name>.+):)?(?P<cls>[^:.]+(?:\.<locals>\.[^:.]+)*)(?:\.(?P<method>[^.:]+))?")
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
-_WORKER_FILE = re.compile(r"worker-(?P<worker>[0-9a-f]{56})-(?P<job>[0-9a-f]{8})-(?P<pid>\d+)\.(?:out|err)")
 SYSTEM = frozenset(
     "IDLE IDLE_SpillWorker IDLE_RestoreWorker SPILL_WORKER RESTORE_WORKER IDLE_SPILL_WORKER IDLE_RESTORE_WORKER".split()
 )
@@ -32,14 +31,6 @@ class WorkerTitle(Struct, frozen=True):
         return self.method == "__init__"
 
 
-class WorkerFile(Struct, frozen=True):
-    """The name of a worker's output file in the session's `logs` folder."""
-
-    worker: str
-    job: str
-    pid: int
-
-
 def parse_title(text: str) -> WorkerTitle | None:
     """The title of a worker that belongs to an actor or task; `None` for a worker in reserve and for what is no title."""
     match = _TITLE.fullmatch(text.strip())
@@ -51,12 +42,6 @@ def parse_title(text: str) -> WorkerTitle | None:
 def short_class(name: str) -> str:
     """`create_colocated_worker_cls.<locals>.WorkerDict` → `WorkerDict`."""
     return name.rsplit(".", 1)[-1]
-
-
-def parse_worker_file(name: str) -> WorkerFile | None:
-    """`worker-<56 hex>-<8 hex job>-<pid>.out`; `None` for any other file, also for one that was rotated away."""
-    match = _WORKER_FILE.fullmatch(name)
-    return None if match is None else WorkerFile(match["worker"], match["job"], int(match["pid"]))
 
 
 def verl_ranks(names: Iterable[str]) -> dict[str, int]:
