@@ -48,7 +48,7 @@ SOURCES: dict[str, str] = {
     "rayworkers": "hangtop.probe.ray.workers_source:RayWorkerSource",
     "stacks": "hangtop.probe.stacks.stack_source:StackSource",
     "launch": "hangtop.probe.processes.launch_source:LaunchSource",
-    "leftovers": "hangtop.probe.processes.leftovers_source:LeftoverSource",
+    "leftovers": "hangtop.probe.leftovers.leftovers_source:LeftoverSource",
     "nccl": "hangtop.probe.nccl.nccl_source:NcclSource",
 }
 """Every source: its name and its class, which is imported when the source is first opened."""

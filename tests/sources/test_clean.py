@@ -19,8 +19,8 @@ from hangtop.actions.execute.delete_leftovers import _move_all
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.steps import CancelFlag
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.processes.leftover_places import LeftoverPlaces, candidates
-from hangtop.probe.processes.leftovers_source import LeftoverSource
+from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
+from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step

@@ -15,7 +15,8 @@ import pytest
 from hangtop.actions.execute import delete_leftovers, start_run, terminate
 from hangtop.actions.execute.executor import execute
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
+from hangtop.probe.leftovers.leftover_places import LeftoverPlaces
+from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
@@ -81,7 +82,7 @@ class Scene:
         return Plan("restart", "Restart", targets, grace_s=0.2, removals=self.leftovers(), start=start)
 
     def leftovers(self) -> tuple[Removal, ...]:
-        places = Places(shm=(str(self.folder),), ray=(str(self.folder),))
+        places = LeftoverPlaces(shm=(str(self.folder),), ray=(str(self.folder),))
         ask = LeftoversAsk(1, 600.0)
         (found,) = LeftoverSource(ProbeContext(WatchSpec()), places).answer(ask, time.time() + LATER_S)
         assert isinstance(found, LeftoversReading)

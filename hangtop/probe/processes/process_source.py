@@ -10,9 +10,9 @@ from functools import partial
 from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
 from hangtop.probe.context import ProbeContext
+from hangtop.probe.leftovers.orphans import adopted, is_orphan, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
-from hangtop.probe.processes.orphans import adopted, is_orphan, unreaped
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of

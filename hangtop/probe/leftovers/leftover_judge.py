@@ -1,25 +1,19 @@
-"""What dead runs left behind: shared memory, Ray session folders, locks of the dataset cache. On a question only.
-
-Only what belongs to our own user, in the places that `leftover_places` names. Never a cache that costs hours to fill: model and
-compile caches are not looked at.
-"""
+"""Whether a thing that bears the name of a leftover is one. The one judgement: the leftovers source asks it for the plan, the
+cleanup of a Ray session for what its processes leave, and the deletion once more for each thing that goes."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import stat as modes
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.text import some
-from hangtop.probe.context import ProbeContext
-from hangtop.probe.processes.leftover_places import (
+from hangtop.probe.leftovers.leftover_places import (
     LOCK,
     RAY_ADDRESS,
     RAY_LINK,
@@ -28,27 +22,17 @@ from hangtop.probe.processes.leftover_places import (
     SEMAPHORE,
     SHARED_MEMORY,
     Candidate,
-    LeftoverPlaces,
-    candidates,
     sessions_beside,
-    usual_places,
 )
-from hangtop.probe.processes.open_handles import Holds, OpenHandles, hidden_neighbours, open_handles
+from hangtop.probe.leftovers.open_handles import OpenHandles, hidden_neighbours
 from hangtop.probe.ray.local.address_file import why_current
-from hangtop.probe.ray.local.ray_processes import RayTable
-from hangtop.probe.source import Source
-from hangtop.records.ask import LeftoversAsk
-from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Removal
-from hangtop.records.reading import Value
 from hangtop.system.files.inode import Inode
 from hangtop.system.files.network_filesystems import file_system_of
 from hangtop.system.files.write_leases import is_heard, is_open
-from hangtop.system.guard import Guard
-from hangtop.system.processes.table import ProcessTable, open_table
 
 TRACKED = ("psm_", "sem.")
-MOST_FILES, MOST_KEPT = 300_000, 64
+MOST_FILES = 300_000
 UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
 
 
@@ -68,10 +52,8 @@ class LeftoverJudge:
     whether anybody answers: not for a plan whose processes still live, which asks that when they have ended.
     """
 
-    def __init__(
-        self, in_use: OpenHandles, now: float, older_s: float, uid: int, *, going: Iterable[str] = (), sure: bool = True
-    ) -> None:
-        self._in_use, self._now, self._older_s, self._uid = in_use, now, older_s, uid
+    def __init__(self, in_use: OpenHandles, now: float, older_s: float, *, going: Iterable[str] = (), sure: bool = True) -> None:
+        self._in_use, self._now, self._older_s = in_use, now, older_s
         self._going, self._sure = frozenset(going), sure
 
     def judge(self, candidate: Candidate) -> Removal | LeftAlone | None:
@@ -80,7 +62,7 @@ class LeftoverJudge:
             return LeftAlone(clean_words(candidate.path), "its name cannot be shown")
         try:
             found = os.lstat(candidate.path)
-            if found.st_uid != self._uid:
+            if found.st_uid != os.geteuid():
                 return None
             tree = _measured(candidate, found)
             why = tree if isinstance(tree, str) else self._why_not(candidate, tree, found)
@@ -162,65 +144,6 @@ class LeftoverJudge:
         if found.st_mode & 0o077 and self._in_use.others_unseen:
             return "others may use it, and their processes cannot be looked into"
         return None
-
-
-class LeftoverSource(Source):
-    """Answers `LeftoversAsk`; says nothing by itself."""
-
-    deadline_s = 60.0
-
-    def __init__(self, context: ProbeContext, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
-        del context  # leftovers belong to no run
-        self._places = places
-        self._table = table or open_table()
-        self._guard: Guard[int, Holds] = Guard()
-
-    def answer(self, ask: LeftoversAsk, now: float) -> Iterable[Value]:
-        if sys.platform != "linux":
-            yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
-            return
-        places = self._places or usual_places(ray=self._ray_folders(now))
-        in_use = open_handles(self._table, places.all, os.geteuid(), self._guard)
-        judge = LeftoverJudge(in_use, now, ask.older_s, os.geteuid())
-        later = LeftoverJudge(in_use.without(ask.ending, ""), now, ask.older_s, os.geteuid(), sure=False) if ask.ending else None
-        judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
-        yield LeftoversReading(
-            ask.ask,
-            found=tuple(one for one in judged if isinstance(one, Removal)),
-            kept=tuple(one for one in judged if isinstance(one, LeftAlone))[:MOST_KEPT],
-            writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
-        )
-
-    def _ray_folders(self, now: float) -> set[str]:
-        """Temporary folders of the sessions of which a process of ours is left, wherever these are."""
-        here = RayTable(self._table).read(now)
-        said = [(one.folder, one.uid) for one in here.daemons] + [(one.folder, one.uid) for one in here.workers]
-        return {os.path.dirname(folder.rstrip("/")) for folder, uid in said if folder and uid == os.geteuid()}
-
-    def _writes(self, pid: int, since: float) -> str | None:
-        """A plain file that this process has open for writing and that was written since."""
-        try:
-            held = self._table.open_files(pid)
-        except OSError:  # gone: then it writes nothing
-            return None
-        for file in held:
-            if file.writable and not file.deleted and file.target.startswith("/") and not file.target.startswith("/dev/"):
-                try:
-                    found = os.stat(file.target)
-                except OSError:
-                    continue
-                if modes.S_ISREG(found.st_mode) and found.st_mtime > since:
-                    return clean_words(file.target)
-        return None
-
-
-def _judged(candidate: Candidate, now: LeftoverJudge, later: LeftoverJudge | None) -> Removal | LeftAlone | None:
-    """What is held only by those that end before is judged again when they have."""
-    judged = now.judge(candidate)
-    if later is None or not isinstance(judged, LeftAlone):
-        return judged
-    then = later.judge(candidate)
-    return replace(then, changing=True) if isinstance(then, Removal) else judged
 
 
 def _measured(candidate: Candidate, found: os.stat_result) -> FileTree | str:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hangtop.probe.processes.orphans import TRAINING_NAMES
+from hangtop.probe.leftovers.orphans import TRAINING_NAMES
 from hangtop.system.files.file_writers import ancestors
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
@@ -116,8 +116,9 @@ class OpenHandles:
         )
 
 
-def open_handles(table: ProcessTable, folders: Iterable[str], uid: int, guard: Guard[int, Holds]) -> OpenHandles:
+def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, Holds] | None = None) -> OpenHandles:
     """Everything that any process holds below these folders (real paths). A process that does not answer in time is unseen."""
+    uid, guard = os.geteuid(), guard or Guard()
     roots = tuple(folder.rstrip("/") + "/" for folder in folders)
     table.refresh(tuple(table.stats))
     living = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid()]
