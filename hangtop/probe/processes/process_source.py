@@ -26,8 +26,7 @@ from hangtop.system.files.file_writers import OpenFileTable, ancestors
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.machine import MachineReader
-from hangtop.system.network.connections import Connection, read_connections, socket_inodes
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import TcpConnection, is_on_our_network, read_connections, socket_inodes
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
@@ -67,7 +66,7 @@ class ProcessSource(Source):
         self._ray: tuple[RayTie, ...] = ()
         self._host = MachineReader()
         self._blockages = BlockedMounts()
-        self._nets: Guard[int, list[Connection]] = Guard()
+        self._nets: Guard[int, list[TcpConnection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Rendezvous
-from hangtop.system.network.connections import ESTABLISHED, LISTEN, Connection, listeners
+from hangtop.system.network.connections import ESTABLISHED, LISTEN, TcpConnection, listeners
 
 Held = frozenset[int] | None
 """Inodes of the sockets that a process holds; `None` when they may not be seen."""
@@ -15,7 +15,7 @@ def rendezvous_of(
     address: str,
     port: int,
     world: int | None,
-    connections: Iterable[Connection],
+    connections: Iterable[TcpConnection],
     ranks: Mapping[int, Held],
     others: Collection[Held] = (),
 ) -> Rendezvous:
@@ -47,7 +47,7 @@ def rendezvous_of(
     )
 
 
-def _waits(connection: Connection, at_port: Sequence[Connection], own: frozenset[int]) -> bool:
+def _waits(connection: TcpConnection, at_port: Sequence[TcpConnection], own: frozenset[int]) -> bool:
     """Whether it waits to be accepted, at a listener of the run: until then nobody holds it."""
     heard = listeners(at_port, (connection.local_address,), connection.local_port)
     return connection.inode == 0 and bool(heard) and all(each.inode in own for each in heard)

@@ -18,7 +18,7 @@ from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
 from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title
 from hangtop.records.ray import DaemonKind
 from hangtop.system.guard import Guard
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
