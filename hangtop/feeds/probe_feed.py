@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -21,6 +20,7 @@ from hangtop.records.health import SILENT_S, ProbeState
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.hangtop_child import debug_file, hangtop_command
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
 GIVE_UP_S = 30.0
@@ -78,7 +78,7 @@ class ProbeFeed:
 
     def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
         self._spec = spec
-        self._command = command or (sys.executable, "-m", "hangtop.probe")
+        self._command = command or hangtop_command("hangtop.probe")
         self._host = host
         self._process: subprocess.Popen[bytes] | None = None
         self._begun: Started | None = None
@@ -145,7 +145,7 @@ class ProbeFeed:
     def _start(self) -> Started:
         stdin = self._spec.stdin
         passed = () if stdin is None else (stdin.memory,)
-        with _debug_file() as stderr:
+        with debug_file() as stderr:
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -283,8 +283,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     reap_later(process)
-
-
-def _debug_file() -> IO[bytes]:
-    """Where the probe's stderr goes: nowhere, or to the file named in HANGTOP_DEBUG."""
-    return open(os.environ.get("HANGTOP_DEBUG", os.devnull), "ab")

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import SOURCES
 from hangtop.probe.source_runner import SourceThread
 from hangtop.records import wire
@@ -51,7 +52,8 @@ class Output:
 def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
     """Run the sources of `spec` until `asks` ends."""
     names = [name for name in spec.sources if name in SOURCES]
-    threads = {name: SourceThread(name, spec, output.send) for name in names}
+    context = ProbeContext(spec)
+    threads = {name: SourceThread(name, context, output.send) for name in names}
     for thread in threads.values():
         thread.start()
     threading.Thread(target=_beat, args=(output, tuple(threads.values())), daemon=True).start()

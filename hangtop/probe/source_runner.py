@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from hangtop.common import clock
 from hangtop.common.text import duration
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, Source, SourceError, open_source
 from hangtop.records.ask import Ask, AskEnd, kind_of
 from hangtop.records.health import SourceHealth
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 LOOK_AGAIN_S = (1.0, 2.0, 5.0, 10.0)
 """Pauses after a look that failed, or found nothing to read."""
@@ -95,9 +95,9 @@ class Questions:
 class SourceThread(threading.Thread):
     """Looks every `interval_s`. `send` takes what is read, by the name of the source."""
 
-    def __init__(self, name: str, spec: WatchSpec, send: Send) -> None:
+    def __init__(self, name: str, context: ProbeContext, send: Send) -> None:
         super().__init__(name=name, daemon=True)
-        self._spec = spec
+        self._context = context
         self._send = send
         self._questions = Questions()
         self._wake = threading.Event()
@@ -131,17 +131,17 @@ class SourceThread(threading.Thread):
         while True:
             self._wake.clear()
             self._busy_since = time.monotonic()
-            pause_s = self._look()
+            pause_s = self._read()
             while (ask := self._questions.next(time.monotonic())) is not None:
                 if (end := self._questions.end(ask, self._answer(ask))) is not None:
                     self._send(self.name, end)
             self._busy_since = None
             self._wake.wait(clock.until_next(pause_s, least_s=pause_s / 2))
 
-    def _look(self) -> float:
+    def _read(self) -> float:
         """One look; the pause after it."""
         try:
-            self._source = self._source or open_source(self.name, self._spec)
+            self._source = self._source or open_source(self.name, self._context)
             self._deadline_s = self._source.deadline_s
             self._emit(self._source.read(clock.now()))
         except Absent as absent:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hangtop.records.host import Disk, HostReading
 from hangtop.system.guard import Guard
-from hangtop.system.processes.linux import read_optional
+from hangtop.system.processes.proc_files import read_optional
 
 CGROUPS = Path("/sys/fs/cgroup")
 NO_LIMIT = 1 << 60
@@ -46,7 +46,7 @@ class MachineReader:
         self._kills: dict[str | None, int] = {}
         self._oom_at: float | None = None
 
-    def look(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
+    def read(self, pid: int | None, paths: Iterable[str], now: float) -> HostReading:
         """`pid`: a process of the run, whose limit and file systems count. `paths`: of interest on these. `now`: unix time."""
         memory = psutil.virtual_memory()
         group = memory_limit(pid) if pid is not None else GroupMemory()
@@ -65,10 +65,10 @@ class MachineReader:
             cgroup_used_bytes=group.used_bytes,
             oom_kills=kills,
             oom_at=self._oom_at,
-            disks=tuple(self._look_at_disks(pid, paths, now)),
+            disks=tuple(self._disk_space(pid, paths, now)),
         )
 
-    def _look_at_disks(self, pid: int | None, paths: Iterable[str], now: float) -> Iterable[Disk]:
+    def _disk_space(self, pid: int | None, paths: Iterable[str], now: float) -> Iterable[Disk]:
         """Each file system once, by the first of the paths on it."""
         wanted = list(dict.fromkeys(paths))
         answers = self._disks.ask({path: partial(_space, pid, path) for path in wanted})

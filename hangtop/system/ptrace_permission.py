@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 from msgspec import Struct
 
+from hangtop.system.processes.proc_files import status_of
+
 CAP_SYS_PTRACE = 19
 
 
@@ -54,11 +56,7 @@ def refusal(at: PtracePermission, command: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _may_trace() -> bool | None:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    held = next((line.split()[1] for line in lines if line.startswith("CapEff:")), None)
+    held = status_of("self").get("CapEff")
     return None if held is None else bool(int(held, 16) >> CAP_SYS_PTRACE & 1)
 
 

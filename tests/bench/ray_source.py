@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from hangtop.diagnosis.facts.ray_health import outlier_actors, troubles
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
 from hangtop.records import wire
@@ -43,9 +43,9 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _measured(tick: IO[str], told: IO[str], seconds: float) -> Iterator[Row]:
-    spec = WatchSpec(ray=f"127.0.0.1:{int(told.readline())}")
-    watched(spec).log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
-    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    context = ProbeContext(WatchSpec(ray=f"127.0.0.1:{int(told.readline())}"))
+    context.log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
+    ray, workers = RaySource(context), RayWorkerSource(context)
     full: list[float] = []
     full_cpu: list[float] = []
     usual: list[float] = []

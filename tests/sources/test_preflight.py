@@ -24,10 +24,10 @@ from hangtop.actions.prove import preflight
 from hangtop.actions.prove.preflight import fit
 from hangtop.cli.commands.stop import show
 from hangtop.common.raw_text import from_os
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from hangtop.tui.dialogs import start_check as fitting_module
 from hangtop.tui.dialogs.start_check import fitting

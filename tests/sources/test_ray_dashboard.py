@@ -10,6 +10,7 @@ import time
 import pytest
 
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
@@ -71,7 +72,7 @@ def source():
     made: list[RaySource] = []
 
     def open_source(address: str) -> RaySource:
-        made.append(RaySource(WatchSpec(ray=address), EmptyTable()))
+        made.append(RaySource(ProbeContext(WatchSpec(ray=address)), EmptyTable()))
         return made[-1]
 
     yield open_source
@@ -119,7 +120,7 @@ def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(f
     raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
     assert raylet is not None
     cluster = Cluster(SESSION, DashboardPoll(Dashboard(fake(nodes=2).address, lambda: None)))
-    found = cluster.look([raylet], [], 1000.0)
+    found = cluster.read([raylet], [], 1000.0)
     cluster.close()
     assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}
 
@@ -344,7 +345,7 @@ while True:
 """
 CLIENT = """
 import resource, sys
-from hangtop.probe.source.raycluster import shapes
+from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard, CONNECTIONS
 import hangtop.probe.ray.dashboard.connection
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from hangtop.actions.execute.child import end_group
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import text
 from hangtop.records.plan import EvidenceCommand, Step
+from hangtop.system.hangtop_child import start_hangtop
 
 LOOK_EVERY_S = 0.1
 
@@ -38,13 +38,7 @@ def _run(errand: EvidenceCommand, halt: CancelFlag) -> Iterator[Step]:
     with tempfile.TemporaryFile() as spoken:
         try:
             with open(errand.output or os.devnull, "wb") as output:
-                child = subprocess.Popen(
-                    [sys.executable, "-m", "hangtop", *errand.words],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output if errand.output else spoken,
-                    stderr=spoken,
-                    start_new_session=True,
-                )
+                child = start_hangtop("hangtop", *errand.words, stdout=output if errand.output else spoken, stderr=spoken)
         except OSError as error:
             yield step("skipped", f"{errand.title}: {error}")
             return

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.gpu.other_makers import others_here
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask
+from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.gpu import GpuReading
 from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 
 class Maker(Protocol):
     """The GPUs of one maker on this node. Another maker is added by one such class and its name in `MAKERS`."""
 
-    def look(self, now: float) -> GpuReading:
+    def read(self, now: float) -> GpuReading:
         """What is known now. Never waits for a driver more than a moment. Raises `Absent` or `SourceError`."""
         ...
 
@@ -26,14 +25,13 @@ class Maker(Protocol):
 MAKERS: tuple[type[Maker], ...] = (NvmlNode,)
 
 
-class GpuSource:
+class GpuSource(Source):
     """One reading a second. A driver that hangs shows in the reading; that all of it hangs is also this source's trouble."""
 
-    name = "gpu"
     interval_s = 1.0
     deadline_s = 3.0
 
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         self._makers = tuple(maker() for maker in MAKERS)
 
     def read(self, now: float) -> Iterator[Value]:
@@ -41,7 +39,7 @@ class GpuSource:
         missing: list[str] = []
         for maker in self._makers:
             try:
-                reading = maker.look(now)
+                reading = maker.read(now)
             except Absent as absent:
                 missing.append(str(absent))
                 continue
@@ -50,9 +48,6 @@ class GpuSource:
                 raise SourceError(_stuck(reading))
             return
         raise Absent("; ".join((*missing, *others_here())))
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        return ()
 
 
 def _stuck(reading: GpuReading) -> str:

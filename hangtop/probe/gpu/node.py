@@ -60,7 +60,7 @@ class NvmlOpening(threading.Thread):
             self.count = nvml.nvmlDeviceGetCount()
             self.driver = nvml.nvmlSystemGetDriverVersion()
             self.nvml = nvml
-        except Exception as error:  # told by `NvmlNode.look`, in the thread that asks
+        except Exception as error:  # told by `NvmlNode.read`, in the thread that asks
             self.error = error
         self.done.set()
 
@@ -74,26 +74,26 @@ class NvmlOpening(threading.Thread):
 
 
 class NvmlNode:
-    """Reads through NVML. `look` never waits for the driver longer than `OPEN_WAIT_S`."""
+    """Reads through NVML. `read` never waits for the driver longer than `OPEN_WAIT_S`."""
 
     def __init__(self) -> None:
         self._opening: NvmlOpening | None = None
         self._cards: tuple[GpuThread, ...] = ()
-        self._sight = PidVisibility()
+        self._visibility = PidVisibility()
         self._well_at = 0.0
         self._reopened = 0
         self._all_well_at = 0.0
         self._tried = 0
         self._trial: ReopenCheck | None = None
 
-    def look(self, now: float) -> GpuReading:
+    def read(self, now: float) -> GpuReading:
         """Raises `Absent` when there is no such driver or GPU, `SourceError` when the driver refuses."""
         if not self._cards and (waiting := self._open(now)):
             return waiting
         known = tuple(card.gpu(now) for card in self._cards)
         self._reopen_if_dead(known, now)
         self._reopen_if_one_is_back(known, now)
-        gpus, pids_hidden = self._sight.look(known, now)
+        gpus, pids_hidden = self._visibility.mark(known, now)
         return GpuReading(
             gpus=gpus,
             driver=self._opening.driver if self._opening else None,

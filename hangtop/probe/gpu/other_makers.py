@@ -42,13 +42,8 @@ def _phrase(other: OtherMaker) -> str:
 
 
 def _nvidia_on_the_bus(root: Path) -> bool:
-    return any(
-        _text(device / "vendor") == PCI_NVIDIA and _text(device / "class").startswith(PCI_DISPLAY) for device in _devices(root)
-    )
-
-
-def _devices(root: Path) -> tuple[Path, ...]:
-    return tuple(root.glob("sys/bus/pci/devices/*"))
+    devices = root.glob("sys/bus/pci/devices/*")
+    return any(_text(each / "vendor") == PCI_NVIDIA and _text(each / "class").startswith(PCI_DISPLAY) for each in devices)
 
 
 def _text(path: Path) -> str:

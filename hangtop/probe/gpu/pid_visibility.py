@@ -35,7 +35,7 @@ class PidVisibility:
         self._unseen: dict[object, float] = {}
         self._ever_seen = False
 
-    def look(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
+    def mark(self, gpus: tuple[Gpu, ...], now: float) -> tuple[tuple[Gpu, ...], bool]:
         """The GPUs with `visible` set on their processes, and whether the namespace hides them. Where no pid of the driver was
         ever seen here it is said at once: `check` does not stay for `UNSEEN_S`."""
         listed = {process.pid for gpu in gpus for process in gpu.processes}

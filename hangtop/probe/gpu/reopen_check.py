@@ -6,12 +6,12 @@ not be given up for nothing. A child that does not end is left behind.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from contextlib import suppress
 
 from hangtop.common.reaper import reap_later
+from hangtop.system.hangtop_child import start_hangtop
 
 LIMIT_S = 10.0
 
@@ -20,9 +20,7 @@ class ReopenCheck:
     """One child that asks GPU number `index`, or the one of this UUID, how much of its memory is used."""
 
     def __init__(self, index: int, uuid: str | None) -> None:
-        quiet = subprocess.DEVNULL
-        command = (sys.executable, "-m", "hangtop.probe.gpu.reopen_check", str(index), *([uuid] if uuid else []))
-        self._child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        self._child = start_hangtop("hangtop.probe.gpu.reopen_check", str(index), *([uuid] if uuid else []))
         self._began = time.monotonic()
 
     def answers(self) -> bool | None:

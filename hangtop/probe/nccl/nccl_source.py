@@ -11,19 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.dump_ownership import Dumps, dumps_of, fifo_of
 from hangtop.probe.nccl.rank_environments import RankEnvironments
-from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask, FlightAsk
+from hangtop.probe.source import Absent, Source, SourceError
+from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.network.port_owner import Listener, PortOwners
-from hangtop.system.processes.table import Identity
+from hangtop.system.processes.table import Identity, open_table
 from hangtop.system.processes.users import Users
 
 MOST_PORTS = 4
@@ -47,18 +45,16 @@ class PortAnswer(Struct, frozen=True):
     failed: bool = False
 
 
-class NcclSource:
+class NcclSource(Source):
     """Asks the run's RAS port and looks for its dumps, every 10 s: a RAS query makes all processes of the job answer.
 
     The second look comes soon, for only two tell a rank that is stuck from one that is about to launch.
     """
 
-    name = "nccl"
     deadline_s = MOST_PORTS * ras.LIMIT_S + 2.0
 
-    def __init__(self, spec: WatchSpec) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._table = open_table()
         self._environments = RankEnvironments(self._table)
         self._owners = PortOwners(self._table)
@@ -67,17 +63,17 @@ class NcclSource:
 
     @property
     def interval_s(self) -> float:
-        if self._watched.members is None:
+        if self._context.members is None:
             return WAIT_FOR_MEMBERS_S
         return SECOND_LOOK_S if self._looks == 1 else AGAIN_S
 
     def read(self, now: float) -> Iterable[Value]:
-        members = self._watched.members
-        if members is None and "procs" in self._spec.sources:
+        members = self._context.members
+        if members is None and "procs" in self._context.spec.sources:
             return
         if not members:
             raise Absent(NO_PROCS if members is None else NO_MEMBERS)
-        self._look(now)
+        self._refresh(now)
         dumps = self._dumps(members)
         addresses = ras_addresses(self._environments.of(members))
         told = [said for address in addresses if (said := self._ask(address, members)) is not None]
@@ -90,13 +86,13 @@ class NcclSource:
         self._looks += bool(communicators)
         yield NcclReading(now, communicators, dumps.own, next((said.version for said in told if said.version), None), notes)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+    def answer(self, ask: FlightAsk, now: float) -> Iterable[Value]:
         """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come. Nobody but
         a rank of the run is asked."""
-        members = self._watched.members or ()
-        if not isinstance(ask, FlightAsk) or not members:
+        members = self._context.members or ()
+        if not members:
             return
-        self._look(now)
+        self._refresh(now)
         ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
         fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
         if not [fifo for fifo in fifos if flight_recorder.request(fifo)]:
@@ -109,9 +105,9 @@ class NcclSource:
                 yield NcclReading(now + time.monotonic() - began, dumps=dumps)
                 return
 
-    def _look(self, now: float) -> None:
+    def _refresh(self, now: float) -> None:
         self._table.refresh(())
-        self._environments.look(now)
+        self._environments.refresh(now)
 
     def _dumps(self, members: Sequence[Process]) -> Dumps:
         ranks = self._environments.ranks(members)

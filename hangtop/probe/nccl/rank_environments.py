@@ -39,7 +39,7 @@ class RankEnvironments:
         self._guard: Guard[Program, Mapping[str, str]] = Guard()
         self._known: dict[Program, Mapping[str, str]] = {}
 
-    def look(self, now: float) -> None:
+    def refresh(self, now: float) -> None:
         """Ask those that are new in the table, which must be fresh, and the young: a fork still shows what its parent was started
         with. `now` is unix time."""
         living = {(stat.identity, stat.name) for stat in self._table.stats.values() if not stat.kernel}

@@ -227,7 +227,7 @@ def _unknown(worker: Worker, nodes: Mapping[int, str], memory: FirstSeen, now: f
         cls=clean_text(title.cls),
         state=state,
         name=clean_text(title.name),
-        job=worker.file.job if worker.file else None,
+        job=worker.job,
         method=title.method,
         since=since.at,
         since_seen=since.seen,

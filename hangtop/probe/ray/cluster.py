@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import socket
 from collections import Counter
@@ -19,6 +18,7 @@ from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
 from hangtop.probe.ray.local.ray_processes import Worker
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
+from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048
 MOST_GROUPS = 64
@@ -41,15 +41,16 @@ class Cluster:
         """How Ray's own Python is asked where the dashboard is not there or not understood."""
         self._tables = GcsTables()
         self._memory = FirstSeen()
+        self._users = Users()
         self._ended_at: float | None = None
 
-    def look(
+    def read(
         self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         if alive or workers or not daemons:
-            self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
+            self.view = self._tables.fill(self.poll.read(now) if self.poll else ApiView(RayApi()), self.python, now)
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
@@ -64,7 +65,7 @@ class Cluster:
             folder=next((d.folder for d in daemons if d.folder), None),
             gcs_address=next((d.gcs_address for d in daemons if d.gcs_address), None),
             uid=uid,
-            user=_user(uid),
+            user=None if uid is None else self._users.name(uid),
             api=view.api,
             parts=tuple(d.part() for d in daemons),
             actors=cut_to(actors, MOST_ACTORS),
@@ -181,10 +182,3 @@ def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
 def _folded(bundles: Sequence[Mapping[str, float]]) -> tuple[tuple[dict[str, float], int], ...]:
     counted = Counter(tuple(sorted(bundle.items())) for bundle in bundles)
     return tuple((dict(resources), count) for resources, count in counted.items())
-
-
-def _user(uid: int | None) -> str | None:
-    try:
-        return None if uid is None else pwd.getpwuid(uid).pw_name
-    except KeyError:  # a user id without a name, as in containers
-        return str(uid)

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.probe.context import watched
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
@@ -30,13 +29,12 @@ from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask, RayAsk
+from hangtop.probe.source import Absent, Source, SourceError
+from hangtop.records.ask import RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
@@ -46,16 +44,13 @@ REPEAT_S = 5.0
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 
 
-class RaySource:
+class RaySource(Source):
     """Looks every 2 s: the dashboard keeps its answers that long anyway."""
 
-    name = "ray"
     interval_s = 2.0
-    deadline_s = 5.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table()
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
@@ -68,15 +63,15 @@ class RaySource:
 
     def read(self, now: float) -> Iterable[Value]:
         """All clusters, when something of them changed; and how their daemons were started, the same."""
-        if self._spec.ray == "off":
+        if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
-        here = self._here = self._processes.look(now)
-        reading = replace(self._named(here, now), named=True) if self._spec.ray != "auto" else self._found(here, now)
-        self._watched.access = self._far_workers.access = self._access()
+        here = self._here = self._processes.read(now)
+        reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
+        self._context.access = self._far_workers.access = self._access()
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
-        self._watched.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._watched.workers = rank_files(own, self._far_workers.logs_of)
+        self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
+        self._context.workers = rank_files(own, self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -84,15 +79,14 @@ class RaySource:
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
-            far = [file.far for file in self._watched.workers if file.far is not None]
+            far = [file.far for file in self._context.workers if file.far is not None]
             read = sum(log.first_bytes is not None for log in far)
             yield replace(reading, far_logs=len(far), far_logs_read=read)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+    def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
         """A session in full: its processes, what would start it again, what is left of it."""
-        if isinstance(ask, RayAsk):
-            self._sessions = self._sessions or SessionDescriber(self._table)
-            yield self._sessions.describe(ask.ask, ask.session, self._here, now)
+        self._sessions = self._sessions or SessionDescriber(self._table)
+        yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -102,7 +96,7 @@ class RaySource:
 
     def run_with(self, reading: RayReading) -> RunState:
         """The run as the other sources know it, and Ray with it."""
-        others = self._watched
+        others = self._context
         return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
@@ -112,23 +106,23 @@ class RaySource:
             address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).look((), (), now),))
-        clusters = [self._look(session, daemons, here, now) for session, daemons in sessions.items()]
+            return RayReading((self._far(address).read((), (), now),))
+        clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
         """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
-        address = parse_address(self._spec.ray)
+        address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
-                return RayReading((self._look(session, daemons, here, now),))
+                return RayReading((self._read_cluster(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
         if int(port) != GCS_PORT:
-            return RayReading((self._far(address).look((), (), now),))
+            return RayReading((self._far(address).read((), (), now),))
         cluster = self._far(f"{host}:{DASHBOARD_PORT}")
         if find_spec("ray") is not None:
             cluster.python = RayPython(sys.executable, address)
-        return RayReading((cluster.look((), (), now),))
+        return RayReading((cluster.read((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
@@ -136,7 +130,7 @@ class RaySource:
             self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
         return self._clusters[address]
 
-    def _look(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
+    def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
         cluster = self._clusters.setdefault(session, Cluster(session))
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
@@ -145,7 +139,7 @@ class RaySource:
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
-        return cluster.look(daemons, workers, now, here.pids)
+        return cluster.read(daemons, workers, now, here.pids)
 
     def _access(self) -> dict[str, ClusterAccess]:
         """How the clusters are asked for what only some want to know."""

@@ -11,10 +11,10 @@ from functools import partial
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.clean_words import command_line
-from hangtop.probe.processes.orphans import ADOPTERS
-from hangtop.probe.processes.ray_session_files import driver_jobs
+from hangtop.probe.leftovers.orphans import ADOPTERS
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
 from hangtop.probe.ray.local.ray_processes import RayProcesses
+from hangtop.probe.ray.local.session_files import driver_jobs
 from hangtop.probe.ray.node_starts import starts_of
 from hangtop.probe.ray.session_cleanup import left_of_session
 from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession

@@ -10,7 +10,8 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from hangtop.probe.processes.leftover_places import (
+from hangtop.probe.leftovers.leftover_judge import LeftoverJudge
+from hangtop.probe.leftovers.leftover_places import (
     RAY_ADDRESS,
     RAY_LINK,
     RAY_SESSION,
@@ -19,13 +20,11 @@ from hangtop.probe.processes.leftover_places import (
     SHARED_MEMORY,
     Candidate,
 )
-from hangtop.probe.processes.leftovers_source import LeftoverJudge
-from hangtop.probe.processes.open_handles import Holds, OpenHandles, open_handles
+from hangtop.probe.leftovers.open_handles import OpenHandles, open_handles
 from hangtop.probe.ray.local.address_file import LATEST, NAME, read_address
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.start_options import spill_folder
 from hangtop.records.plan import LeftAlone, Removal
-from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable
 
 SHARED = "/dev/shm"
@@ -39,10 +38,9 @@ def left_of_session(
     real = os.path.realpath(folder) if folder else ""
     places = tuple(_places(daemons, real))
     roots = {os.path.dirname(candidate.path) for candidate in places} | {SHARED}
-    guard: Guard[int, Holds] = Guard()
-    in_use = open_handles(table, roots, os.geteuid(), guard)
+    in_use = open_handles(table, roots)
     going = [candidate.path for candidate in places]
-    judge = LeftoverJudge(in_use.without(members, real), now, ANY_AGE, os.geteuid(), going=going, sure=not members)
+    judge = LeftoverJudge(in_use.without(members, real), now, ANY_AGE, going=going, sure=not members)
     judged = [judge.judge(candidate) for candidate in chain(places, _segments(in_use, members))]
     return (
         tuple(replace(one, changing=True) for one in judged if isinstance(one, Removal)),

@@ -11,48 +11,47 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.actor_log import actor_log
 from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
 from hangtop.probe.ray.dashboard.node_logs import NodeLogs
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
-from hangtop.records.ask import ActorLogAsk, Ask, RemoteStacksAsk
+from hangtop.probe.source import Source
+from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk
 from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 MOST_FILES_A_LOOK = 16
 """With a look every 2 s, 8 files a second: 16 kB each at most."""
 
 
-class RayWorkerSource:
+class RayWorkerSource(Source):
     """Says nothing by itself: what it fetches, the log source reads."""
 
-    name = "rayworkers"
     interval_s = 2.0
     deadline_s = 60.0
     """A task in the cluster takes seconds to begin."""
 
-    def __init__(self, spec: WatchSpec) -> None:
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
         """Fetches from those output files on other nodes that are due, the longest due first."""
-        far = [file.far for file in self._watched.workers if file.far is not None]
+        far = [file.far for file in self._context.workers if file.far is not None]
         due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
         if due:
             fetch(due, now)
         return ()
 
-    def answer(self, ask: Ask, now: float) -> Iterator[Value]:
+    def answer(self, ask: ActorLogAsk | RemoteStacksAsk, now: float) -> Iterator[Value]:
         if isinstance(ask, ActorLogAsk):
-            access = self._watched.access.get(ask.session)
+            access = self._context.access.get(ask.session)
             logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
             yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
-        elif isinstance(ask, RemoteStacksAsk):
-            yield from remote_worker_stacks(ask, self._watched.access.get(ask.session), now)
+        else:
+            yield from remote_worker_stacks(ask, self._context.access.get(ask.session), now)
 
     def close(self) -> None:
         for logs in self._logs.values():

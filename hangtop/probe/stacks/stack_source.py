@@ -12,15 +12,17 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.facts.stack_pauses import STOPPABLE
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Source
 from hangtop.probe.stacks import source_lines
-from hangtop.records.ask import Ask, StacksAsk
+from hangtop.records.ask import StacksAsk
 from hangtop.records.reading import Value
 from hangtop.records.stack import Stack, StacksReading, Thread
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks import pyspy_text
 from hangtop.system import ptrace_permission
 from hangtop.system.processes.kernel_threads import kernel_thread
 from hangtop.system.processes.linux import parse_stat
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Stat
 
 SIGUSR1_CAUGHT = 0x200
@@ -29,22 +31,17 @@ GONE = "the process is gone"
 NO_PYTHON = "not a Python process, or its interpreter cannot be read"
 
 
-class StackSource:
+class StackSource(Source):
     """Answers `StacksAsk`; has nothing to say by itself, for a dump costs CPU."""
 
-    name = "stacks"
-    interval_s = 5.0
     deadline_s = 2 * pyspy_text.LIMIT_S
 
-    def __init__(self, spec: WatchSpec) -> None:
-        del spec  # which processes, the question says
+    def __init__(self, context: ProbeContext) -> None:
+        del context  # which processes, the question says
 
-    def read(self, now: float) -> Iterable[Value]:
-        return ()
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
+    def answer(self, ask: StacksAsk, now: float) -> Iterable[Value]:
         """The stacks, each as soon as it is there, then the source lines of the user's frames."""
-        return answer_stacks(ask, now) if isinstance(ask, StacksAsk) else ()
+        return answer_stacks(ask, now)
 
 
 def answer_stacks(ask: StacksAsk, now: float) -> Iterator[StacksReading]:
@@ -138,18 +135,9 @@ def _stat(pid: int) -> Stat | None:
 
 def _signal_dump(pid: int) -> bool:
     """Whether SIGUSR1 has a handler, which may be faulthandler's. Without one the signal would end the process."""
-    return bool(int(_status(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
+    return bool(int(status_of(pid).get("SigCgt", "0"), 16) & SIGUSR1_CAUGHT)
 
 
 def _tracer(pid: int) -> int | None:
     """The process that traces this one: a debugger, or another py-spy."""
-    return int(_status(pid).get("TracerPid", "0")) or None
-
-
-def _status(pid: int) -> dict[str, str]:
-    """The lines of /proc/PID/status by name (proc(5)); none where it is gone, or where there is no /proc."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:
-        return {}
-    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return int(status_of(pid).get("TracerPid", "0")) or None

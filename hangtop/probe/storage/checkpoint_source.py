@@ -13,16 +13,13 @@ from itertools import islice
 from msgspec import Struct
 
 from hangtop.common.clean_words import clean_words
-from hangtop.probe.context import watched
-from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, SourceError
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
-from hangtop.records.ask import Ask
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of
+from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of, open_table
 
 FLOOR_S = 15.0
 """Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
@@ -50,17 +47,15 @@ class CheckpointListing(Struct, frozen=True):
     modified_at: float | None
 
 
-class CheckpointSource:
+class CheckpointSource(Source):
     """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
     started are an older run's."""
 
-    name = "checkpoints"
     interval_s = 1.0
     deadline_s = 10.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table()
         self._commands: Guard[int, tuple[str, ...]] = Guard()
         self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
@@ -74,7 +69,7 @@ class CheckpointSource:
         self._stop = threading.Event()
 
     def read(self, now: float) -> Iterable[Value]:
-        """A listing when something stirred or one is due. Raises `Absent` until a directory is found, `SourceError` when lost."""
+        """A listing when something stirred or one is due. `Absent` until a directory is found, `SourceError` when it is lost."""
         self._find(now)
         if self._directory is None:
             raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
@@ -83,11 +78,7 @@ class CheckpointSource:
         self._stirred.clear()
         if not os.path.isdir(self._directory):
             raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
-        yield self._told(self._look(self._directory, now))
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
+        yield self._reading_of(self._list(self._directory, now))
 
     def _is_due(self, now: float) -> bool:
         if not self._sights:
@@ -99,7 +90,7 @@ class CheckpointSource:
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
         return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
 
-    def _look(self, directory: str, now: float) -> CheckpointListing:
+    def _list(self, directory: str, now: float) -> CheckpointListing:
         began = time.thread_time()
         sight = list_checkpoints(directory, now, self._since)
         self._cost_s = time.thread_time() - began
@@ -110,7 +101,7 @@ class CheckpointSource:
             self._sights.popleft()
         return sight
 
-    def _told(self, sight: CheckpointListing) -> CheckpointReading:
+    def _reading_of(self, sight: CheckpointListing) -> CheckpointReading:
         first = self._sights[0]
         seconds = sight.at - first.at
         return CheckpointReading(
@@ -129,10 +120,10 @@ class CheckpointSource:
         """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
         if self._directory is not None or now < self._look_for_at:
             return
-        if self._spec.checkpoint_dir is not None:
-            self._settle(os.path.abspath(self._spec.checkpoint_dir), GIVEN)
+        if self._context.spec.checkpoint_dir is not None:
+            self._settle(os.path.abspath(self._context.spec.checkpoint_dir), GIVEN)
             return
-        if (members := self._watched.members) is None:
+        if (members := self._context.members) is None:
             return
         began = time.thread_time()
         for directory, found_by in self._pointed_to([process.pid for process in members]):
@@ -147,10 +138,10 @@ class CheckpointSource:
     @property
     def _since(self) -> float:
         """When the run started, unix time; 0 where no process of it is known."""
-        return min((member.started_at for member in self._watched.members or ()), default=0.0)
+        return min((member.started_at for member in self._context.members or ()), default=0.0)
 
     def _settle(self, directory: str, found_by: str) -> None:
-        self._directory = self._watched.checkpoint_dir = directory
+        self._directory = self._context.checkpoint_dir = directory
         self._found_by = found_by
         threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
 
@@ -167,7 +158,7 @@ class CheckpointSource:
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
         """What the run's processes say, the surest first."""
         cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
-        if self._watched.log is not None and (said := self._watched.log.checkpoint_dir):
+        if self._context.log is not None and (said := self._context.log.checkpoint_dir):
             for cwd in dict.fromkeys((*cwds.values(), "/")):
                 yield os.path.normpath(os.path.join(cwd, said)), "the log"
         commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from pathlib import Path
 from hangtop.common.clean_text import clean_text
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import BlockedOn, Process
+from hangtop.system.files.network_filesystems import mount_of
 from hangtop.system.guard import Guard
 
 BY_DESCRIPTOR = {
@@ -52,9 +53,9 @@ class BlockedMounts:
         self._found: dict[tuple[int, int], str | None] = {}
         self._asked: dict[str, _Question] = {}
 
-    def look(self, blocked: Iterable[Process], now: float) -> tuple[BlockedOn, ...]:
+    def find(self, blocked: Iterable[Process], now: float) -> tuple[BlockedOn, ...]:
         """Those of `blocked` whose file is known, each with its mount. Waits for none of them."""
-        there = {(one.pid, one.start_ticks): one for one in blocked}
+        there = {(process.pid, process.start_ticks): process for process in blocked}
         self._found = {key: file for key, file in self._found.items() if key in there}
         new = {key: partial(file_of, key[0]) for key in there if key not in self._found}
         for key, answer in self._files.ask(new).items():
@@ -67,7 +68,7 @@ class BlockedMounts:
             question.close()
 
     def _blocked_on(self, pid: int, file: str, now: float) -> BlockedOn:
-        mount, kind, device = mount_of(file, _mounts(pid))
+        mount, kind, device = mount_of(os.path.normpath(file), _mounts(pid)) or ("/", "", "")
         question = self._asked.get(mount)
         if question is None or (question.ended and now - question.at > AGAIN_S):
             question = self._asked[mount] = _Question(mount, now)
@@ -148,12 +149,3 @@ def _mounts(pid: int) -> tuple[tuple[str, str, str], ...]:
 def _unescaped(word: str) -> str:
     r"""Blanks and backslashes stand as octal numbers there: `\040`."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), word)
-
-
-def mount_of(file: str, mounts: Collection[tuple[str, str, str]]) -> tuple[str, str, str]:
-    """The mount that holds this file; the last on a point hides those before."""
-    place = os.path.normpath(file)
-    holding = [mount for mount in mounts if os.path.join(place, "").startswith(os.path.join(mount[0], ""))]
-    if not holding:
-        return "/", "", ""
-    return max(enumerate(holding), key=lambda numbered: (len(numbered[1][0]), numbered[0]))[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 import psutil
 from msgspec import Struct
@@ -60,12 +61,17 @@ def file_system_of(path: str) -> FileSystem:
 
 
 def nearest(mounts: list[tuple[str, str, str]], real: str) -> FileSystem:
-    """Of these (mount point, type, options), the one that `real` lies on. The last mount on a point hides those before."""
-    holding = [mount for mount in mounts if os.path.join(real, "").startswith(os.path.join(mount[0], ""))]
-    if not holding:
+    """Of these (mount point, type, options), the one that `real` lies on."""
+    if (mount := mount_of(real, mounts)) is None:
         return FileSystem()
-    _, kind, options = max(enumerate(holding), key=lambda numbered: (len(numbered[1][0]), numbered[0]))[1]
+    _, kind, options = mount
     name, slack_s = SLACK_S.get(kind, (None, 0.0))
     if name == "NFS" and re.search(r"(^|,)(noac|actimeo=0|sync)(,|$)", options):
         slack_s = 5.0
     return FileSystem(name, slack_s)
+
+
+def mount_of(path: str, mounts: Iterable[tuple[str, str, str]]) -> tuple[str, str, str] | None:
+    """The mount that holds this path, of tuples that begin with the mount point. The last mount on a point hides those before."""
+    holding = [mount for mount in mounts if os.path.join(path, "").startswith(os.path.join(mount[0], ""))]
+    return max(enumerate(holding), key=lambda numbered: (len(numbered[1][0]), numbered[0]))[1] if holding else None

@@ -51,7 +51,7 @@ class ProcessFactTable:
         self._facts: dict[Identity, ProcessFacts] = {}
         self._guard: Guard[Hashable, ProcessFacts] = Guard()
 
-    def look(self, pids: Iterable[int], now: float) -> dict[int, ProcessFacts]:
+    def of(self, pids: Iterable[int], now: float) -> dict[int, ProcessFacts]:
         """What is known of these processes now. One that never answered has only its name."""
         stats = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None]
         due = [stat for stat in stats if stat.state not in "ZX" and self._is_due(stat, now)]

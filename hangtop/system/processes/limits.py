@@ -12,7 +12,7 @@ import resource
 from collections.abc import Iterator
 
 from hangtop.records.launch import Conditions
-from hangtop.system.processes.linux import read_optional
+from hangtop.system.processes.proc_files import read_optional, status_of
 
 LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE"}
 """By name; RLIMIT_OFILE is the old name of RLIMIT_NOFILE."""
@@ -25,7 +25,7 @@ def conditions_of(pid: int) -> Conditions:
         nice = os.getpriority(os.PRIO_PROCESS, pid)
     return Conditions(
         limits=dict(_limits(pid)),
-        umask=_field(f"/proc/{pid}/status", "Umask", 8),
+        umask=int(umask, 8) if (umask := status_of(pid).get("Umask")) else None,
         nice=nice,
         oom_score_adj=_whole(f"/proc/{pid}/oom_score_adj"),
     )
@@ -94,15 +94,6 @@ def _lesser(value: int, ceiling: int) -> int:
 
 def _said(value: int) -> str:
     return "unlimited" if value == resource.RLIM_INFINITY else f"{value:,}"
-
-
-def _field(path: str, name: str, base: int) -> int | None:
-    """The number in the line `NAME: NUMBER` of a file of /proc."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in (read_optional(path) or b"").splitlines():
-            if line.startswith(f"{name}:".encode()):
-                return int(line.partition(b":")[2], base)
-    return None
 
 
 def _whole(path: str) -> int | None:

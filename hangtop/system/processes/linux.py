@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from hangtop.common.raw_text import text_of
+from hangtop.system.processes.proc_files import fields_of, read_optional, read_proc
 from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -74,7 +75,7 @@ class LinuxTable:
         if (listed := self._listed(everything)) is not None:
             gone = known.keys() - listed
             asked = listed if everything else (asked & listed) | (listed - known.keys())
-        fresh = {pid: stat for pid in asked if (stat := _stat(pid)) is not None}
+        fresh = {pid: stat for pid in asked if (stat := read_stat(pid)) is not None}
         gone |= asked - fresh.keys()
         if known.keys() & gone or any(pid not in known or _place(known[pid]) != _place(stat) for pid, stat in fresh.items()):
             known = self._stats = {pid: stat for pid, stat in known.items() if pid not in gone}
@@ -107,11 +108,11 @@ class LinuxTable:
         return f"/proc/{pid}" if stat is None or stat.thread is None else f"/proc/{pid}/task/{stat.thread}"
 
     def command(self, pid: int) -> tuple[str, ...]:
-        words = _read(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
+        words = read_proc(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
         return tuple(text_of(word) for word in words) if words != [b""] else ()
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        pairs = (entry.partition(b"=") for entry in _read(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
+        pairs = (entry.partition(b"=") for entry in read_proc(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
         return {text_of(key): text_of(value) for key, _, value in pairs}
 
     def cwd(self, pid: int) -> str:
@@ -124,14 +125,14 @@ class LinuxTable:
 
     def inode(self, pid: int, fd: int) -> int | None:
         """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
-        info = _status(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
+        info = fields_of(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
         return _number(info, "ino")
 
     def layout(self, pid: int) -> Layout | None:
         """Fields 26, 28 and 47 of `stat`, which are 0 for whoever may not trace it (proc_pid_stat(5))."""
         if read_optional("/proc/sys/kernel/randomize_va_space") in (None, b"0\n"):
             return None
-        field = _read(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
+        field = read_proc(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
         code, stack, heap = int(field[23]), int(field[25]), int(field[44])
         return (code, stack, heap) if stack and not _is_laid_out_alike(pid) else None
 
@@ -140,9 +141,9 @@ class LinuxTable:
 
     def details(self, pid: int) -> Details:
         folder = self._folder(pid)
-        status = _status(_read(f"{folder}/status"))
+        status = fields_of(read_proc(f"{folder}/status"))
         io = read_optional(f"/proc/{pid}/io")
-        counters = _status(io or b"")
+        counters = fields_of(io or b"")
         schedstat = (read_optional(f"{folder}/schedstat") or b"").split()
         wchan = (read_optional(f"{folder}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
@@ -161,15 +162,10 @@ class LinuxTable:
         )
 
 
-def read_stat(pid: int) -> Stat | None:
-    """The present line of one process; `None` when there is none. For a look at the start time just before a signal."""
-    return _stat(pid)
-
-
 def _crowd() -> tuple[bytes, bytes] | None:
     """How many processes and threads there are, and the last pid that was given out (proc(5), loadavg): nobody came or went while
     these are the same. `None`: a kernel that does not tell (gVisor says zero)."""
-    *_, counts, last = _read("/proc/loadavg").split()
+    *_, counts, last = read_proc("/proc/loadavg").split()
     return None if last == b"0" else (counts.rpartition(b"/")[2], last)
 
 
@@ -178,40 +174,36 @@ def _place(stat: Stat) -> tuple[int, ...]:
     return stat.start_ticks, stat.ppid, stat.group, stat.session
 
 
-def _stat(pid: int) -> Stat | None:
+def read_stat(pid: int) -> Stat | None:
+    """The present line of one process; `None` when there is none."""
+    stat = _parsed(f"/proc/{pid}/stat")
+    return stat if stat is None or stat.state != "Z" or stat.threads < 2 else _without_its_first_thread(stat)
+
+
+def _parsed(path: str) -> Stat | None:
     try:
-        stat = parse_stat(_read(f"/proc/{pid}/stat"))
+        return parse_stat(read_proc(path))
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return stat if stat.state != "Z" or stat.threads < 2 else _without_its_first_thread(stat)
 
 
 def _without_its_first_thread(stat: Stat) -> Stat:
     """The process as its living threads show it: the kernel gives it up when the last of them ends (wait(2), pthread_exit(3)),
     and until then it computes, holds GPUs and takes signals. One that is blocked in the kernel keeps all of it alive."""
-    living = [each for tid in _threads(stat.pid) if (each := _thread(stat.pid, tid)) is not None and each.state not in "ZX"]
+    try:
+        tids = sorted(int(name) for name in os.listdir(f"/proc/{stat.pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return stat
+    threads = (_parsed(f"/proc/{stat.pid}/task/{tid}/stat") for tid in tids)
+    living = [thread for thread in threads if thread is not None and thread.state not in "ZX"]
     if not living:
         return stat
-    shown = next((each for each in living if each.state == "D"), living[0])
+    shown = next((thread for thread in living if thread.state == "D"), living[0])
     return replace(stat, state=shown.state, thread=shown.pid, rss_bytes=shown.rss_bytes, exit_status=None)
 
 
-def _threads(pid: int) -> list[int]:
-    try:
-        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def _thread(pid: int, tid: int) -> Stat | None:
-    try:
-        return parse_stat(_read(f"/proc/{pid}/task/{tid}/stat"))
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
 def _boot_at() -> float:
-    for line in _read("/proc/stat").splitlines():
+    for line in read_proc("/proc/stat").splitlines():
         if line.startswith(b"btime "):
             return float(line.split()[1])
     raise OSError("/proc/stat has no btime line: is /proc mounted?")
@@ -237,30 +229,5 @@ def _is_laid_out_alike(pid: int) -> bool:
     return bool(told) and bool(int(told or b"0", 16) & NOT_BY_CHANCE)
 
 
-def _status(text: bytes) -> dict[str, str]:
-    pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
-    return {key: value.strip() for key, _, value in pairs}
-
-
 def _number(fields: Mapping[str, str], key: str) -> int | None:
     return int(fields[key]) if key in fields else None
-
-
-def read_optional(path: str) -> bytes | None:
-    """The file, or `None` where the kernel refuses it to us or does not have it."""
-    try:
-        return _read(path)
-    except (PermissionError, FileNotFoundError):
-        return None
-
-
-def _read(path: str) -> bytes:
-    """A whole file of /proc: unbuffered, since a buffered open costs twice the calls."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts = [os.read(fd, 65_536)]
-        while parts[-1]:
-            parts.append(os.read(fd, 65_536))
-        return b"".join(parts)
-    finally:
-        os.close(fd)

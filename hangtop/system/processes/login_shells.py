@@ -25,13 +25,15 @@ class LoginShells:
         self._guard: Guard[Identity, Details] = Guard()
         self._known: dict[Identity, bool] = {}
 
-    def look(self, now: float) -> frozenset[int]:
+    def find(self, now: float) -> frozenset[int]:
         """The pids of all shells with job control on this machine. `now`: unix time."""
         stats = self._table.stats.values()
         leaders = {stat.identity: stat for stat in stats if stat.terminal and stat.pid == stat.group and stat.state not in "ZX"}
         self._known = {identity: is_shell for identity, is_shell in self._known.items() if identity in leaders}
         due = [identity for identity in leaders if identity not in self._known]
-        for identity, details in self._guard.ask({one: partial(self._table.details, one.pid) for one in due}).items():
+        for identity, details in self._guard.ask(
+            {identity: partial(self._table.details, identity.pid) for identity in due}
+        ).items():
             if isinstance(details, Details) and details.ignored is not None:
                 is_shell = details.ignored & JOB_SIGNALS == JOB_SIGNALS
                 if is_shell or now - self._table.started_at(identity.start_ticks) > YOUNG_S:

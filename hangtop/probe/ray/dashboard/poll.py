@@ -78,7 +78,7 @@ class DashboardPoll:
         self._late: set[str] = set()
         self._actors_body = b""
 
-    def look(self, now: float) -> ApiView:
+    def read(self, now: float) -> ApiView:
         """Ask what is due at unix time `now`. Takes at most two deadlines."""
         paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *(() if self._tells_drivers() else (JOBS,)))
         asked = [path for path in paths if now >= self._due.get(path, 0.0)]

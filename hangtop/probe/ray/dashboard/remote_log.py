@@ -101,42 +101,42 @@ class FollowedRemoteLog:
     not_kept: str | None = None
     drain: int | None = None
 
-    def __init__(self, far: RemoteLog) -> None:
-        self.path = far.path
-        self.far = far
+    def __init__(self, buffer: RemoteLog) -> None:
+        self.path = buffer.path
+        self.buffer = buffer
         self.offset = 0
         self._opened = False
 
     @property
     def status(self) -> FileStatus:
-        return "ok" if self.far.first_bytes is not None else "failed" if self.far.problem else "waiting"
+        return "ok" if self.buffer.first_bytes is not None else "failed" if self.buffer.problem else "waiting"
 
     @property
     def problem(self) -> str | None:
-        return self.far.problem
+        return self.buffer.problem
 
     @property
     def size_bytes(self) -> int:
-        return self.far.end
+        return self.buffer.end
 
     @property
     def modified_at(self) -> float | None:
-        return self.far.modified_at
+        return self.buffer.modified_at
 
     def poll(self, now: float) -> Iterator[Event]:
-        first = self.far.first_bytes
+        first = self.buffer.first_bytes
         if first is None:
             return
         if not self._opened:
             self._opened = True
             yield Opened("first", 0)
-        at = max(self.offset, self.far.start)
-        if data := self.far.pread(KEPT_BYTES, at):
+        at = max(self.offset, self.buffer.start)
+        if data := self.buffer.pread(KEPT_BYTES, at):
             self.offset = at + len(data)
             yield Appended(at, data, live=at >= first)
 
     def pread(self, count: int, offset: int) -> bytes:
-        return self.far.pread(count, offset)
+        return self.buffer.pread(count, offset)
 
     def close(self) -> None:
         """There is nothing to let go of: connections are its cluster's."""

@@ -55,7 +55,7 @@ class GcsTables:
         if not _needed(view, now):
             self.close()
             return view
-        self._look(way, now)
+        self._run_child(way, now)
         api = replace(view.api, tables_at=self._read_at, tables_problem=self._problem)
         view = replace(view, api=api)
         return view if self._tables is None or self._read_at is None else _filled(view, self._tables, self._read_at)
@@ -68,7 +68,7 @@ class GcsTables:
         self._tables = self._read_at = None
         self._problem, self._due_at = "", 0.0
 
-    def _look(self, way: RayPython | None, now: float) -> None:
+    def _run_child(self, way: RayPython | None, now: float) -> None:
         if self._child is None and way is not None and now >= self._due_at:
             self._start(way, now)
         elif self._child is not None and self._child.poll() is not None:

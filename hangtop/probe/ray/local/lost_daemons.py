@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hangtop.probe.ray.local.daemons import daemon_of
+from hangtop.probe.ray.local.session_files import SESSION_LOG
 from hangtop.probe.ray.local.session_owners import LEADING
 from hangtop.system.processes.roles import role_by_name
 from hangtop.system.processes.table import OpenFile
-
-_INSIDE = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 
 
 def is_daemon(command: Sequence[str]) -> bool:
@@ -43,6 +41,6 @@ def _session_of(words: Sequence[str], held: Iterable[OpenFile]) -> tuple[str | N
     daemon = daemon_of(words)
     if daemon is not None and daemon.kind in LEADING:
         return None, None
-    inside = (match["folder"] for file in held if file.writable and (match := _INSIDE.fullmatch(file.target)))
+    inside = (match["folder"] for file in held if file.writable and (match := SESSION_LOG.fullmatch(file.target)))
     folder = daemon.folder if daemon is not None else None
     return folder or next(inside, None), daemon.gcs_address if daemon is not None else None

@@ -6,21 +6,20 @@ A session is named by the command lines and open files of its processes, never b
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
+from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_names import WorkerFile, parse_worker_file
 from hangtop.records.ray import DaemonKind
 from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import is_on_our_network
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
 UNKNOWN = -1
@@ -28,8 +27,6 @@ UNKNOWN = -1
 YOUNG_S = 5.0
 """A process may still be about to become another program: its command line is read again while it is younger."""
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
-_WORKER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/(?P<file>worker-[^/]+)")
-_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 
 
 class Worker(Struct, frozen=True):
@@ -46,7 +43,7 @@ class Worker(Struct, frozen=True):
     raylet: int | None = None
     uid: int | None = None
     folder: str | None = None
-    file: WorkerFile | None = None
+    job: str | None = None
     log: str | None = None
     environ: Mapping[str, str] = {}
 
@@ -81,7 +78,7 @@ class RayTable:
         self._workers: dict[Identity, Worker] = {}
         self._owners = SessionOwners()
 
-    def look(self, now: float) -> RayProcesses:
+    def read(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
         children = {pid for pid, stat in self._table.stats.items() if stat.ppid in raylets}
@@ -108,7 +105,7 @@ class RayTable:
         for identity, stat in stats.items():
             known = identity in self._plain or identity in self._daemons
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
-                asked[identity] = lambda pid=stat.pid: self._table.command(pid)  # type: ignore[misc]
+                asked[identity] = partial(self._table.command, stat.pid)
         commands = {
             identity: words for identity, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words
         }
@@ -121,7 +118,7 @@ class RayTable:
 
     def _meet_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in found})  # type: ignore[misc]
+        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in found})
         for identity, daemon in found.items():
             environ = environs.get(identity, OSError())
             self._daemons[identity] = replace(
@@ -167,9 +164,9 @@ class RayTable:
     def _name_by_logs(self) -> None:
         """One that was met when those above it were gone is known by the log that it holds open."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid, outputs=False)) for i in unnamed})  # type: ignore[misc]
+        files = self._files.ask({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
-            found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
+            found = None if isinstance(targets, OSError) else next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
             if found is not None:
                 self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
 
@@ -207,16 +204,16 @@ class RayTable:
 
     def _learn(self) -> None:
         """Output file and environment, once for each worker that has something to do: they do not change from then on."""
-        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.file is None and w.state != "Z"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid)) for i in fresh})  # type: ignore[misc]
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in fresh})  # type: ignore[misc]
+        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
+        files = self._files.ask({identity: partial(self._targets, identity.pid) for identity in fresh})
+        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in fresh})
         for identity, worker in fresh.items():
             targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
-            match = None if isinstance(targets, OSError) else next(filter(None, map(_WORKER_LOG.fullmatch, targets)), None)
+            match = None if isinstance(targets, OSError) else next(filter(None, map(WORKER_LOG.fullmatch, targets)), None)
             self._workers[identity] = replace(
                 worker,
                 folder=match["folder"] if match else None,
-                file=parse_worker_file(match["file"]) if match else None,
+                job=match["job"] if match else None,
                 log=match[0] if match else None,
                 environ={} if isinstance(environ, OSError) else _of_rank(environ),
             )
@@ -237,10 +234,5 @@ def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _ray_pid(pid: int) -> int:
     """Its pid in the innermost PID namespace it is in (proc(5), NSpid), which is the one its raylet uses."""
-    if sys.platform != "linux":
-        return pid
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile
-        return pid
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), pid)
+    numbers = status_of(pid).get("NSpid", "").split()
+    return int(numbers[-1]) if numbers else pid

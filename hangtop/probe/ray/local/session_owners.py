@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import stat as modes
-import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.system.guard import Guard
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import ProcessTable
 
 LEADING = ("gcs_server", "raylet")
@@ -51,13 +50,9 @@ class SessionOwners:
 def user_of(table: ProcessTable, pid: int) -> int | None:
     """The user that this process acts for; `None` when it is gone, or runs a program that acts for another one (set-user-id): its
     arguments are whatever the person who called it liked."""
-    if not sys.platform.startswith("linux"):
+    if (users := status_of(pid).get("Uid")) is None:  # gone, or no Linux
         return table.owner(pid)
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:  # gone, or a table that was written by hand
-        return table.owner(pid)
-    real, effective = next(line.split()[1:3] for line in lines if line.startswith("Uid:"))
+    real, effective = users.split()[:2]
     if real != effective or _sets_user(pid):
         return None
     return int(effective)

@@ -1,24 +1,19 @@
-"""What dead runs left behind: shared memory, Ray session folders, locks of the dataset cache. On a question only.
-
-Only what belongs to our own user, in the places that `leftover_places` names. Never a cache that costs hours to fill: model and
-compile caches are not looked at.
-"""
+"""Whether a thing that bears the name of a leftover is one. The one judgement: the leftovers source asks it for the plan, the
+cleanup of a Ray session for what its processes leave, and the deletion once more for each thing that goes."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import stat as modes
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.text import some
-from hangtop.probe.processes.leftover_places import (
+from hangtop.probe.leftovers.leftover_places import (
     LOCK,
     RAY_ADDRESS,
     RAY_LINK,
@@ -27,33 +22,23 @@ from hangtop.probe.processes.leftover_places import (
     SEMAPHORE,
     SHARED_MEMORY,
     Candidate,
-    LeftoverPlaces,
-    candidates,
     sessions_beside,
-    usual_places,
 )
-from hangtop.probe.processes.open_handles import Holds, OpenHandles, hidden_neighbours, open_handles
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.leftovers.open_handles import OpenHandles, hidden_neighbours
 from hangtop.probe.ray.local.address_file import why_current
-from hangtop.probe.ray.local.ray_processes import RayTable
-from hangtop.records.ask import Ask, LeftoversAsk
-from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Removal
-from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.inode import Inode
 from hangtop.system.files.network_filesystems import file_system_of
 from hangtop.system.files.write_leases import is_heard, is_open
-from hangtop.system.guard import Guard
-from hangtop.system.processes.table import ProcessTable
 
 TRACKED = ("psm_", "sem.")
-MOST_FILES, MOST_KEPT = 300_000, 64
+MOST_FILES = 300_000
 UNSEEN_HOLDER = "a process that cannot be seen from here has it open"
 
 
 class FileTree(Struct, frozen=True):
-    """A file, or a folder with all below it. `files`: plain files by inode; `sockets`: their paths; `names`: of everything."""
+    """A file, or a folder with all below it. `names`: last part of each path, by inode. `files`: paths of plain files, by
+    inode."""
 
     removal: Removal
     names: Mapping[Inode, str]
@@ -62,25 +47,23 @@ class FileTree(Struct, frozen=True):
 
 
 class LeftoverJudge:
-    """Whether a candidate is a leftover, by what is known at one moment. `now` and times are unix; `older_s`: least age.
+    """Judges candidates by what is in use at `now` (unix time). `older_s`: the least age of a leftover.
 
-    `going`: paths that go before it. `sure`: also ask the kernel whether anybody has it open, and at the address of a cluster
-    whether anybody answers: not for a plan whose processes still live, which asks that when they have ended.
+    `going`: paths that go before the candidate. `sure`: also ask the kernel whether any process has it open, and the address of a
+    cluster whether it answers. A plan whose processes still live leaves that to the moment when they have ended.
     """
 
-    def __init__(
-        self, in_use: OpenHandles, now: float, older_s: float, uid: int, *, going: Iterable[str] = (), sure: bool = True
-    ) -> None:
-        self._in_use, self._now, self._older_s, self._uid = in_use, now, older_s, uid
+    def __init__(self, in_use: OpenHandles, now: float, older_s: float, *, going: Iterable[str] = (), sure: bool = True) -> None:
+        self._in_use, self._now, self._older_s = in_use, now, older_s
         self._going, self._sure = frozenset(going), sure
 
     def judge(self, candidate: Candidate) -> Removal | LeftAlone | None:
-        """A removal, or why it stays; `None` when it is gone or somebody else's."""
+        """What would be removed, or why it stays; `None` when it is gone or another user's."""
         if not candidate.path.isprintable():
             return LeftAlone(clean_words(candidate.path), "its name cannot be shown")
         try:
             found = os.lstat(candidate.path)
-            if found.st_uid != self._uid:
+            if found.st_uid != os.geteuid():
                 return None
             tree = _measured(candidate, found)
             why = tree if isinstance(tree, str) else self._why_not(candidate, tree, found)
@@ -97,17 +80,17 @@ class LeftoverJudge:
         )
 
     def taken(self, path: str, before: str, kind: str) -> str | None:
-        """Why what was moved here from `before` must go back: somebody has taken it into use. Raises `OSError`."""
+        """Why a thing that was moved here from `before` must go back: a process uses it. Raises `OSError`."""
         tree = _measured(Candidate(path, kind), os.lstat(path))
         if isinstance(tree, str):
             return tree
-        if (why := self._who_has(Candidate(path, kind), tree)) is not None:
+        if (why := self._why_used(Candidate(path, kind), tree)) is not None:
             return why
         taker = self._in_use.holder(before, {})
         return None if taker is None else f"in use by pid {taker}" if taker else "a socket in it is open"
 
     def _why_not(self, candidate: Candidate, tree: FileTree, found: os.stat_result) -> str | None:
-        if (why := self._who_has(candidate, tree)) is not None:
+        if (why := self._why_used(candidate, tree)) is not None:
             return why
         if (age := self._now - tree.removal.newest_at) < self._older_s:
             return f"used {text.duration(age)} ago"
@@ -115,8 +98,8 @@ class LeftoverJudge:
             return self._why_not_segment(os.path.basename(candidate.path), tree.removal, found)
         return _lock_owner(candidate.path) if candidate.kind == LOCK else None
 
-    def _who_has(self, candidate: Candidate, tree: FileTree) -> str | None:
-        """Why it must stay: a process holds it, names it, or needs it."""
+    def _why_used(self, candidate: Candidate, tree: FileTree) -> str | None:
+        """Why it stays: a process holds it, names it, or needs it."""
         if self._in_use.unseen:
             return f"pid {self._in_use.unseen[0]} of ours cannot be looked into: it may hold it"
         holder = self._in_use.holder(candidate.path, tree.names)
@@ -133,7 +116,7 @@ class LeftoverJudge:
         return self._why_needed(candidate) if candidate.kind in (RAY_ADDRESS, RAY_LINK) else None
 
     def _why_needed(self, candidate: Candidate) -> str | None:
-        """Whether a cluster that lives needs it: one that cannot be seen may have its address anywhere."""
+        """Why a living cluster may need it; a cluster that cannot be seen may have its address anywhere."""
         if candidate.kind == RAY_LINK and os.path.exists(candidate.path):
             led = os.path.realpath(candidate.path)
             return None if led in self._going else f"it leads to {clean_words(led)}, which is there"
@@ -143,7 +126,7 @@ class LeftoverJudge:
         return why_current(candidate.path, commands, ended=self._sure) if candidate.kind == RAY_ADDRESS else None
 
     def _hidden_session(self, path: str) -> str | None:
-        """A session in the same folder that somebody serves, though nobody is seen to."""
+        """A session in the same folder whose sockets are served by a process that cannot be seen."""
         for folder in sessions_beside(path):
             if folder not in self._going and self._in_use.holder(folder, {}) is None:
                 sockets = os.path.join(folder, "sockets")
@@ -164,74 +147,8 @@ class LeftoverJudge:
         return None
 
 
-class LeftoverSource:
-    """Answers `LeftoversAsk`; says nothing by itself."""
-
-    name = "leftovers"
-    interval_s = 5.0
-    deadline_s = 60.0
-
-    def __init__(self, spec: WatchSpec, places: LeftoverPlaces | None = None, table: ProcessTable | None = None) -> None:
-        del spec  # leftovers belong to no run
-        self._places = places
-        self._table = table or open_table()
-        self._guard: Guard[int, Holds] = Guard()
-
-    def read(self, now: float) -> Iterable[Value]:
-        return ()
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        if not isinstance(ask, LeftoversAsk):
-            return
-        if sys.platform != "linux":
-            yield LeftoversReading(ask.ask, problem="what is in use can be told on Linux only, so nothing is cleaned here")
-            return
-        places = self._places or usual_places(ray=self._ray_folders(now))
-        in_use = open_handles(self._table, places.all, os.geteuid(), self._guard)
-        judge = LeftoverJudge(in_use, now, ask.older_s, os.geteuid())
-        later = LeftoverJudge(in_use.without(ask.ending, ""), now, ask.older_s, os.geteuid(), sure=False) if ask.ending else None
-        judged = [_judged(candidate, judge, later) for candidate in candidates(places)]
-        yield LeftoversReading(
-            ask.ask,
-            found=tuple(one for one in judged if isinstance(one, Removal)),
-            kept=tuple(one for one in judged if isinstance(one, LeftAlone))[:MOST_KEPT],
-            writing={pid: path for pid in ask.pids if (path := self._writes(pid, now - ask.older_s)) is not None},
-        )
-
-    def _ray_folders(self, now: float) -> set[str]:
-        """Temporary folders of the sessions of which a process of ours is left, wherever these are."""
-        here = RayTable(self._table).look(now)
-        said = [(one.folder, one.uid) for one in here.daemons] + [(one.folder, one.uid) for one in here.workers]
-        return {os.path.dirname(folder.rstrip("/")) for folder, uid in said if folder and uid == os.geteuid()}
-
-    def _writes(self, pid: int, since: float) -> str | None:
-        """A plain file that this process has open for writing and that was written since."""
-        try:
-            held = self._table.open_files(pid)
-        except OSError:  # gone: then it writes nothing
-            return None
-        for file in held:
-            if file.writable and not file.deleted and file.target.startswith("/") and not file.target.startswith("/dev/"):
-                try:
-                    found = os.stat(file.target)
-                except OSError:
-                    continue
-                if modes.S_ISREG(found.st_mode) and found.st_mtime > since:
-                    return clean_words(file.target)
-        return None
-
-
-def _judged(candidate: Candidate, now: LeftoverJudge, later: LeftoverJudge | None) -> Removal | LeftAlone | None:
-    """What is held only by those that end before is judged again when they have."""
-    judged = now.judge(candidate)
-    if later is None or not isinstance(judged, LeftAlone):
-        return judged
-    then = later.judge(candidate)
-    return replace(then, changing=True) if isinstance(then, Removal) else judged
-
-
 def _measured(candidate: Candidate, found: os.stat_result) -> FileTree | str:
-    """What would be removed; or why it must not be, whoever uses it. Raises `OSError`."""
+    """The candidate with its contents, or why it is never removed. Raises `OSError`."""
     name = os.path.basename(candidate.path)
     names, files, sockets = {(found.st_dev, found.st_ino): name}, dict[Inode, str](), list[str]()
     allocated, newest = found.st_blocks * 512, max(found.st_mtime, found.st_ctime)
@@ -282,7 +199,7 @@ def _below(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _lock_owner(path: str) -> str | None:
-    """Whether somebody holds this lock: `flock` is free when its owner is dead."""
+    """Why the lock stays: it is held. `flock` is free once its owner is dead."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
