@@ -226,12 +226,12 @@ class HangtopApp(Navigation):
 
     def action_act(self, name: str) -> None:
         """Open the plan, or the screen, of an action; of one that was left under way its progress."""
-        from hangtop.tui.lazy_screens import ACTS, ActionScreen
+        from hangtop.tui.lazy_screens import ActionScreen, open_action
 
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
         else:
-            ACTS[name](self)
+            open_action(self, name)
 
     async def action_quit(self) -> None:
         if self.started:

@@ -1,4 +1,4 @@
-"""Every key, once: bindings, footer and help are made from this table. An action is an entry in `ACT`."""
+"""Every key, once: bindings, footer and help are made from this table; it takes actions from `hangtop.actions.registry`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 from textual.binding import Binding, BindingType
+
+from hangtop.actions.registry import ACTIONS
 
 
 class Key(Struct, frozen=True):
@@ -64,25 +66,18 @@ REPLAY: tuple[Key, ...] = (
 )
 """Only while a recording plays."""
 
+TEXTUAL_NAMES = {"!": "exclamation_mark"}
+
 ACT: tuple[Key, ...] = (
     Key("s", "s", "act('stacks')", "stacks", "stacks of all ranks, taken again"),
     Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
-    Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True, live=True),
-    Key("k", "k", "act('stop')", "stop", "stop the run, or what is chosen", dangerous=True, live=True),
-    Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True, live=True),
-    Key("R", "R", "act('ray')", "Ray", "stop this Ray session, clean, start it again", dangerous=True, live=True),
-    Key(
-        "exclamation_mark",
-        "!",
-        "act('recover')",
-        "recover",
-        "evidence, stop all, Ray again, start, watch",
-        dangerous=True,
-        live=True,
+    *(
+        Key(TEXTUAL_NAMES.get(do.key, do.key), do.key, f"act('{do.name}')", do.word, do.help, dangerous=True, live=True)
+        for do in ACTIONS
+        if do.key
     ),
 )
-"""What a person may do to the run: stacks, bundle, clean, stop, Ray, restart, as they come. `hangtop.tui.action_registry` does
-it."""
+"""Evidence of the run, and what a person can do to it. `hangtop.tui.open_action` opens what a key stands for."""
 
 NEVER_DROPPED = ("Esc", "?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")
