@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -18,24 +17,22 @@ from hangtop.records.watch_spec import as_options
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
 from hangtop.tui.pages.stacks_page import StacksScreen
-from hangtop.tui.selection import Selection, selected
+from hangtop.tui.selection import Selection
+from hangtop.tui.shell import Shell
 from hangtop.tui.subprocess_task import run_task
 
-if TYPE_CHECKING:
-    from hangtop.tui.app import HangtopApp
 
-
-def open_stop(app: HangtopApp) -> None:
+def open_stop(app: Shell) -> None:
     """Stop what is chosen, else the run."""
-    _ask_to_stop(app, selected(app))
+    _ask_to_stop(app, app.selection)
 
 
-def stop_run(app: HangtopApp) -> None:
+def stop_run(app: Shell) -> None:
     """Stop the whole run, whatever is chosen."""
     _ask_to_stop(app, Selection())
 
 
-def _ask_to_stop(app: HangtopApp, what: Selection) -> None:
+def _ask_to_stop(app: Shell, what: Selection) -> None:
     me = myself()
     made: Plan | Refusal
     if what.alike == 0:
@@ -51,11 +48,11 @@ def _ask_to_stop(app: HangtopApp, what: Selection) -> None:
     app.push_screen(ActionScreen(lambda: plan, carry_out, f"Stop {number}", act="stop"))
 
 
-def open_stacks(app: HangtopApp) -> None:
+def open_stacks(app: Shell) -> None:
     app.push_screen(StacksScreen())
 
 
-def open_bundle(app: HangtopApp) -> None:
+def open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
     words = ("bundle", *as_options(app.spec), "-o", f"{evidence_commands.place(app.now())}.tar.gz")
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
@@ -64,7 +61,7 @@ def open_bundle(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
 
 
-def open_clean(app: HangtopApp) -> None:
+def open_clean(app: Shell) -> None:
     """The probe looks first; the plan is made of what it finds, once."""
     ask = clean_plan.ask_of(app.state, myself(), int(app.now() * 1000), app.now())
     app.feed.ask(ask)
@@ -78,7 +75,7 @@ def open_clean(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(make, carry_out, "Clean up", act="clean", asks=(ask,)))
 
 
-def open_restart(app: HangtopApp) -> None:
+def open_restart(app: Shell) -> None:
     """The probe says how the run was started, while it still lives; the plan is made of that, once."""
     app.feed.ask(ask := restart_plan.launch_ask(app.state, int(app.now() * 1000)))
     me, verdict = myself(), app.view.verdict
@@ -92,7 +89,7 @@ def open_restart(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(make, carry_out, "Restart", presets=_presets(app), act="restart", asks=(ask,)))
 
 
-def open_ray(app: HangtopApp, name: str = "") -> None:
+def open_ray(app: Shell, name: str = "") -> None:
     """The probe describes the session while it lives; the plan is made of that, once. Where none is proven to be the run's, a
     person names it first."""
     me, number = myself(), int(app.now() * 1000)
@@ -114,7 +111,7 @@ def open_ray(app: HangtopApp, name: str = "") -> None:
     app.push_screen(ActionScreen(make, carry_out, "Restart Ray", act="ray", asks=(ask,) if isinstance(ask, RayAsk) else ()))
 
 
-def open_recover(app: HangtopApp) -> None:
+def open_recover(app: Shell) -> None:
     """Where the run may be on Ray and no session is proven to be its own, a person names it first, or leaves Ray as it is."""
     me = myself()
     if recovery_plan.must_ask(app.state, me):
@@ -124,7 +121,7 @@ def open_recover(app: HangtopApp) -> None:
     _recover(app, recovery_plan.session_of(app.state, me))
 
 
-def _recover(app: HangtopApp, name: str) -> None:
+def _recover(app: Shell, name: str) -> None:
     """Both the run and its Ray session, where one is named, are described first; then one plan of all."""
     me, number = myself(), int(app.now() * 1000)
     app.feed.ask(asked := restart_plan.launch_ask(app.state, number))
@@ -149,14 +146,14 @@ def _recover(app: HangtopApp, name: str) -> None:
     app.push_screen(ActionScreen(make, carry_out, "Recover", presets=_presets(app), act="recover", asks=asks))
 
 
-def _presets(app: HangtopApp) -> Callable[[Start], Sequence[Preset]]:
+def _presets(app: Shell) -> Callable[[Start], Sequence[Preset]]:
     """What may be changed in a start of this run."""
     log = app.state.log
     frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
     return lambda start: presets_for(frameworks, start)
 
 
-ACTS: Mapping[str, Callable[[HangtopApp], None]] = {
+ACTS: Mapping[str, Callable[[Shell], None]] = {
     "stacks": open_stacks,
     "bundle": open_bundle,
     "clean": open_clean,

@@ -86,7 +86,7 @@ class HangtopApp(Navigation):
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
-        self.replay = feed if isinstance(feed, Seekable) else None
+        self.replay: Seekable | None = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
         self.monitor = Monitor(spec)

@@ -10,6 +10,8 @@ from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.panes.gpus_pane import GpusPane
+from hangtop.tui.selection import Selection
 
 
 class Navigation(App[None]):
@@ -25,6 +27,15 @@ class Navigation(App[None]):
     def active(self) -> str:
         """Id of the pane that the keys mean."""
         return self.watch_screen.active
+
+    @property
+    def selection(self) -> Selection:
+        """What a key acts on: the subject of the page in front, else the choice in the active pane."""
+        front = self.screen
+        return (front.selection if isinstance(front, LiveScreen) else None) or self.watch_screen.selection
+
+    def activate(self, pane: str) -> None:
+        self.watch_screen.active = pane
 
     def action_pane(self, id_: str) -> None:
         if self.screen is self.watch_screen:
@@ -80,6 +91,9 @@ class Navigation(App[None]):
 
     def choose_rank(self, rank: int) -> None:
         self.watch_screen.ranks_pane.chosen = rank
+
+    def choose_gpu(self, index: int) -> None:
+        self.watch_screen.query_one(GpusPane).chosen = index
 
     def show_rank(self, rank: int) -> None:
         """The page of this rank, in place of the one that asks."""

@@ -20,6 +20,7 @@ from hangtop.render.wrap import fact_row, wrapped
 from hangtop.tui.keys import Key
 from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.selection import Selection, select_actor
 
 LAST_LINES = 20
 ASK_AGAIN_S = 4.0
@@ -39,9 +40,8 @@ class ActorScreen(PageScreen):
         self._said: ActorLogReading | None = None
 
     @property
-    def actor(self) -> RayActor | None:
-        """As it was last known."""
-        return self._last[1] if self._last is not None else None
+    def selection(self) -> Selection | None:
+        return select_actor(self._last[1]) if self._last is not None else None
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))

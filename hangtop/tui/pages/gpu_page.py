@@ -19,7 +19,7 @@ from hangtop.tui.pages.charts import Chart, chart_rows
 from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
 from hangtop.tui.pages.process_page import all_members
-from hangtop.tui.panes.gpus_pane import GpusPane, ranks_on, short_name
+from hangtop.tui.panes.gpus_pane import ranks_on, short_name
 
 PID_CELLS = 10
 NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
@@ -64,7 +64,7 @@ class GpuScreen(PageScreen):
         known = [gpu.index for gpu in node.reading.gpus] if node is not None else []
         if self.index in known:
             self.index = known[max(0, min(known.index(self.index) + by, len(known) - 1))]
-            self.hangtop.watch_screen.query_one(GpusPane).chosen = self.index
+            self.hangtop.choose_gpu(self.index)
 
     def open(self) -> None:
         if ranks := self._ranks(self.hangtop.view):

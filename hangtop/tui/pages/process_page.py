@@ -17,6 +17,7 @@ from hangtop.render.wrap import fact_row
 from hangtop.tui.keys import Key as KeyName
 from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.selection import Selection, select_process
 
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
@@ -32,6 +33,10 @@ class ProcessScreen(PageScreen):
         self.key = key
         self._last: tuple[TreeMember, ...] = ()
         self._gone_at: float | None = None
+
+    @property
+    def selection(self) -> Selection:
+        return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))

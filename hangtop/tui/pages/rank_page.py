@@ -28,6 +28,7 @@ from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
 from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
 from hangtop.tui.pages.rank_history import beside_rows
+from hangtop.tui.selection import Selection
 
 LINES = 200
 TWO_COLUMNS, GAP = 100, 3
@@ -41,6 +42,10 @@ class RankScreen(PageScreen):
     def __init__(self, rank: int) -> None:
         super().__init__()
         self.rank = rank
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.rank)
 
     def head(self, view: View) -> Row:
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)

@@ -168,7 +168,7 @@ class StacksScreen(PageScreen):
     def action_copy(self) -> None:
         """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
         lines = self._plain()
-        self.hangtop.copy_to_clipboard("\n".join(lines))
+        self.app.copy_to_clipboard("\n".join(lines))
         self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
 
     async def action_save(self) -> None:

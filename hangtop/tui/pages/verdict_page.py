@@ -111,7 +111,7 @@ class VerdictScreen(PageScreen):
         remedy = self._remedy()
         if remedy is not None:
             self.copied = remedy.paste
-            self.hangtop.copy_to_clipboard(remedy.paste)
+            self.app.copy_to_clipboard(remedy.paste)
             self._show_fix()
 
     def _show_fix(self) -> None:

@@ -26,6 +26,7 @@ from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 
 SAID_IN_HEAD: tuple[FactKind, ...] = (
@@ -141,6 +142,11 @@ class GpusPane(SelectablePane):
             host = self.node if self.node in nodes else ""
             return tuple(sorted(rank for ranks in ranks_on(view, host or "").values() for rank in ranks))
         return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
+
+    @property
+    def selection(self) -> Selection | None:
+        ranks = self.chosen_ranks()
+        return None if ranks is None else Selection(ranks[0]) if len(ranks) == 1 else Selection(alike=len(ranks))
 
     def open_chosen(self) -> None:
         """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""

@@ -36,6 +36,7 @@ from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
 MOST_ROWS = 10
@@ -126,6 +127,15 @@ class ProcessesPane(SelectablePane):
         """The line that holds the chosen process, when it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
+
+    @property
+    def selection(self) -> Selection | None:
+        node = self.chosen_node()
+        if node is None:
+            return None
+        if len(node.members) > 1:
+            return Selection(alike=len(node.members))
+        return select_process(self.hangtop.view, self.chosen or node.members[0].key)
 
     def _look(self, view: View) -> list[TreeLine]:
         """All lines; they are made anew when the numbers may move, or when something else than a number did."""
