@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
+from hangtop.tui import dialogs, pages
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
@@ -225,7 +227,8 @@ class HangtopApp(Navigation):
 
     def action_act(self, name: str) -> None:
         """Open the plan, or the screen, of an action; of one that was left under way its progress."""
-        from hangtop.tui.lazy_screens import ACTS, ActionScreen
+        from hangtop.tui.action_registry import ACTS
+        from hangtop.tui.dialogs.action_dialog import ActionScreen
 
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
@@ -235,7 +238,7 @@ class HangtopApp(Navigation):
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.lazy_screens import QuitScreen
+            from hangtop.tui.dialogs.quit_dialog import QuitScreen
 
             if may_live(self.state):
                 self.push_screen(QuitScreen())
@@ -248,7 +251,7 @@ class HangtopApp(Navigation):
         self.exit()
 
     def action_help(self) -> None:
-        from hangtop.tui.lazy_screens import HelpScreen
+        from hangtop.tui.pages.help_page import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
@@ -274,7 +277,10 @@ class HangtopApp(Navigation):
 
 def _load_what_opens() -> None:
     """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
-    import_module("hangtop.tui.lazy_screens")
+    for package in (pages, dialogs):
+        for module in iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    import_module("hangtop.tui.action_registry")
 
 
 def _title_of(spec: WatchSpec) -> str:

@@ -45,14 +45,15 @@ class Navigation(App[None]):
         self.watch_screen.next_pane(by)
 
     def action_verdict(self) -> None:
-        from hangtop.tui.lazy_screens import VerdictScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is self.watch_screen:
             self.push_screen(VerdictScreen())
 
     def action_detail(self) -> None:
         """Of the chosen rank; without one, of the verdict."""
-        from hangtop.tui.lazy_screens import RankScreen, VerdictScreen
+        from hangtop.tui.pages.rank_page import RankScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is not self.watch_screen:
             return
@@ -97,25 +98,25 @@ class Navigation(App[None]):
 
     def show_rank(self, rank: int) -> None:
         """The page of this rank, in place of the one that asks."""
-        from hangtop.tui.lazy_screens import RankScreen
+        from hangtop.tui.pages.rank_page import RankScreen
 
         self.pop_screen()
         self.choose_rank(rank)
         self.push_screen(RankScreen(rank))
 
     def show_process(self, key: ProcessKey) -> None:
-        from hangtop.tui.lazy_screens import ProcessScreen
+        from hangtop.tui.pages.process_page import ProcessScreen
 
         self.push_screen(ProcessScreen(key))
 
     def show_gpu(self, host: str, index: int) -> None:
-        from hangtop.tui.lazy_screens import GpuScreen
+        from hangtop.tui.pages.gpu_page import GpuScreen
 
         self.push_screen(GpuScreen(host, index))
 
     def show_actor(self, key: str) -> None:
         """The page of this actor, by its key in the Ray pane."""
-        from hangtop.tui.lazy_screens import ActorScreen
+        from hangtop.tui.pages.actor_page import ActorScreen
 
         self.push_screen(ActorScreen(key))
 

@@ -8,7 +8,13 @@ import sys
 import pytest
 
 NEVER = ("ray", "pynvml", "psutil", "watchfiles", "duckdb", "ahocorasick_rs", "hangtop.probe.log.log_source")
-NOT_AT_FIRST = ("hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.actions", "hangtop.tui.lazy_screens")
+NOT_AT_FIRST = (
+    "hangtop.logs.lines.block_lines",
+    "hangtop.logs.lines.prefixes",
+    "hangtop.actions",
+    "hangtop.tui.pages.page",
+    "hangtop.tui.dialogs.dialog",
+)
 """What the first paint does without: the log's grammar is the probe's, and nobody has pressed a key."""
 
 

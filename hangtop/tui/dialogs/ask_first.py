@@ -17,7 +17,7 @@ from hangtop.tui.panes.footer import key_at, keys_row, words_at
 from hangtop.tui.widgets.row_widget import RowWidget
 
 CANCEL = "Cancel"
-KEYS = (Key("", "← → Enter", "", "choose", ""), Key("", "Esc", "", "cancel", ""))
+KEYS = (Key(shown="← → Enter", word="choose"), Key(shown="Esc", word="cancel"))
 AROUND = 6
 """Lines above and below the box."""
 

@@ -17,9 +17,9 @@ from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, wrapped
-from hangtop.tui.keys import Key
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_actor
 
 LAST_LINES = 20
@@ -29,7 +29,7 @@ ASK_AGAIN_S = 4.0
 class ActorScreen(PageScreen):
     """An actor stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (Key("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
     def __init__(self, key: str) -> None:
         super().__init__()

@@ -14,15 +14,15 @@ from hangtop.render.processes.process_tree import TreeLine
 from hangtop.render.spans import BLANK, Row, align, cut, dotted
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row
-from hangtop.tui.keys import Key
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.charts import Chart, chart_rows
 from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
 from hangtop.tui.panes.gpus_pane import ranks_on, short_name
 
 PID_CELLS = 10
-NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
+NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU"), Key(shown="Enter", word="its rank")
 
 
 class GpuScreen(PageScreen):

@@ -14,9 +14,10 @@ from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row
+from hangtop.tui.keys import PAGE_KEYS
 from hangtop.tui.keys import Key as KeyName
 from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
 
 MOST_FRAMES = 12
@@ -26,7 +27,7 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (KeyName("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (KeyName("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
     def __init__(self, key: Key) -> None:
         super().__init__()

@@ -22,9 +22,9 @@ from hangtop.render.processes.process_tree import Folds, tree
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
-from hangtop.tui.keys import Key
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
 from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
 from hangtop.tui.pages.rank_history import beside_rows
@@ -37,7 +37,7 @@ TWO_COLUMNS, GAP = 100, 3
 class RankScreen(PageScreen):
     """Arrows go to the next rank."""
 
-    keys = (Key("", "↑↓", "", "next rank", ""), *PAGE_KEYS)
+    keys = (Key(shown="↑↓", word="next rank"), *PAGE_KEYS)
 
     def __init__(self, rank: int) -> None:
         super().__init__()

@@ -44,11 +44,11 @@ REPAINT_S = 5.0
 """Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
 FULL_WIDTH = 76
 KEYS = (
-    Key("", "Enter", "", "detail", ""),
-    Key("", "← →", "", "fold", ""),
-    Key("", "o", "", "order", ""),
-    Key("", "a", "", "all training processes", ""),
-    Key("", "/", "", "filter", ""),
+    Key(shown="Enter", word="detail"),
+    Key(shown="← →", word="fold"),
+    Key(shown="o", word="order"),
+    Key(shown="a", word="all training processes"),
+    Key(shown="/", word="filter"),
 )
 HEAD_CELLS = 70
 """What the head's own words may take."""
