@@ -11,16 +11,6 @@ HOLD_S = 5.0
 """A verdict that is no graver than the one before must stand for this long, unless output resumed."""
 RESUMED_S = 5.0
 ENTRIES = 200
-URGENCY: dict[VerdictWord, int] = {
-    "running": 0,
-    "finished": 0,
-    "slow": 1,
-    "waiting": 2,
-    "blind": 2,
-    "stalled": 3,
-    "hung": 4,
-    "crashed": 5,
-}
 SURER = {"possible": 0, "likely": 1, "certain": 2}
 
 
@@ -57,7 +47,7 @@ def follow(timeline: Timeline, verdict: Verdict, now: float) -> Timeline:
 
 def _at_once(said: Verdict, verdict: Verdict) -> bool:
     """Graver, surer of the same, ended, or output resumed."""
-    if verdict.word == "finished" or URGENCY[verdict.word] > URGENCY[said.word]:
+    if verdict.word == "finished" or verdict.state.urgency > said.state.urgency:
         return True
     if verdict.word == said.word and SURER[verdict.confidence] > SURER[said.confidence]:
         return True

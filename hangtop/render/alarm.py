@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hangtop.records.verdict import Verdict, VerdictWord
+from hangtop.records.verdict import Verdict
 
-ALARMS: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
-"""SLOW, WAITING and BLIND never flash."""
 FLASH_S = 10.0
 
 
@@ -19,7 +17,7 @@ class Alarm(Struct, frozen=True):
 
     def next(self, verdict: Verdict | None, now: float) -> Alarm:
         """The alarm after this verdict. A stall that becomes a hang is the same alarm."""
-        if verdict is None or verdict.word not in ALARMS:
+        if verdict is None or not verdict.state.trouble:
             return Alarm(None, self.rings)
         return self if self.since is not None else Alarm(now, self.rings + 1)
 

@@ -15,7 +15,6 @@ from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.verdict import Verdict
 from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
 from hangtop.render.spans import Row, dotted, width_of
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 
 QUIET_BAR = 5
@@ -46,7 +45,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     verdict = view.verdict
     odd = {rank: place for place, rank in enumerate(verdict.apart)} if verdict else {}
     titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
-    says = _last_lines(view) if verdict and verdict.word not in CALM_WORDS else {}
+    says = _last_lines(view) if verdict and not verdict.state.healthy else {}
     role = odd_role(verdict)
     rows = [
         RankRow(
@@ -58,7 +57,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
             stage=titles.get(rank.stage or "", rank.stage),
             chosen=rank.rank == chosen,
             works=bool(verdict and rank.rank in verdict.at_work),
-            silent=bool(verdict and verdict.word in ("stalled", "hung", "crashed")),
+            silent=bool(verdict and verdict.state.trouble),
         )
         for rank in view.ranks
     ]
@@ -79,7 +78,7 @@ def world_of(view: View) -> int:
 
 def odd_role(verdict: Verdict | None) -> str:
     """Culprits are red only when the run is in trouble; one that works or lags is amber."""
-    return "bad" if verdict and verdict.word in ("stalled", "hung", "crashed") else "warn"
+    return "bad" if verdict and verdict.state.trouble else "warn"
 
 
 def _why(verdict: Verdict | None, rank: int) -> str | None:
@@ -282,6 +281,6 @@ def _together(view: View, rows: Sequence[RankRow]) -> str:
         return f"{len(rows):,} of {world:,} seen" + ("" if started else " · no step yet")
     furthest = max(steps)
     in_step = [row for row in rows if row.rank.step == furthest]
-    if view.verdict and view.verdict.word in ("stalled", "hung") and any(row.role for row in rows):
+    if view.verdict and view.verdict.state.silent and any(row.role for row in rows):
         return f"{sum(not row.role for row in in_step):,} wait in step {furthest:,}"
     return f"{len(in_step):,} of {world:,} in step {furthest:,}"

@@ -54,6 +54,3 @@ def verdict_label(verdict: Verdict) -> VerdictLabel:
     if verdict.word == "running" and verdict.confidence == "possible":
         return NO_WRITER
     return LOOKS[verdict.word]
-
-
-CALM_WORDS: frozenset[VerdictWord] = frozenset({"running", "finished"})

@@ -20,7 +20,6 @@ from hangtop.state.run_state import RunState
 
 LOOK_EVERY_S = 1.0
 SOURCES = ("log", "procs", "stacks", "ray")
-BAD = frozenset({"crashed", "hung", "stalled"})
 BAD_LOOKS = 3
 """So many looks in a row must say the same bad word."""
 
@@ -63,7 +62,7 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
             yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
             return True
-        bad = bad + 1 if verdict is not None and verdict.word in BAD else 0
+        bad = bad + 1 if verdict is not None and verdict.state.trouble else 0
         if verdict is not None and bad >= BAD_LOOKS:
             yield step("survived", _again(verdict))
             return False

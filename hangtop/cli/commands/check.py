@@ -18,7 +18,7 @@ from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import looks_in_this_silence, satisfied
 from hangtop.records.log import LogReading
-from hangtop.records.verdict import EXIT_CODES, Verdict
+from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
@@ -37,7 +37,6 @@ STARTS = 10.0
 QUIET_AT_MOST_S = 15.0
 """Of a quiet run the sources and both looks at its stacks are waited for so long: on an overloaded machine they come late, and
 without them a live run would be called stalled, a hung one slow."""
-ALARMS = frozenset({"stalled", "hung"})
 UNREAD = Verdict(
     word="blind",
     headline="The log was not read in time: this machine is very busy, or the file system hangs.",
@@ -61,7 +60,7 @@ async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tup
         at = time.monotonic()
         heard = heard or (at if state.health else None)
         watched_s, waited_s = at - started, at - (heard or started)
-        ended = verdict.word not in ("running", "slow", "blind")
+        ended = not (verdict.state.works or verdict.word == "blind")
         told = satisfied(snapshot) or (ended and proven(snapshot, verdict))
         enough = settled(state) and told and watched_s >= AT_LEAST_S
         if enough and (ended or watched_s >= (wait_s or 0.0)):
@@ -75,7 +74,7 @@ def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enoug
     """How long what is still missing is waited for. `started_s`: how long the probe took to its first word."""
     if not snapshot.state.health:
         return START_AT_MOST_S
-    is_grave = snapshot.is_quiet or verdict.word in ALARMS
+    is_grave = snapshot.is_quiet or verdict.state.silent
     usual_s = UNREAD_AT_MOST_S if _unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
     return max(usual_s, STARTS * started_s)
 
@@ -105,13 +104,13 @@ def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out
         lines = (*text(verdict), *cure(snapshot, verdict), *notes(snapshot, verdict))
         out.write("".join(f"{printable(line)}\n" for line in lines))
     out.flush()
-    return EXIT_CODES[verdict.word]
+    return verdict.state.exit_code
 
 
 def cure(snapshot: Snapshot, verdict: Verdict) -> list[str]:
     """Cause and fixes of the message that the headline tells; where it tells none, of the first. Nothing while all is well."""
     told = [finding for finding in snapshot.findings if finding.cause and finding.severity != "hint"]
-    if verdict.word in ("running", "slow", "finished", "blind") or not told:
+    if not (verdict.state.trouble or verdict.word == "waiting") or not told:
         return []
     first = next((finding for finding in told if finding.id == verdict.message), told[0])
     fixes = [f"  {number}. {remedy.line()}" for number, remedy in enumerate(first.remedies, 1)]

@@ -13,10 +13,10 @@ from hangtop.cli.commands.watch import run as watch_run
 from hangtop.common.text import some
 from hangtop.demo import DemoError, DemoRun, Scenario, scenario, scenarios
 from hangtop.demo.folder import demo_folder
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.records.verdict import STATES
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 
-SHOWN: frozenset[VerdictWord] = ENDED | {"stalled", "hung"}
+SHOWN = frozenset(word for word, state in STATES.items() if state.ended or state.silent)
 """Plain output of a demo ends with these: it has shown what it is there to show."""
 
 Show = Callable[[WatchSpec, DemoRun, str], int]

@@ -18,7 +18,7 @@ from hangtop.monitor.headless import StackRequester, settled, states
 from hangtop.monitor.monitor import Monitor
 from hangtop.monitor.stack_requests import satisfied
 from hangtop.records.log import StageEvent
-from hangtop.records.verdict import ENDED, EXIT_CODES, Verdict, VerdictWord
+from hangtop.records.verdict import ENDED, Verdict, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
@@ -158,7 +158,7 @@ def run(
 ) -> int:
     """As `watch`; gives the exit code of the last verdict."""
     try:
-        return EXIT_CODES[asyncio.run(watch(feed, spec, out, now, until)).word]
+        return asyncio.run(watch(feed, spec, out, now, until)).state.exit_code
     except BrokenPipeError:
         return READER_GONE
 

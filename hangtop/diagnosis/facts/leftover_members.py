@@ -12,7 +12,7 @@ from hangtop.common.text import numbered, size, some
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.plan import Removal
 from hangtop.records.process import Process, ProcessReading, ProcessRole
-from hangtop.records.verdict import ENDED, Evidence, Verdict
+from hangtop.records.verdict import Evidence, Verdict
 from hangtop.state.run_state import RunState
 
 MAKER = re.compile(r"/(?:torch_|session_[\d_-]+_)(?P<pid>\d+)(?:_[^/]*)?$")
@@ -113,7 +113,7 @@ def with_leftovers(state: RunState, verdict: Verdict) -> Verdict:
     driver is gone are told of a stalled run, too: they hold its GPUs, and their session lives on."""
     left = leftovers(state, over=True)
     detached = state.procs is not None and any(_outlives_its_driver(process, state.procs) for process in left.processes)
-    if verdict.word not in ENDED and not (verdict.word == "stalled" and detached):
+    if not verdict.state.ended and not (verdict.word == "stalled" and detached):
         return verdict
     said = tuple(Evidence(SOURCE, text) for text in (_processes(left), _files(left)) if text)
     if not said:

@@ -12,7 +12,6 @@ from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.process import Process, ProcessReading
-from hangtop.records.verdict import ENDED
 from hangtop.render.processes.process_rows import old_row
 from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
@@ -87,7 +86,7 @@ def lines(view: View, readings: Readings, shape: TreeOptions) -> list[TreeLine]:
 
 def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     """What a run that ended left behind."""
-    if view.verdict is None or view.verdict.word not in ENDED:
+    if view.verdict is None or not view.verdict.state.ended:
         return []
     left = {(one.pid, one.start_ticks) for one in leftovers(view.state, over=True).processes}
     known = members(view, {host: reading.processes for host, reading in readings.items()})

@@ -71,7 +71,7 @@ class VerdictScreen(PageScreen):
         verdict = view.verdict
         most = len(verdict.evidence) + BESIDE_EVIDENCE if verdict is not None and known else None
         rows = verdict_rows(view, width, most, self.hangtop.keys)
-        if verdict is not None and verdict.detail and verdict.word not in ("running", "finished"):
+        if verdict is not None and verdict.detail and not verdict.state.healthy:
             rows += [BLANK, *wrapped(verdict.detail, width, label="likely")]
         if verdict is not None and verdict.culprits:
             rows += [BLANK, section("Stands out", width)]

@@ -70,7 +70,7 @@ def keys_row(keys: tuple[Key, ...], gap: int = 3) -> Row:
 def footer_row(view: View, width: int, keys_there: tuple[Key, ...], *, brief: bool = False) -> Row:
     """Keys drop when it is narrow; the way back, help and quit never do. `brief`: the sources as one sign, and where it is narrow
     none, for a page needs its keys more."""
-    over = view.verdict is not None and view.verdict.word in ("finished", "crashed")
+    over = view.verdict is not None and view.verdict.state.ended
     short = width < 100
     right = (*(sources_short(view) if short or brief else sources_row(view)), (" ", ""))
     gap = 2 if short else 3

@@ -16,7 +16,6 @@ from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import of_run
 from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
-from hangtop.records.verdict import ENDED, VerdictWord
 from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.render.jitter_filter import SteadyGpu, settle
@@ -35,7 +34,6 @@ SAID_IN_HEAD: tuple[FactKind, ...] = (
 IN_HEAD: dict[FactKind, str] = {"grows": "with growing memory"}
 QUIET_WHEN_WELL: frozenset[FactKind] = frozenset({"idle", "empty", "little memory", "busy-wait"})
 MOST_NODES = 13
-STANDING: frozenset[VerdictWord] = frozenset({"stalled", "hung", "crashed"})
 OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
@@ -86,7 +84,7 @@ class GpusPane(SelectablePane):
             of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
-            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.word in ENDED else (),
+            held=leftovers(view.state, over=True).gpus if view.verdict and view.verdict.state.ended else (),
         )
         rows = tuple(replace(row, chosen=row.gpu.index == self.chosen) for row in rows)
         self._order = tuple(row.gpu.index for row in rows)
@@ -202,7 +200,7 @@ class GpusPane(SelectablePane):
 
 def in_trouble(view: View) -> bool:
     """Only in a run that stands is an idle or busily waiting GPU coloured: in a slow one the peers wait for good reason."""
-    return view.verdict is not None and view.verdict.word in STANDING
+    return view.verdict is not None and view.verdict.state.trouble
 
 
 def nothing(view: View) -> Row:

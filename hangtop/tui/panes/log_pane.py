@@ -61,7 +61,7 @@ class LogPane(Pane):
         return [top, *log_rows(view, self.book, width, height - 1, self.shift)]
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        silent = view.verdict is not None and view.verdict.word in ("stalled", "hung")
+        silent = view.verdict is not None and view.verdict.state.silent
         return ("silent", "bad") if silent else None
 
     def take_page(self, page: PageReading) -> None:

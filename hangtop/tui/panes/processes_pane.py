@@ -30,7 +30,6 @@ from hangtop.render.processes.process_tree import ORDERS, Folds, Path, TreeLine,
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
@@ -157,7 +156,7 @@ class ProcessesPane(SelectablePane):
 
     def _below(self, view: View, width: int) -> list[Row]:
         """Signs of life: enlarged, each on its own line, and what the keys do here."""
-        trouble = view.verdict is not None and view.verdict.word not in CALM_WORDS
+        trouble = view.verdict is not None and not view.verdict.state.healthy
         found = life_signs(view.state, view.now, trouble=trouble)
         if self.hangtop.enlarged == self.id_:
             return [*(cut((("  ", ""), *sign), width) for sign in found), BLANK, cut((("  ", ""), *keys_row(KEYS)), width)]

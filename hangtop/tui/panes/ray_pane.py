@@ -18,7 +18,6 @@ from hangtop.render.ray.ray_nodes import NodeRow, node_rows, node_table
 from hangtop.render.ray.ray_rows import ORDERS, PLAIN, ActorOptions, ActorRow, actor_rows, key_of, table_rows
 from hangtop.render.ray.ray_sessions import clusters_shown, nothing, other_lines
 from hangtop.render.spans import Row, cut
-from hangtop.render.verdict_labels import CALM_WORDS
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
@@ -210,7 +209,7 @@ class RayPane(SelectablePane):
 
 def _in_trouble(view: View) -> bool:
     """In a slow run nothing is red: the peers differ for good reason."""
-    return view.verdict is not None and view.verdict.word not in CALM_WORDS | {"slow"}
+    return view.verdict is not None and not (view.verdict.state.healthy or view.verdict.state.works)
 
 
 def _above(view: View, cluster: RayCluster, width: int) -> list[Row]:

@@ -70,13 +70,12 @@ def _times(verdict: Verdict) -> str:
     stage = verdict.stage
     assert stage is not None
     silence_s, limit_s, since_s = verdict.silence_s, verdict.limit_s, stage.since_s
-    trouble = verdict.word not in ("running", "finished")
     if stage.id != LAST_STAGE and since_s is not None and limit_s is not None:
         silent_all_along = silence_s is not None and since_s - silence_s < ALIKE_S
         if since_s <= limit_s or silent_all_along:
             return f" {text.duration(since_s)} / {text.duration(limit_s)}"
     since = "" if since_s is None else f" {text.duration(text.coarse(since_s) if since_s >= 5 else since_s)}"
-    if trouble and silence_s is not None and limit_s is not None:
+    if not verdict.state.healthy and silence_s is not None and limit_s is not None:
         return f"{since}  quiet {text.duration(silence_s)} / {text.duration(limit_s)}"
     return since
 

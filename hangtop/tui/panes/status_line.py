@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hangtop.common import text
 from hangtop.feeds.probe_feed import Seekable
-from hangtop.records.verdict import ENDED
 from hangtop.render.rank_rows import world_of
 from hangtop.render.spans import Row, between, dotted, width_of
 from hangtop.render.verdict_labels import verdict_label
@@ -72,7 +71,7 @@ def _parts(view: View) -> dict[str, Row]:
         parts["step"] = ((f"started {text.duration(text.coarse(view.now - log.stages[0].at))} ago", "muted"),)
     if progress.step_s is not None and view.verdict and view.verdict.word != "finished":
         parts["pace"] = ((f"{text.pace(progress.step_s)} s/{progress.unit}", "muted"),)
-        if progress.eta_s is not None and view.verdict.word not in ENDED:
+        if progress.eta_s is not None and not view.verdict.state.ended:
             parts["eta"] = ((f"ETA {text.duration(progress.eta_s)}", "muted"),)
     if not log.caught_up:
         parts["catching up"] = ((f"reading {log.scanned_part:.0%}", "muted"),)

@@ -11,7 +11,7 @@ from hangtop.diagnosis.facts.leftover_members import CLEAN, SOURCE
 from hangtop.records.log import Finding, LogReading
 from hangtop.records.verdict import Evidence, Verdict
 from hangtop.render.spans import BLANK, Row, align, at_most, between, cut, folded, width_of
-from hangtop.render.verdict_labels import CALM_WORDS, KINDS, verdict_label
+from hangtop.render.verdict_labels import KINDS, verdict_label
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.keys import Key, all_keys, word_of
@@ -25,7 +25,6 @@ ALL = all_keys(read_only=False, replay=False)
 EVIDENCE_CELLS = 13
 """Before the words of a piece of evidence stand its sign and its source."""
 LEAST_READ_B_S = 1_000_000
-STANDING = frozenset({"stalled", "hung", "crashed"})
 """Of these the evidence is worth keeping."""
 
 
@@ -35,7 +34,7 @@ def verdict_rows(view: View, width: int, lines: int | None, keys: Sequence[Key] 
     verdict = view.verdict
     if verdict is None:
         return [(("▏ ", "muted"), ("reading …", "muted")), (("▏", "muted"),)]
-    if verdict.word in CALM_WORDS and view.state.log is not None:
+    if verdict.state.healthy and view.state.log is not None:
         return _calm_rows(view.state, view.state.log, verdict, width, keys, whole=lines is None)
     return _trouble_rows(verdict, width, lines, keys)
 
@@ -163,7 +162,7 @@ def _refute_row(verdict: Verdict) -> Row:
 
 def _next_row(verdict: Verdict, keys: Sequence[Key]) -> Row:
     """Keys that are there; what has no key is said in words."""
-    evidence = () if verdict.word not in STANDING or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
+    evidence = () if not verdict.state.trouble or any(key == "b" for key, _ in verdict.next) else (("b", "bundle"),)
     steps = [(key, what) for key, what in (*verdict.next, *evidence) if not word_of(key) or _is_there(key, keys)]
     if not steps:
         return BLANK
@@ -191,7 +190,7 @@ class VerdictBand(RowWidget):
     """
 
     def show(self, view: View) -> None:
-        calm = view.verdict is None or view.verdict.word in CALM_WORDS
+        calm = view.verdict is None or view.verdict.state.healthy
         role = "" if calm or view.verdict is None else verdict_label(view.verdict).role
         for name in ("bad", "warn"):
             self.set_class(role == name, name)
