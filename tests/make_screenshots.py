@@ -30,7 +30,7 @@ from hangtop.actions.plans.stop_plan import OwnProcess  # noqa: E402
 from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
 from hangtop.records.reading import Reading  # noqa: E402
 from hangtop.records.stack import StacksReading  # noqa: E402
-from hangtop.tui import action_registry  # noqa: E402
+from hangtop.tui import open_action  # noqa: E402
 from hangtop.tui.app import HangtopApp  # noqa: E402
 
 OUT = HERE.parent / "screenshots"
@@ -229,7 +229,7 @@ def make_png(path: Path) -> bool:
 
 
 def main(names: list[str]) -> None:
-    action_registry.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
+    open_action.myself = lambda: OwnProcess(1, frozenset(), 1000, "n1")  # who runs hangtop on the machine of the recordings
     os.environ["TZ"] = "UTC"
     time.tzset()
     OUT.mkdir(exist_ok=True)

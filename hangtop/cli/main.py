@@ -14,7 +14,7 @@ import click
 from msgspec.structs import replace
 
 from hangtop import __version__
-from hangtop.cli.action_options import clean, recover, restart, stop
+from hangtop.cli.action_options import commands as action_commands
 from hangtop.cli.config import config_dir
 from hangtop.cli.options import (
     LOOK,
@@ -30,7 +30,6 @@ from hangtop.cli.options import (
     watch_spec,
 )
 from hangtop.cli.profile_options import profiles
-from hangtop.cli.ray_options import ray
 from hangtop.common.text import ascii_only
 from hangtop.probe.log import stdin_pipe
 from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES, DEFAULT_STALL_S, WatchSpec
@@ -144,7 +143,7 @@ def run(context: click.Context, /, words: tuple[str, ...], **given: Any) -> None
     context.exit(code)
 
 
-for _command in (stop, restart, recover, clean, ray, profiles):
+for _command in (*action_commands(), profiles):
     hangtop.add_command(_command)
 
 

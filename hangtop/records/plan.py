@@ -185,9 +185,10 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 
 
 class Refusal(Struct, frozen=True):
-    """Why there is no plan, in one line."""
+    """Why there is no plan, in one line. `nothing_to_do`: that is well, and no failure."""
 
     why: str
+    nothing_to_do: bool = False
 
 
 class Step(Struct, frozen=True, omit_defaults=True):

@@ -227,13 +227,13 @@ class HangtopApp(Navigation):
 
     def action_act(self, name: str) -> None:
         """Open the plan, or the screen, of an action; of one that was left under way its progress."""
-        from hangtop.tui.action_registry import ACTS
         from hangtop.tui.dialogs.action_dialog import ActionScreen
+        from hangtop.tui.open_action import open_action
 
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
         else:
-            ACTS[name](self)
+            open_action(self, name)
 
     async def action_quit(self) -> None:
         if self.started:
@@ -280,7 +280,7 @@ def _load_what_opens() -> None:
     for package in (pages, dialogs):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)
-    import_module("hangtop.tui.action_registry")
+    import_module("hangtop.tui.open_action")
 
 
 def _title_of(spec: WatchSpec) -> str:

@@ -1,5 +1,5 @@
-"""Every key, once: bindings, footer and help are made from these tables. A key that does something is an entry here, and a method
-`action_…` of the app or of its page."""
+"""Every key, once: bindings, footer and help are made from these tables. A key that does something is an entry here and a method
+`action_…` of the app or of its page; what changes the run is an entry in `hangtop.actions.registry`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 from textual.binding import Binding, BindingType
+
+from hangtop.actions.registry import ACTIONS
 
 
 class Key(Struct, frozen=True):
@@ -67,16 +69,18 @@ REPLAY: tuple[Key, ...] = (
 )
 """Only in a replay."""
 
+TEXTUAL_NAMES = {"!": "exclamation_mark"}
+
 ACT: tuple[Key, ...] = (
     Key("s", "s", "act('stacks')", "stacks", "stacks of all ranks, taken again"),
     Key("b", "b", "act('bundle')", "bundle", "bundle the evidence for a bug report", live=True),
-    Key("c", "c", "act('clean')", "clean", "clean up what dead runs left behind", dangerous=True),
-    Key("k", "k", "act('stop')", "stop", "stop the run, or what is chosen", dangerous=True),
-    Key("r", "r", "act('restart')", "restart", "stop it, start it again, with more debugging", dangerous=True),
-    Key("R", "R", "act('ray')", "Ray", "stop this Ray session, clean, start it again", dangerous=True),
-    Key("exclamation_mark", "!", "act('recover')", "recover", "evidence, stop all, Ray again, start, watch", dangerous=True),
+    *(
+        Key(TEXTUAL_NAMES.get(do.key, do.key), do.key, f"act('{do.name}')", do.word, do.help, dangerous=True)
+        for do in ACTIONS
+        if do.key
+    ),
 )
-"""What a person may do to the run. `hangtop.tui.action_registry` says how."""
+"""Evidence of the run, and what a person can do to it: `hangtop.tui.open_action` opens it."""
 
 NEVER_DROPPED = ("Esc", "?", "q")
 DROPPED_FIRST = ("t", "f", "!", "R", "c", "r")

@@ -11,7 +11,7 @@ NEVER = ("ray", "pynvml", "psutil", "watchfiles", "duckdb", "ahocorasick_rs", "h
 NOT_AT_FIRST = (
     "hangtop.logs.lines.block_lines",
     "hangtop.logs.lines.prefixes",
-    "hangtop.actions",
+    "hangtop.actions.plans",
     "hangtop.tui.pages.page",
     "hangtop.tui.dialogs.dialog",
 )

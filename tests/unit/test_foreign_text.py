@@ -10,7 +10,7 @@ import pytest
 
 from hangtop.actions.execute.steps import step
 from hangtop.cli.commands import check, plain
-from hangtop.cli.commands.stop import show
+from hangtop.cli.commands.action import show
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.plan import Refusal

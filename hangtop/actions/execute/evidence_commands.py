@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from hangtop.actions.execute.child import end_group
 from hangtop.actions.execute.steps import CancelFlag, step
@@ -16,11 +15,6 @@ from hangtop.common import text
 from hangtop.records.plan import EvidenceCommand, Step
 
 LOOK_EVERY_S = 0.1
-
-
-def place(now: float) -> str:
-    """Where evidence goes: into the folder where hangtop was started, by the time. The start of a path, without a suffix."""
-    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
 
 
 def run_all(errands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:

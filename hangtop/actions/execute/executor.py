@@ -20,8 +20,8 @@ from hangtop.actions.execute.start_run import started
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.execute.stop_record import record_stop
 from hangtop.actions.prove import verify_restart
-from hangtop.actions.prove.preflight import fit
 from hangtop.actions.prove.premise import broken, intruders, writers
+from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
 from hangtop.probe.processes.process_source import open_table
@@ -92,7 +92,7 @@ def _may_begin(plan: Plan, table: ProcessTable) -> Generator[Step, None, bool]:
     ask = fit_ask(plan)
     if ask is None or not (plan.targets or plan.removals or plan.ray):
         return True
-    found = fit(ask)
+    found = wait_for_start_check(ask)
     for problem in found.problems:
         yield step("failed", f"nothing was signalled, for the run could not be started again: {problem}")
     return not found.problems

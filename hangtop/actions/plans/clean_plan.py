@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.stop_plan import STAYS, OwnProcess, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
-from hangtop.records.ask import LeftoversAsk
+from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import LeftAlone, Plan, Refusal
 from hangtop.records.process import Process
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 OLDER_S = 600.0
@@ -35,7 +39,8 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
     if not targets and not found.found:
         kept = len(spared) + len(found.kept)
         rest = f"; {text.some(kept, 'thing')} looked like it: {_first([*spared, *found.kept])}" if kept else ""
-        return Refusal(f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}")
+        nothing = f"nothing left over: no file and no process of dead runs, older than {text.duration(older_s)}{rest}"
+        return Refusal(nothing, nothing_to_do=True)
     size = sum(removal.allocated_bytes for removal in found.found)
     what = [number_of(targets) if targets else "", f"{text.some(len(found.found), 'path')}" if found.found else ""]
     had_back = [frees(targets), f"{text.size(size)} of files and shared memory" if size else ""]
@@ -115,3 +120,20 @@ def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: fro
 
 def _first(spared: list[LeftAlone]) -> str:
     return f"{spared[0].what}: {spared[0].why}"
+
+
+class CleanPlanner(Planner):
+    """Key c, `hangtop clean`."""
+
+    waits_for = ()
+    patience_s = 60.0
+
+    def narrowed(self, spec: WatchSpec) -> WatchSpec:
+        return replace(spec, sources=("procs", "leftovers"))
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
+        return (ask_of(state, request.me, request.number, request.now, request.choices.older_s),)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.leftovers is not None
+        return clean_plan(state, state.leftovers, request.me, request.now, request.choices.older_s)

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
-from hangtop.records.ask import RayAsk
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.plan import LeftAlone, Plan, RayStart, Refusal, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.ray_session import RayKind, RayProcess, RaySession
+from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 
 WORD = "ray"
@@ -264,3 +266,42 @@ def _ports(starts: Iterable[RayStart]) -> Iterator[int]:
 
 def _names(clusters: Iterable[RayCluster]) -> str:
     return ", ".join(f"{one.session} of {one.user or one.uid}" for one in clusters)
+
+
+class RayStopPlanner(Planner):
+    """`hangtop ray stop`. The probe describes the session while it lives."""
+
+    waits_for = ("every source",)
+    patience_s = 20.0
+
+    def narrowed(self, spec: WatchSpec) -> WatchSpec:
+        return replace(spec, sources=("ray", "procs", "log") if spec.logs or spec.pids else ("ray",))
+
+    def sessions(self, state: RunState, me: OwnProcess) -> Sequence[RayCluster]:
+        return () if is_proven(state, me) else candidates(state, me)
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...] | Refusal:
+        asked = ask_of(state, request.me, request.number, request.choices.session or "")
+        return asked if isinstance(asked, Refusal) else (asked,)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        session, choices = state.ray_session, request.choices
+        assert session is not None
+        if choices.plain and (refused := plain_stop_refused(session, request.me)) is not None:
+            return refused
+        made = self.plan_for(state, session, request.me)
+        if isinstance(made, Refusal):
+            return made
+        made = with_options(without_folder(made) if choices.keep_logs else made, choices.ray_options)
+        return replace(stop_plan.doubted(made, request.verdict), word=made.word)
+
+    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+        """The plan as it is without any choice."""
+        return stopped(state, session, me)
+
+
+class RayRestartPlanner(RayStopPlanner):
+    """Key R, `hangtop ray restart`."""
+
+    def plan_for(self, state: RunState, session: RaySession, me: OwnProcess) -> Plan | Refusal:
+        return restarted(state, session, me)

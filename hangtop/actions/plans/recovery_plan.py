@@ -5,17 +5,22 @@ Stacks, bundle, stop the driver, the ranks and this Ray session, clean, start Ra
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
 from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
+from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import EvidenceCommand, LeftAlone, Plan, Refusal, Target, Watch
+from hangtop.records.ray import RayCluster
 from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec, as_options
@@ -140,3 +145,34 @@ def _watch(state: RunState, spec: WatchSpec) -> Watch | None:
         profile=spec.profile,
         stall_s=spec.stall_s,
     )
+
+
+class RecoveryPlanner(Planner):
+    """Key !, `hangtop recover`. The probe describes the run and its Ray session while they live."""
+
+    waits_for = ("log", "ray")
+    patience_s = 30.0
+    no_session = "none of these: leave Ray as it is"
+
+    def sessions(self, state: RunState, me: OwnProcess) -> Sequence[RayCluster]:
+        return ray_plan.candidates(state, me) if must_ask(state, me) else ()
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...] | Refusal:
+        named = request.choices.session
+        name = session_of(state, request.me) if named is None else named
+        launch = restart_plan.launch_ask(state, request.number)
+        if not name:
+            return (launch,)
+        session = ray_plan.ask_of(state, request.me, request.number, name)
+        return session if isinstance(session, Refusal) else (launch, session)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.launch is not None
+        session = state.ray_session if any(isinstance(ask, RayAsk) for ask in asked) else None
+        place = evidence_path(request.now)
+        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, place)
+
+
+def evidence_path(now: float) -> str:
+    """Where evidence goes: into the folder where hangtop was started, by the time. The start of a path, without a suffix."""
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
 from hangtop.actions.plans.stop_plan import RUNNER, OwnProcess, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.records.ask import LaunchAsk
+from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
@@ -134,3 +135,16 @@ def _warnings(first: Process, launch: Launch, procs: ProcessReading | None, me: 
         yield f"pid {first.ppid}, which started it, is not stopped: a script may go on with its next line"
     if launch.output is None:
         yield "its output did not go to a plain file; that of the new run does"
+
+
+class RestartPlanner(Planner):
+    """Key r, `hangtop restart`. The probe says how the run was started, while it still lives."""
+
+    waits_for = ("processes", "ray")
+
+    def questions(self, state: RunState, request: Request) -> tuple[Ask, ...]:
+        return (launch_ask(state, request.number),)
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        assert state.launch is not None
+        return answered(state, state.launch, request.me, request.verdict, request.spec.logs)

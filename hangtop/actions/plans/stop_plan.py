@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans.consequences import clients, of_a_part, on_another_node
 from hangtop.common import text
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.diagnosis.members.rank_table import join
+from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
 from hangtop.records.plan import LeftAlone, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
@@ -265,3 +267,13 @@ def _target(process: Process, held: Mapping[int, int | None]) -> Target:
         gpus=tuple(sorted(held or set(process.devices))),
         gpu_bytes=sum(used or 0 for used in held.values()) or None,
     )
+
+
+class StopPlanner(Planner):
+    """Key k, `hangtop stop`."""
+
+    waits_for = ("processes", "gpus")
+
+    def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
+        made = stop_plan(state, request.me, request.choices.rank, request.choices.pid)
+        return doubted(made, request.verdict) if isinstance(made, Plan) else made

@@ -1,8 +1,7 @@
 """The process that looks whether a start would succeed, before anything is ended for it. It changes nothing that stays.
 
 stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
-own, which whoever asks leaves or ends after `ANSWER_S`. It asks with the rights, the limits and the disk that the start will
-have.
+own (`hangtop.actions.prove.start_check` asks it), with the rights, the limits and the disk that the start will have.
 """
 
 from __future__ import annotations
@@ -10,31 +9,23 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import select
-import signal
 import stat
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import IO
 
 import msgspec
 
 from hangtop.actions.command_line.startable import Finding, NotFoundError, SearchPlace, findings, found
-from hangtop.actions.execute.child import begin
 from hangtop.actions.execute.runner import environ_of
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words
 from hangtop.common.raw_text import from_os, to_os
-from hangtop.common.reaper import reap_later
 from hangtop.records.fit import Fit, FitAsk
 from hangtop.records.plan import Start
 from hangtop.system.processes.limits import take_on
 from hangtop.system.stores import launch_store
 
-MODULE = "hangtop.actions.prove.preflight"
-ANSWER_S = 45.0
 LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
 """With less room than that a run ends at its first lines; with less than the second at its first checkpoint."""
 
@@ -46,41 +37,6 @@ def examined(ask: FitAsk) -> Fit:
         problems=tuple(clean_words(from_os(line)) for kind, line in told if kind == "problem"),
         warnings=tuple(clean_words(from_os(line)) for kind, line in told if kind == "warning"),
     )
-
-
-def fit(ask: FitAsk) -> Fit:
-    """Ask such a process and wait for it: not for the screen, which must not wait."""
-    try:
-        child, answer = begin(MODULE, ask)
-    except OSError as error:
-        return not_begun(error)
-    line, until, late = b"", time.monotonic() + ANSWER_S, False
-    with answer:
-        while not line.endswith(b"\n") and not late:
-            late = not select.select((answer,), (), (), max(0.0, until - time.monotonic()))[0]
-            part = b"" if late else os.read(answer.fileno(), 1 << 16)
-            if not part:
-                break
-            line += part
-    return decoded(line, child, late=late)
-
-
-def not_begun(error: OSError) -> Fit:
-    """The answer where no process could be asked."""
-    return Fit((f"whether it can start is not known: {error.strerror or error}",))
-
-
-def decoded(line: bytes, child: subprocess.Popen[bytes], *, late: bool) -> Fit:
-    """The answer of this process; what came too late (`late`) or not at all is a problem. The process is over afterwards."""
-    try:
-        return msgspec.json.decode(line, type=Fit)
-    except msgspec.DecodeError:
-        why = f"no answer within {ANSWER_S:.0f} s: a disk that it needs may be dead" if late else "the look at it broke off"
-        return Fit((f"whether it can start is not known: {why}",))
-    finally:
-        if child.poll() is None:  # it may be stuck in the kernel: nobody waits for it
-            os.killpg(child.pid, signal.SIGKILL)
-        reap_later(child)
 
 
 def _all(ask: FitAsk) -> Iterator[Finding]:

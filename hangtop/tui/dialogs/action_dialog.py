@@ -18,6 +18,8 @@ from hangtop.actions.command_line.typed import plain_words
 from hangtop.actions.execute.client import carry_out
 from hangtop.actions.plans.presets import Preset
 from hangtop.actions.plans.ray_plan import with_command
+from hangtop.actions.plans.stop_plan import number_of
+from hangtop.actions.prove.start_check import check_start
 from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask
 from hangtop.records.fit import Fit, FitAsk, fit_ask
@@ -28,7 +30,6 @@ from hangtop.render.view import View
 from hangtop.tui.dialogs.action_foot import at_work, buttons, key_words
 from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.dialogs.start_changes import StartChanges
-from hangtop.tui.dialogs.start_check import fitting
 from hangtop.tui.panes.footer import key_at, words_at
 from hangtop.tui.running_action import RunningAction
 from hangtop.tui.widgets.line_edit import LineEdit
@@ -108,7 +109,7 @@ class ActionScreen(DialogScreen):
         presets: Callable[[Start], Sequence[Preset]] = lambda start: (),
         act: str = "",
         asks: Sequence[Ask] = (),
-        fits: Callable[[FitAsk], Awaitable[Fit]] = fitting,
+        fits: Callable[[FitAsk], Awaitable[Fit]] = check_start,
     ) -> None:
         super().__init__()
         self._make, self._run, self._verb, self._at_once = make, run, verb, at_once
@@ -256,6 +257,7 @@ class ActionScreen(DialogScreen):
     def _settle(self, made: Made) -> None:
         match made:
             case Plan() as plan:
+                self._verb = self._verb.format(number_of(plan.targets))
                 self.plan, self._before = plan, "asking"
                 verdict = self.hangtop.view.verdict
                 self._culprits = (

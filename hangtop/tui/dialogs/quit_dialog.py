@@ -8,11 +8,13 @@ from typing import Literal, cast
 
 from textual import events
 
+from hangtop.actions.action import Choices
+from hangtop.actions.registry import action
 from hangtop.render.spans import BLANK, Row, between, cut
 from hangtop.render.view import View
-from hangtop.tui.action_registry import stop_run
 from hangtop.tui.dialogs.dialog import DialogScreen
 from hangtop.tui.keys import Key
+from hangtop.tui.open_action import open_plan
 from hangtop.tui.panes.footer import key_at, keys_row, words_at
 from hangtop.tui.widgets.row_widget import RowWidget
 
@@ -96,6 +98,6 @@ class QuitScreen(DialogScreen):
                 self.hangtop.action_leave()
             case "stop":
                 self.dismiss()
-                stop_run(self.hangtop)
+                open_plan(self.hangtop, action("stop"), Choices())
             case "stay":
                 self.dismiss()
