@@ -89,7 +89,7 @@ class Palette(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return colour if colour.startswith("#") else f"ansi_{colour}"
 
 
-ROLES = frozenset(name for name, kind in Palette.__annotations__.items() if kind == "str") - {"name"}
+ROLES = tuple(name for name, kind in Palette.__annotations__.items() if kind == "str" and name != "name")
 
 
 @lru_cache(maxsize=1024)
