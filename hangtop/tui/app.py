@@ -241,7 +241,7 @@ class HangtopApp(Navigation):
             from hangtop.tui.dialogs.quit_dialog import QuitScreen
 
             if may_live(self.state):
-                self.push_screen(QuitScreen())
+                self.push_screen(QuitScreen(self))
                 return
         self.action_leave()
 

@@ -26,7 +26,7 @@ from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
-from hangtop.tui.dialogs.ask_first import AskFirst
+from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.keys import PAGE_KEYS, Key, bindings
 from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
@@ -106,7 +106,9 @@ class StacksScreen(PageScreen):
                 f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
                 "Values may hold secrets; they are shown here, and w would save them.",
             )
-            self.app.push_screen(AskFirst("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True)))
+            self.app.push_screen(
+                QuestionScreen.before("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True))
+            )
 
     def action_native(self) -> None:
         """With the frames of C code, once a person agreed to the stop that it takes."""
@@ -118,7 +120,7 @@ class StacksScreen(PageScreen):
             return
         lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
         self.app.push_screen(
-            AskFirst("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
+            QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
         )
 
     def _pids(self) -> tuple[int, ...]:
