@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
 from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.records.health import SourceHealth
 from hangtop.records.log import Finding
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Confidence, Culprit, Evidence, Kind, StageNow, Verdict, VerdictWord
 from hangtop.records.watch_spec import ASKED_SOURCES
 

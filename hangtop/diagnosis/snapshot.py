@@ -8,13 +8,14 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
-from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
 from hangtop.logs.finding_order import in_order
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import StageNow
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState

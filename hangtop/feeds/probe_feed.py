@@ -17,14 +17,12 @@ from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.records import wire
 from hangtop.records.ask import Ask, AskEnd, kind_of
-from hangtop.records.health import ProbeState
+from hangtop.records.health import SILENT_S, ProbeState
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
-SILENT_S = 5.0
-"""A probe beats each second. After this long without a line it is said to be silent."""
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed, and replaced once it is gone."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

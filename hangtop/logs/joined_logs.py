@@ -78,6 +78,7 @@ def join_logs(
         tail=tail,
         fresh=fresh,
         ray=ray_sessions_named.together(each.ray for each in facts),
+        teacher_wait_s=profiles[0].teacher_wait_s if profiles else 0.0,
     )
 
 

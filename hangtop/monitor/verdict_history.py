@@ -34,13 +34,13 @@ class Timeline(Struct, frozen=True):
 def follow(timeline: Timeline, verdict: Verdict, now: float) -> Timeline:
     """The timeline after this verdict. `said` has its numbers fresh, also while a change is held back."""
     said = timeline.said
-    if said is None or _meaning(said) == _meaning(verdict):
+    if said is None or meaning(said) == meaning(verdict):
         first = () if said is not None else (VerdictEntry(now, verdict.word, verdict.headline),)
         return replace(timeline, said=verdict, entries=(*timeline.entries, *first), pending=None)
-    held_since = timeline.pending_since if timeline.pending == _meaning(verdict) else now
+    held_since = timeline.pending_since if timeline.pending == meaning(verdict) else now
     if not _at_once(said, verdict) and now - held_since < HOLD_S:
         still = replace(said, silence_s=verdict.silence_s, limit_s=verdict.limit_s, stage=verdict.stage)
-        return replace(timeline, said=still, pending=_meaning(verdict), pending_since=held_since)
+        return replace(timeline, said=still, pending=meaning(verdict), pending_since=held_since)
     entry = VerdictEntry(now, verdict.word, verdict.headline)
     return Timeline(said=verdict, entries=(*timeline.entries, entry)[-ENTRIES:])
 
@@ -55,7 +55,7 @@ def _at_once(said: Verdict, verdict: Verdict) -> bool:
     return verdict.silence_s is not None and verdict.silence_s < min(RESUMED_S, before)
 
 
-def _meaning(verdict: Verdict) -> tuple[object, ...]:
+def meaning(verdict: Verdict) -> tuple[object, ...]:
     """What makes two verdicts the same, whatever their numbers say."""
     culprits = frozenset((one.rank, one.pid) for one in verdict.culprits)
     return verdict.word, verdict.kind, culprits, verdict.at_work

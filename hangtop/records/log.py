@@ -245,7 +245,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `problem`: a profile of the person's that cannot be used; what is said here holds without it.
     `beside`: files beside the log, numbered from `BESIDE` on. They speak in `ranks` and `findings`, and nowhere else.
     `stopped`: the last time that hangtop stopped the run with these logs.
-    `ray`: `None` where nothing of Ray was said.
+    `ray`: `None` where nothing of Ray was said. `teacher_wait_s`: of the framework's profile; 0 where it asks no teacher.
     """
 
     files: tuple[LogFile, ...]
@@ -276,6 +276,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     beside: tuple[LogFile, ...] = ()
     stopped: StoppedRun | None = None
     ray: RaySaid | None = None
+    teacher_wait_s: float = 0.0
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -124,3 +125,18 @@ class Verdict(Struct, frozen=True):
     def apart(self) -> tuple[int, ...]:
         """The ranks that stand first: those that are blamed, else those at work."""
         return tuple(one.rank for one in self.culprits if one.rank is not None) or self.at_work
+
+
+class VerdictChanged(Struct, frozen=True):
+    """Since `at` (unix time) another thing is said of the run: another state, cause or culprit, or another sentence.
+
+    `before`: what was said until then; `None` for the first verdict.
+    """
+
+    at: float
+    before: Verdict | None
+    verdict: Verdict
+
+
+Subscriber = Callable[[VerdictChanged], None]
+"""Whatever is to learn of each change: a line of plain output, a webhook. `hangtop.monitor.monitor` calls it."""

@@ -12,7 +12,6 @@ from hangtop.common.memo import memoized
 from hangtop.common.text import rank_ranges
 from hangtop.diagnosis.facts.gpu_outliers import (
     BAD,
-    NO_ANSWER_S,
     NO_TRACK,
     ODD,
     FactKind,
@@ -23,6 +22,7 @@ from hangtop.diagnosis.facts.gpu_outliers import (
     is_current,
 )
 from hangtop.records.gpu import Gpu, GpuTrack, NodeGpus
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
 from hangtop.render.gpu_rows import G, hard, titled
 from hangtop.render.spans import Row

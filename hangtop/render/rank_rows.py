@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.spans import Row, dotted, width_of

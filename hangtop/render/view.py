@@ -6,8 +6,9 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import Rank, join
+from hangtop.diagnosis.members.rank_table import join
 from hangtop.monitor.verdict_history import VerdictEntry
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM, Alarm

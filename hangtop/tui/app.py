@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import locale
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -23,7 +23,7 @@ from hangtop.monitor.monitor import Monitor
 from hangtop.records.ask import AskEnd
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Value
-from hangtop.records.verdict import Verdict
+from hangtop.records.verdict import Subscriber, Verdict
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
@@ -76,6 +76,7 @@ class HangtopApp(Navigation):
         title: str | None = None,
         ascii_only: bool | None = None,
         started: bool = False,
+        subscribers: Iterable[Subscriber] = (),
     ) -> None:
         self.broken_themes: list[str] = []
         self.palettes = load_palettes(*theme_folders(spec.config_dir), broken=self.broken_themes.append)
@@ -91,7 +92,7 @@ class HangtopApp(Navigation):
         self.replay: Seekable | None = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
-        self.monitor = Monitor(spec)
+        self.monitor = Monitor(spec, subscribers)
         self.run_title = title or _title_of(spec)
         self.state = RunState()
         calm = calm or self.animation_level == "none"

@@ -41,7 +41,7 @@ def app(*, read_only: bool = False) -> tuple[HangtopApp, Nodes]:
     node = RayNode("f" * 56, "n2", moved_at=NOW - 1)
     plain = {"node": node.id, "host": "n2", "method": "update_actor", "since": NOW - 40, "world": 2}
     actors = tuple(RayActor("WorkerDict", "running", id=f"{n}", rank=n, ray_pid=77 + n, **plain) for n in range(2))  # type: ignore[arg-type]
-    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, profiles=("verl", "ray"), fresh=True)
     ray = RayReading((RayCluster("session_x", nodes=(node,), actors=actors, actors_total=2),), named=True)
     feed = Nodes(Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, ray))
     return HangtopApp(WatchSpec(logs=("train.log",)), feed, now=Clock(NOW), read_only=read_only), feed

@@ -57,7 +57,7 @@ class Workers(MemoryFeed):
 
 
 def readings(ray: RayCluster) -> list[Reading]:
-    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, framework="verl", fresh=True)
+    log = LogReading((LogFile("train.log", "ok", 9, 9, 1, NOW),), last_output_at=NOW, profiles=("verl", "ray"), fresh=True)
     return [Reading("log", "n1", NOW, log), Reading("ray", "n1", NOW, RayReading((ray,), named=True))]
 
 

@@ -45,7 +45,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 def _measured(server: subprocess.Popen[str], seconds: float) -> Iterator[Row]:
     spec = WatchSpec(ray=f"127.0.0.1:{int(server.stdout.readline())}")
-    watched(spec).log = LogReading((), framework="verl")  # so that its ranks are taken for those of the run
+    watched(spec).log = LogReading((), profiles=("verl", "ray"))  # so that its ranks are taken for those of the run
     ray, workers = RaySource(spec), RayWorkerSource(spec)
     full, full_cpu, usual, cpu_s, last = [], [], [], time.process_time(), None
     began = ticked = time.monotonic()

@@ -89,6 +89,7 @@ def log_reading(step: int, now: float) -> LogReading:
         last_output_at=now,
         last_line="step",
         framework="verl",
+        profiles=("verl", "ray"),
         world=RANKS,
         progress=Progress(step=step + 100, total=5000),
         ranks=ranks,

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.records.gpu import Gpu, GpuReading
+from hangtop.records.rank import Rank
 from hangtop.state.gpu_history import fold_gpus
 from hangtop.state.run_state import RunState
 from hangtop.tui.pages.rank_facts import fact_rows, gpu_facts

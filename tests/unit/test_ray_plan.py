@@ -187,7 +187,7 @@ def test_a_session_is_never_guessed(clusters: tuple[RayCluster, ...], procs: Pro
 
 
 def test_a_run_that_may_be_on_ray_is_recovered_without_a_session_that_nothing_proves_and_says_so() -> None:
-    reads_like_gkd = replace(state(cluster()), procs=RUN, log=LogReading(files=(), framework="gkd"))
+    reads_like_gkd = replace(state(cluster()), procs=RUN, log=LogReading(files=(), profiles=("gkd", "ray")))
     assert recovery_plan.session_of(reads_like_gkd, ME) == ""
     assert recovery_plan.must_ask(reads_like_gkd, ME)
     plan = recovery(None, reads_like_gkd)
@@ -195,7 +195,7 @@ def test_a_run_that_may_be_on_ray_is_recovered_without_a_session_that_nothing_pr
     assert not plan.ray
     assert not plan.removals
     assert any(f"Ray is left as it is; --session NAME takes it along: {NAME}" in warning for warning in plan.warnings)
-    plain = replace(reads_like_gkd, log=LogReading(files=(), framework="torchrun"))
+    plain = replace(reads_like_gkd, log=LogReading(files=(), profiles=("torchrun",)))
     assert not recovery_plan.must_ask(plain, ME)
     assert not [warning for warning in recovery(None, plain).warnings if "Ray" in warning]
     own = replace(reads_like_gkd, procs=replace(RUN, ray=OWN.ray))

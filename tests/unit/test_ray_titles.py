@@ -6,7 +6,8 @@ import pytest
 
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of, without_secrets
-from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse_title, parse_worker_file, verl_ranks
+from hangtop.probe.ray.local.worker_names import WorkerFile, parse_worker_file, verl_ranks
+from hangtop.records.ray_titles import WorkerTitle, assigned_title
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse
     ],
 )
 def test_a_title_says_class_method_and_name(text, title):
-    assert parse_title(text) == title
+    assert assigned_title(text) == title
 
 
 def test_a_worker_file_names_its_worker_job_and_pid():

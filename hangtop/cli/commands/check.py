@@ -12,6 +12,7 @@ from hangtop.common import clock
 from hangtop.common.text import duration, printable
 from hangtop.diagnosis.check_report import report
 from hangtop.diagnosis.members.ray_ownership import said_of, strangers
+from hangtop.diagnosis.rules.log_health_rules import blind_if_unread, is_unread
 from hangtop.diagnosis.snapshot import Snapshot, take_snapshot
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import StackRequester, settled, states
@@ -37,26 +38,20 @@ STARTS = 10.0
 QUIET_AT_MOST_S = 15.0
 """Of a quiet run the sources and both looks at its stacks are waited for so long: on an overloaded machine they come late, and
 without them a live run would be called stalled, a hung one slow."""
-UNREAD = Verdict(
-    word="blind",
-    headline="The log was not read in time: this machine is very busy, or the file system hangs.",
-    refute="the same check, a minute later, reads it",
-    confidence="possible",
-)
 
 
 async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tuple[Snapshot, Verdict]:
     """Watch until the sources have looked, or for `wait_s` seconds; a run that has plainly ended or hangs ends the wait early."""
     started = time.monotonic()
     heard: float | None = None
-    curiosity = StackRequester(feed)
+    stack_requester = StackRequester(feed)
     monitor = Monitor(spec)
     snapshot = monitor.look(RunState(), clock.now(), draft=True)
     verdict = monitor.verdict
     async for state in states(feed, LOOK_AGAIN_S):
         snapshot = take_snapshot(state, spec, clock.now())
         verdict = monitor.judge(snapshot, draft=not (settled(state) and satisfied(snapshot)))
-        curiosity.follow(snapshot)
+        stack_requester.follow(snapshot)
         at = time.monotonic()
         heard = heard or (at if state.health else None)
         watched_s, waited_s = at - started, at - (heard or started)
@@ -67,7 +62,7 @@ async def verdict_once(feed: Feed, spec: WatchSpec, wait_s: float | None) -> tup
             break
         if watched_s >= (wait_s or 0.0) and waited_s >= _patience_s(snapshot, verdict, watched_s - waited_s, enough=enough):
             break
-    return snapshot, UNREAD if _unread(snapshot) and verdict.word in ("running", "stalled") else verdict
+    return snapshot, blind_if_unread(snapshot, verdict)
 
 
 def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enough: bool) -> float:
@@ -75,7 +70,7 @@ def _patience_s(snapshot: Snapshot, verdict: Verdict, started_s: float, *, enoug
     if not snapshot.state.health:
         return START_AT_MOST_S
     is_grave = snapshot.is_quiet or verdict.state.silent
-    usual_s = UNREAD_AT_MOST_S if _unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
+    usual_s = UNREAD_AT_MOST_S if is_unread(snapshot) else QUIET_AT_MOST_S if is_grave and not enough else AT_MOST_S
     return max(usual_s, STARTS * started_s)
 
 
@@ -87,12 +82,6 @@ def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
         and looks_in_this_silence(snapshot) >= 1
         and all(one.rank in named for one in verdict.culprits)
     )
-
-
-def _unread(snapshot: Snapshot) -> bool:
-    """Nothing of the log is known, or only its last lines, which tell of no stage and no limit."""
-    log = snapshot.state.log
-    return bool(snapshot.spec.logs) and (log is None or (log.scanned_part == 0.0 and not log.caught_up))
 
 
 def run(feed: Feed, spec: WatchSpec, *, wait_s: float | None, as_json: bool, out: TextIO) -> int:

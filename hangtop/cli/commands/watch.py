@@ -13,7 +13,7 @@ from msgspec import Struct
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import Feed, ProbeFeed
 from hangtop.probe.log.stdin_pipe import farewell_to, take_keys
-from hangtop.records.verdict import ENDED, VerdictWord
+from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 
 Wrap = Callable[[Feed], Feed]
@@ -23,7 +23,8 @@ Wrap = Callable[[Feed], Feed]
 class WatchOptions(Struct, frozen=True):
     """How it is shown. `as_lines`: plain, also on a terminal. `until`: the verdicts that end plain output.
 
-    `started`: hangtop has just started the run, and asks before it leaves it.
+    `started`: hangtop has just started the run, and asks before it leaves it. `subscribers`: are told of each change of the
+    verdict.
     """
 
     as_lines: bool = False
@@ -33,6 +34,7 @@ class WatchOptions(Struct, frozen=True):
     theme: str | None = None
     title: str = ""
     until: frozenset[VerdictWord] = ENDED
+    subscribers: tuple[Subscriber, ...] = ()
 
 
 def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
@@ -57,7 +59,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             feed.close()
             sys.stderr.write(f"hangtop: {problem}\n")
             return 2
-        return plain.run(feed, spec, sys.stdout, now, look.until)
+        return plain.run(feed, spec, sys.stdout, now, look.until, look.subscribers)
     gc.disable()  # nothing that is loaded for the screen is garbage: to look for some takes a tenth of the start
     from hangtop.tui.app import HangtopApp
     from hangtop.tui.themes import ThemeError
@@ -72,6 +74,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
             read_only=look.read_only,
             title=look.title,
             started=look.started,
+            subscribers=look.subscribers,
         )
     except ThemeError as error:
         feed.close()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.members.writer_presence import nobody_writes
 from hangtop.records.log import LogReading, StageEvent, StagePlan
+from hangtop.records.rank import Rank
 from hangtop.records.watch_spec import DEFAULT_STALL_S, WatchSpec
 from hangtop.state.run_state import RunState
 

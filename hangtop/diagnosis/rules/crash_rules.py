@@ -13,7 +13,11 @@ from hangtop.records.verdict import Confidence, Culprit, Evidence, Verdict
 
 
 def crashed(snapshot: Snapshot) -> Verdict | None:
-    """A fatal message that ends runs (signature `hang` says crash), in the attempt that runs now: the earliest cause is named."""
+    """The attempt that runs now wrote a message that ends runs (a signature whose `hang` says crash). The earliest cause is
+    named.
+
+    Stands before `finished`: a run may fail at its last step.
+    """
     told = [finding for finding in snapshot.findings if _may_end_it(finding) and not _after_finish(snapshot, finding)]
     if not any(finding.severity == "fatal" and "crash" in finding.hang for finding in told):
         return None

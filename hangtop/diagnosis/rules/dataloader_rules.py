@@ -20,7 +20,10 @@ from hangtop.stacks.activity import activity_of
 
 
 def dataloader(snapshot: Snapshot) -> Verdict | None:
-    """The trainer waits for its data workers: are they at work?"""
+    """A rank waits for its data workers: do they work, idle, or have they died?
+
+    Stands before `straggler`: a rank that waits for data is not to blame while its workers work.
+    """
     waiting = [one for one in snapshot.member_statuses if one.status == "dataloader"]
     if not snapshot.is_quiet or not waiting or any(one.alive for one in snapshot.member_statuses):
         return None

@@ -21,9 +21,11 @@ SOON_S = 10.0
 
 
 def dead(snapshot: Snapshot) -> Verdict | None:
-    """A rank is gone, or a zombie, while others live and wait: they will for ever.
+    """A rank is gone or a zombie while others live and wait for it.
 
-    Who left with exit code 0 may be done before its peers: these are given the whole limit, and may work.
+    A rank that left with exit code 0 may be done before its peers: they get the whole limit, and may work.
+
+    Stands before `straggler`: the others wait for a dead rank for ever, wherever they stand.
     """
     gone = [one for one in snapshot.member_statuses if one.status == "gone"]
     left = [one for one in snapshot.member_statuses if one.status != "gone"]
@@ -38,7 +40,10 @@ def dead(snapshot: Snapshot) -> Verdict | None:
 
 
 def lost_one(snapshot: Snapshot) -> Verdict | None:
-    """A rank died, or the launcher, and the others write on: nobody waits for it yet, and nobody starts it again."""
+    """A rank or the launcher died and the others write on: nobody waits for it yet.
+
+    Stands last: the run goes on, and whatever else is wrong with it counts more.
+    """
     gone = [
         one for one in snapshot.member_statuses if one.status == "gone" and one.process is not None and one.process.exit_code != 0
     ]
@@ -80,9 +85,9 @@ def _death(snapshot: Snapshot, gone: list[MemberStatus]) -> tuple[str, list[Evid
 
 
 def vanished(snapshot: Snapshot) -> Verdict | None:
-    """A rank of this machine has no process any more, while the others wait for it in a collective: its exit was not seen.
+    """A rank of this machine has no process any more while the others wait for it in a collective. Nobody saw its exit.
 
-    In a rendezvous it may not have come yet: that is another rule.
+    Stands before `desync`: those that are left wait for a rank that is gone, wherever they stand.
     """
     waiting = [one for one in snapshot.member_statuses if one.status == "collective"]
     here = {one.rank for one in snapshot.member_statuses if one.rank is not None}
@@ -108,8 +113,11 @@ def vanished(snapshot: Snapshot) -> Verdict | None:
 
 
 def stopped(snapshot: Snapshot) -> Verdict | None:
-    """A member is stopped by a signal, or held by a debugger: nobody waits for its log. A look with py-spy, from here or from a
-    second hangtop, holds it for a moment only."""
+    """A rank is stopped by a signal or held by a debugger. py-spy holds a process for a moment too, so a short trace does not
+    count.
+
+    Stands before `straggler`: a stopped rank comes to no collective, and the signal is why.
+    """
     held = [one for one in snapshot.member_statuses if one.status == "stopped" and not _held_for_a_look(one, snapshot.now)]
     if not held or snapshot.silence_s is None or snapshot.silence_s < min(SOON_S, snapshot.quiet_s):
         return None
@@ -126,7 +134,10 @@ def _held_for_a_look(one: MemberStatus, now: float) -> bool:
 
 
 def blocked(snapshot: Snapshot) -> Verdict | None:
-    """A member sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd)."""
+    """A rank sits in the kernel and no byte moves. The kernel itself calls a task hung after 120 s (khungtaskd).
+
+    Stands before `straggler`: the kernel, not the program, keeps the rank from its collective.
+    """
     stuck = [one for one in snapshot.member_statuses if one.status == "blocked"]
     if not stuck or not snapshot.is_quiet:
         return None

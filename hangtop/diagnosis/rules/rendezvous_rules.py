@@ -20,9 +20,11 @@ from hangtop.records.verdict import Culprit, Evidence, Verdict
 
 
 def rendezvous(snapshot: Snapshot) -> Verdict | None:
-    """Members wait to meet: who never came?
+    """Ranks wait for the process group to form: which ranks never came?
 
-    Where more of them are in a collective already, the few parted from these (`desync`).
+    Where more ranks are in a collective already, those in a rendezvous parted from them (`desync`).
+
+    Stands before `vanished`: a rank without a process may not have been started yet.
     """
     meeting = [one for one in snapshot.member_statuses if one.status == "rendezvous"]
     if not snapshot.is_quiet or not meeting or sum(one.status == "collective" for one in snapshot.member_statuses) > len(meeting):

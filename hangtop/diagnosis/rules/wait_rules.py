@@ -48,7 +48,10 @@ OWN_PART = 0.2
 
 
 def alive(snapshot: Snapshot) -> Verdict | None:
-    """Somebody who is not waiting works: slow, do not kill."""
+    """A rank that waits for nobody works, a checkpoint grows, or the GPUs compute: slow, do not kill.
+
+    Stands before `straggler`: the peers of a rank that works wait rightly, with their GPUs at 100 %.
+    """
     if not snapshot.is_quiet:
         return None
     working = [one for one in snapshot.member_statuses if one.alive]
@@ -75,9 +78,11 @@ def alive(snapshot: Snapshot) -> Verdict | None:
 
 
 def nobody_builds(snapshot: Snapshot) -> Verdict | None:
-    """Ranks wait for the lock file of an extension that nobody builds: who was killed while building left it behind.
+    """Ranks wait for the lock file of an extension that nobody builds. A process that was killed while it built has left the
+    file behind, and nothing ever removes it (torch/utils/file_baton.py).
 
-    Nothing ever removes it (torch/utils/file_baton.py)."""
+    Stands before `straggler`: that rule would blame the ranks at the lock, and who left it is no longer here.
+    """
     waits = [one for one in snapshot.member_statuses if one.activity is not None and one.activity.kind == "build_lock"]
     if (
         not snapshot.is_quiet
@@ -94,9 +99,11 @@ def nobody_builds(snapshot: Snapshot) -> Verdict | None:
 
 
 def desync(snapshot: Snapshot) -> Verdict | None:
-    """All wait for their peers, but in different collectives: they took different ways.
+    """All ranks wait for their peers, but in different collectives: they took different ways through the program.
 
-    Who waits for its GPU has launched its kernels ahead: where it stands in the program tells nothing.
+    A rank that waits for its GPU has launched its kernels ahead, so its place in the program tells nothing.
+
+    Stands before `all_wait`: it names the ranks that went another way, where that rule finds nobody.
     """
     waiting = [one for one in snapshot.member_statuses if one.waits_for_peers]
     if not snapshot.is_quiet or len(waiting) < 2 or len(waiting) < len(snapshot.member_statuses):
@@ -151,7 +158,10 @@ def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) ->
 
 
 def straggler(snapshot: Snapshot) -> Verdict | None:
-    """Peers wait for ranks that neither work nor come."""
+    """Ranks wait for other ranks that neither work nor come.
+
+    Stands before `actor_apart`: a stack tells the line where a rank stands, a title only the method.
+    """
     peers = [one for one in snapshot.member_statuses if one.waits_for_peers]
     odd = [one for one in snapshot.member_statuses if one.status in ("waits", "loops", "dataloader", "unknown")]
     odd = [one for one in odd if not _is_fed(one)] or odd
@@ -194,7 +204,10 @@ def _stands(one: MemberStatus) -> bool:
 
 
 def all_wait(snapshot: Snapshot) -> Verdict | None:
-    """All members that are here wait in one collective: for a rank elsewhere, or for a broken link."""
+    """All ranks here wait in one collective: for a rank elsewhere, or because a link is broken.
+
+    Stands before `spins`: stacks name the collective, GPUs only that there is one.
+    """
     if (
         not snapshot.is_quiet
         or not snapshot.member_statuses
@@ -220,7 +233,10 @@ def all_wait(snapshot: Snapshot) -> Verdict | None:
 
 
 def standing_still(snapshot: Snapshot) -> Verdict | None:
-    """No peers are known: everyone here stands still at one place, over two looks at least."""
+    """No peers are known, and everybody here stands still at one place over two looks at least.
+
+    Stands before `stalled`: two looks at the stacks prove what silence only suggests.
+    """
     members = [one for one in snapshot.member_statuses if one.status in ("waits", "loops")]
     if not snapshot.is_quiet or not members or len(members) < len(snapshot.member_statuses):
         return None

@@ -16,11 +16,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.rank_numbering import serves, siblings
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.status.gpu_wait import IN_A_COLLECTIVE, waits_for_gpu
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.parallel_layout import Place
 from hangtop.records.process import Process, exit_words
+from hangtop.records.rank import Rank
 from hangtop.records.stack import StacksReading
 from hangtop.stacks.activity import A_CHILD, Activity, activity_of
 from hangtop.stacks.frames import own

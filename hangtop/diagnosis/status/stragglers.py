@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hangtop.common.median import median_of_others
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import Rank
 from hangtop.diagnosis.snapshot import Snapshot
+from hangtop.records.rank import Rank
 from hangtop.records.verdict import Culprit
 
 STEPS_BEHIND = "steps behind"

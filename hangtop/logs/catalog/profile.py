@@ -173,6 +173,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
     `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
     own texts is seen; its progress lines and free text hold here too. `base`: active in every run, below all others.
+    `teacher_wait_s`: how long its client waits for a teacher server, which is no Ray actor, before it skips the batch.
     `stall_hint`: stage id to a sentence for a run silent there.
     """
 
@@ -190,4 +191,5 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     nests_in: str | None = None
     refines: str | None = None
     base: bool = False
+    teacher_wait_s: float = 0.0
     stall_hint: dict[str, str] = field(default_factory=dict)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from hangtop.probe.gpu.gpu_thread import NO_ANSWER_S
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.gpu.other_makers import others_here
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import GpuReading
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
 from hangtop.records.watch_spec import WatchSpec
 

@@ -11,6 +11,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Process, ProcessReading
 from hangtop.render.processes.process_rows import old_row
 from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
@@ -19,7 +20,6 @@ from hangtop.render.source_status import source_line, writers_line
 from hangtop.render.spans import Row, dotted
 from hangtop.render.view import View
 
-LATE_S, STUCK_S = 3.0, 10.0
 LOOK_S = 1.0
 """A reading a second is as fresh as they come."""
 WIDE_HEAD = 90
@@ -150,7 +150,7 @@ def summary(view: View, readings: Readings, width: int) -> Row:
     role = "muted" if view.verdict is not None and view.verdict.word == "finished" else "warn"
     left = len(left_behind(view, readings))
     parts: list[Row] = [
-        old_row(age_of(view), LATE_S, STUCK_S),
+        old_row(age_of(view), LATE_S, NO_ANSWER_S),
         ((health.problem, "warn"),) if health is not None and health.problem else (),
         *((_left(left, "leftovers", "warn"),) if left else _counted(view, readings, processes)),
         _left(sum(len(reading.ended) for reading in readings.values()), "ended", role),

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.members.rank_table import RAY_TITLE
 from hangtop.records.process import Process, exit_words
+from hangtop.records.ray_titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
 from hangtop.render.processes.process_tree import Key, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import BLANK, Row, cut
@@ -205,7 +205,7 @@ def named(node: TreeLine) -> str:
     if node.first.role in ("data worker", "compiler", "engine core", "ray daemon"):
         plural = kind.replace("compiler", "compilers") if kind.startswith("compiler") else f"{kind}s"
         return plural if len(node.members) > 1 else kind
-    methods = {found["method"] for member in node.members if (found := RAY_TITLE.match(member.process.command))}
+    methods = {title.method for member in node.members if (title := parse_title(member.process.command))}
     method = next(iter(methods)) if len(methods) == 1 else None
     return f"{kind}.{method}" if method else kind
 
@@ -221,7 +221,7 @@ def noted(row: ProcessRow) -> str:
     if row.node.odd:
         rank = row.node.members[0].rank
         return busy_io(row.node) or (rank and (rank.shorter or (rank.doing or "",))[-1]) or ""
-    if process.role == "rank" and not RAY_TITLE.match(process.command):
+    if process.role == "rank" and not parse_title(process.command):
         return short_command(process)
     return ""
 

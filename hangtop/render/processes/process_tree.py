@@ -7,9 +7,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from hangtop.diagnosis.members.rank_table import RAY_TITLE, Rank
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.process import Process
+from hangtop.records.rank import Rank
+from hangtop.records.ray_titles import parse_title
 
 Order = Literal["tree", "cpu", "memory", "io"]
 ORDERS: tuple[Order, ...] = ("tree", "cpu", "memory", "io")
@@ -83,8 +84,8 @@ def kind_of(member: TreeMember) -> str:
             return f"compiler {process.name}"
         case "engine core":
             return f"{_engine(process.command)}engine core"
-    if (title := RAY_TITLE.match(process.command)) is not None:
-        return title["actor"]
+    if (title := parse_title(process.command)) is not None:
+        return title.cls
     return "rank" if member.number is not None else short_command(process)
 
 

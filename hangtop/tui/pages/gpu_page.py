@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
-from hangtop.diagnosis.members.rank_gpus import of_run
+from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
 from hangtop.render.gpu_rows import mig_rows
 from hangtop.render.processes.process_rows import named
@@ -19,7 +19,7 @@ from hangtop.tui.pages.charts import Chart, chart_rows
 from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
-from hangtop.tui.panes.gpus_pane import ranks_on, short_name
+from hangtop.tui.panes.gpus_pane import short_name
 
 PID_CELLS = 10
 NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU"), Key(shown="Enter", word="its rank")
@@ -71,7 +71,7 @@ class GpuScreen(PageScreen):
             self.hangtop.show_rank(ranks[0])
 
     def _ranks(self, view: View) -> tuple[int, ...]:
-        return ranks_on(view, self.host).get(self.index, ())
+        return ranks_on(view.ranks, view.state, self.host).get(self.index, ())
 
     def _gpu(self, view: View) -> Gpu | None:
         node = view.state.gpus.get(self.host)

@@ -10,11 +10,11 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from hangtop.common import text
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.members.rank_gpus import gpu_of
 from hangtop.records.gpu import Gpu
+from hangtop.records.rank import Rank
 from hangtop.render.spans import Row, align, cut
 from hangtop.state.run_state import RunState
-from hangtop.tui.panes.gpus_pane import gpu_of
 
 LABEL, MINE, PEERS = 12, 14, 14
 """Cells of the columns; those of the values grow with what there is to say, as far as there is room."""

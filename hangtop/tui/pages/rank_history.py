@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop.common import text
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.diagnosis.members.rank_gpus import gpu_of
+from hangtop.records.rank import Rank
 from hangtop.records.stack import Stack
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import place_of
@@ -15,7 +16,6 @@ from hangtop.stacks.frames import own
 from hangtop.stacks.stack_classes import library_summary, motion
 from hangtop.tui.pages.charts import Chart, chart_rows
 from hangtop.tui.pages.help_page import section
-from hangtop.tui.panes.gpus_pane import gpu_of
 
 LEAST_FRAMES = 4
 PLACE_CELLS = 24

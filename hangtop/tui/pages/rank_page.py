@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import facts
 from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
+from hangtop.records.rank import Rank
 from hangtop.records.rank_coordinates import place_words
 from hangtop.records.verdict import Culprit
 from hangtop.render.log.log_rows import line_row

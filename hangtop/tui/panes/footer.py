@@ -8,14 +8,13 @@ from rich.cells import cell_len
 from textual.events import Click
 
 from hangtop.common import text
-from hangtop.records.health import SourceHealth
+from hangtop.records.health import NO_ANSWER_S, SourceHealth
 from hangtop.records.watch_spec import ASKED_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
 from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
 from hangtop.tui.widgets.row_widget import RowWidget
 
-STUCK_S = 10.0
 HIDDEN = frozenset(ASKED_SOURCES)
 MISSED = ("gpu", "ray")
 """Of the sources that are absent only these are told: they have a pane."""
@@ -28,7 +27,7 @@ def source_sign(health: SourceHealth) -> tuple[str, str]:
         return "○", "stale"
     if health.problem is not None:
         return "?", "warn"
-    if health.busy_s > max(STUCK_S, health.deadline_s):
+    if health.busy_s > max(NO_ANSWER_S, health.deadline_s):
         return "■", "bad"
     if health.busy_s > health.deadline_s:
         return "▲", "warn"

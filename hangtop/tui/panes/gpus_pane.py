@@ -13,16 +13,14 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.gpu_outliers import BAD, FactKind, GpuFact, facts, is_current, power_part
 from hangtop.diagnosis.facts.leftover_members import leftovers
-from hangtop.diagnosis.members.rank_gpus import of_run
-from hangtop.diagnosis.members.rank_table import Rank
-from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
+from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
+from hangtop.records.gpu import Gpu, GpuStatus, NodeGpus
 from hangtop.render.gpu_nodes import NodeRow, node_rows, node_table
 from hangtop.render.gpu_rows import GpuRow, gpu_rows, table_rows
 from hangtop.render.jitter_filter import SteadyGpu, settle
 from hangtop.render.source_status import source_line
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
-from hangtop.state.run_state import RunState
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
 from hangtop.tui.selection import Selection
@@ -80,7 +78,7 @@ class GpusPane(SelectablePane):
             view.now,
             shown=self._steady(view, host),
             trouble=in_trouble(view),
-            ranks=ranks_on(view, host),
+            ranks=ranks_on(view.ranks, view.state, host),
             of_run=of_run(view.state, host),
             odd_ranks=view.verdict.apart if view.verdict else (),
             at_work=view.verdict.at_work if view.verdict else (),
@@ -138,8 +136,8 @@ class GpusPane(SelectablePane):
         host = self._open(nodes := _nodes(view))
         if host is None:
             host = self.node if self.node in nodes else ""
-            return tuple(sorted(rank for ranks in ranks_on(view, host or "").values() for rank in ranks))
-        return () if self.chosen is None else ranks_on(view, host).get(self.chosen, ())
+            return tuple(sorted(rank for ranks in ranks_on(view.ranks, view.state, host or "").values() for rank in ranks))
+        return () if self.chosen is None else ranks_on(view.ranks, view.state, host).get(self.chosen, ())
 
     @property
     def selection(self) -> Selection | None:
@@ -212,22 +210,6 @@ def nothing(view: View) -> Row:
                 (f": {node.reading.stuck_in} has not returned", "muted"),
             )
     return source_line(view, "gpu")
-
-
-def ranks_on(view: View, host: str) -> dict[int, tuple[int, ...]]:
-    """GPU index → ranks that compute on it."""
-    ranks = [rank for rank in view.ranks if rank.gpu is not None and rank.host == host]
-    return {
-        index: tuple(rank.rank for rank in ranks if rank.gpu == index)
-        for index in {rank.gpu for rank in ranks if rank.gpu is not None}
-    }
-
-
-def gpu_of(rank: Rank, state: RunState) -> tuple[Gpu, GpuTrack] | None:
-    """The GPU that a rank computes on, and its past."""
-    node = state.gpus.get(rank.host or "") or (next(iter(state.gpus.values())) if len(state.gpus) == 1 else None)
-    found = next((gpu for gpu in node.reading.gpus if gpu.index == rank.gpu), None) if node is not None else None
-    return None if node is None or found is None else (found, node.tracks.get(found.index, GpuTrack()))
 
 
 def summary(rows: Sequence[GpuRow]) -> Row:

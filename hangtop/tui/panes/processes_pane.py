@@ -9,12 +9,12 @@ from typing import ClassVar
 from msgspec.structs import replace
 from textual.binding import BindingType
 
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.verdict import Culprit, VerdictWord
 from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import (
     PLAIN,
-    STUCK_S,
     Readings,
     TreeOptions,
     age_of,
@@ -99,7 +99,7 @@ class ProcessesPane(SelectablePane):
             role=odd_role(view.verdict),
             chosen=self.chosen,
             single=self.shape.single,
-            stale=age_of(view) >= STUCK_S,
+            stale=age_of(view) >= NO_ANSWER_S,
             hosts=len(readings),
         )
         if look != self._shown_as:

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_titles import WorkerFile, WorkerTitle, parse_title, parse_worker_file
+from hangtop.probe.ray.local.worker_names import WorkerFile, parse_worker_file
 from hangtop.records.ray import DaemonKind
+from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.namespaces import is_on_our_network
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
@@ -198,7 +199,7 @@ class RayTable:
                 _ray_pid(stat.pid),
                 uid=self._table.owner(stat.pid),
             )
-            title = parse_title(words[0]) if words else worker.title
+            title = assigned_title(words[0]) if words else worker.title
             self._workers[identity] = replace(
                 worker, state=stat.state, title=title, raylet=next((pid for pid in self._above(stat.pid) if pid in raylets), None)
             )

@@ -1,9 +1,4 @@
-"""What a Ray worker's process title and an actor's name say. Pure.
-
-Ray sets the title with setproctitle: `ray::Class.method` while a method runs, `ray::Class` between calls,
-`ray::name:Class.__init__` while a named actor is being constructed, `ray::function` for a task, `ray::IDLE` for a worker in
-reserve (python/ray/_private/worker.py).
-"""
+"""What the name of a worker's output file and the names of verl's actors say. Pure."""
 
 from __future__ import annotations
 
@@ -12,24 +7,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-_TITLE = re.compile(r"ray::(?:(?P<name>.+):)?(?P<cls>[^:.]+(?:\.<locals>\.[^:.]+)*)(?:\.(?P<method>[^.:]+))?")
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
 _WORKER_FILE = re.compile(r"worker-(?P<worker>[0-9a-f]{56})-(?P<job>[0-9a-f]{8})-(?P<pid>\d+)\.(?:out|err)")
-SYSTEM = frozenset(
-    "IDLE IDLE_SpillWorker IDLE_RestoreWorker SPILL_WORKER RESTORE_WORKER IDLE_SPILL_WORKER IDLE_RESTORE_WORKER".split()
-)
-
-
-class WorkerTitle(Struct, frozen=True):
-    """`cls` without what stands before `<locals>`; a task has a function's name there. `method` only while one runs."""
-
-    cls: str
-    method: str | None = None
-    name: str = ""
-
-    @property
-    def constructing(self) -> bool:
-        return self.method == "__init__"
 
 
 class WorkerFile(Struct, frozen=True):
@@ -38,19 +17,6 @@ class WorkerFile(Struct, frozen=True):
     worker: str
     job: str
     pid: int
-
-
-def parse_title(text: str) -> WorkerTitle | None:
-    """The title of a worker that belongs to an actor or task; `None` for a worker in reserve and for what is no title."""
-    match = _TITLE.fullmatch(text.strip())
-    if match is None or match["cls"] in SYSTEM:
-        return None
-    return WorkerTitle(short_class(match["cls"]), match["method"], match["name"] or "")
-
-
-def short_class(name: str) -> str:
-    """`create_colocated_worker_cls.<locals>.WorkerDict` → `WorkerDict`."""
-    return name.rsplit(".", 1)[-1]
 
 
 def parse_worker_file(name: str) -> WorkerFile | None:
