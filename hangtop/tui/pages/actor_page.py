@@ -16,9 +16,8 @@ from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
 from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row, wrapped
+from hangtop.render.wrap import fact_row, section, wrapped
 from hangtop.tui.keys import PAGE_KEYS, Key
-from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_actor
 

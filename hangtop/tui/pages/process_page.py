@@ -13,10 +13,9 @@ from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMemb
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row
+from hangtop.render.wrap import fact_row, section
 from hangtop.tui.keys import PAGE_KEYS
 from hangtop.tui.keys import Key as KeyName
-from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
 

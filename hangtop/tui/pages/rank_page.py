@@ -19,15 +19,15 @@ from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import odd_places
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
+from hangtop.render.rank_facts import collective_facts, fact_rows, gpu_facts
+from hangtop.render.rank_history import beside_rows
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
+from hangtop.render.wrap import section
 from hangtop.tui.keys import PAGE_KEYS, Key
-from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
-from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
-from hangtop.tui.pages.rank_history import beside_rows
 from hangtop.tui.selection import Selection
 
 LINES = 200

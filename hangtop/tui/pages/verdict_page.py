@@ -13,9 +13,8 @@ from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
 from hangtop.render.spans import BLANK, Row, align, cut, folded
 from hangtop.render.view import View
-from hangtop.render.wrap import wrapped
+from hangtop.render.wrap import section, wrapped
 from hangtop.tui.keys import PAGE_KEYS, Key, bindings
-from hangtop.tui.pages.help_page import section
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.panes.verdict_pane import findings_of, verdict_rows
 
