@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from hangtop.common.text import size
-from hangtop.doctor.check import Check, Subject, ok
+from hangtop.doctor.check import Check, Subject, ok, unknown, warn
 from hangtop.system.files.network_filesystems import file_system_of
 
 ANSWER_S = 4.0
@@ -54,9 +54,9 @@ def clock(subject: Subject) -> Iterator[Check]:
     if kept is True:
         yield ok("clock", "time", "kept right by the kernel's clock discipline (NTP, PTP)")
     elif kept is False:
-        yield Check("clock", "time", "warn", "nothing keeps the clock right: nodes may differ", "sudo timedatectl set-ntp true")
+        yield warn("clock", "time", "nothing keeps the clock right: nodes may differ", "sudo timedatectl set-ntp true")
     else:
-        yield Check("clock", "time", "unknown", "the kernel does not tell whether its clock is kept right", "chronyc tracking")
+        yield unknown("clock", "time", "the kernel does not tell whether its clock is kept right", "chronyc tracking")
     if file_system_of(subject.cwd).network in SERVER_TIMED:
         yield _against_server(subject.cwd)
 
@@ -80,7 +80,7 @@ def _against_server(place: str) -> Check:
             os.fsync(file.fileno())
             return skew(os.fstat(file.fileno()).st_mtime, before, time.time())
     except OSError as error:
-        return Check("clock", "file server", "unknown", f"{place}: {error.strerror or error}", f"ls -ld {place}")
+        return unknown("clock", "file server", f"{place}: {error.strerror or error}", f"ls -ld {place}")
 
 
 def skew(server: float, before: float, after: float) -> Check:

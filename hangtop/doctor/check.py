@@ -36,3 +36,15 @@ Checker = Callable[[Subject], Iterable[Check]]
 
 def ok(group: str, title: str, detail: str) -> Check:
     return Check(group, title, "ok", detail)
+
+
+def warn(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "warn", detail, mend)
+
+
+def fail(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "fail", detail, mend)
+
+
+def unknown(group: str, title: str, detail: str, mend: str = "") -> Check:
+    return Check(group, title, "unknown", detail, mend)

@@ -91,7 +91,7 @@ def reasons(reading: LeftoversReading) -> dict[str, str]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The performer, too, looks an hour from now."""
+    """The executor, too, looks an hour from now."""
     monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + OLD_S)
 
 
@@ -322,10 +322,11 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverP
     """Killed between the move and the end: the thing is aside, whole, and a leftover itself."""
     folder = session(places)
     program = (
-        "import msgspec, os, sys; from hangtop.actions import removing; from hangtop.records.plan import Plan;"
+        "import msgspec, os, sys; from hangtop.actions.execute import delete_leftovers as removing; "
+        "from hangtop.records.plan import Plan;"
         "from hangtop.probe.processes.process_source import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
-        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.Halt()))"
+        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.CancelFlag()))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
     done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=240)

@@ -22,7 +22,7 @@ DAEMON = "ray daemon"
 
 
 def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: float, older_s: float = OLDER_S) -> Plan | Refusal:
-    """Processes, children before parents, then files. `found`: what the probe saw; `now`: unix time, for the age of processes."""
+    """Processes, children before parents, then files. `found`: the probe's answer. `now`: unix time, for the age of processes."""
     if found.problem:
         return Refusal(found.problem)
     orphans = candidates(state)
@@ -58,7 +58,7 @@ def clean_plan(state: RunState, found: LeftoversReading, me: OwnProcess, now: fl
 
 
 def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: float = OLDER_S) -> LeftoversAsk:
-    """The question for the probe whose answer the plan is made of."""
+    """The question whose answer the plan is made of."""
     known = candidates(state)
     nothing = LeftoversReading(number)
     lost = _lost_daemons(known)
@@ -69,8 +69,8 @@ def ask_of(state: RunState, me: OwnProcess, number: int, now: float, older_s: fl
 
 
 def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
-    """Daemons of Ray that lost their parent, and all that they started: the probe calls one an orphan only when neither GCS nor
-    raylet of its session lives, and then it serves nobody, whatever it writes. One that a run started is not known to be so."""
+    """Orphaned Ray daemons and their descendants. The probe lists a daemon as an orphan only when neither GCS nor raylet of its
+    session lives, so it serves nobody, whatever it writes."""
     lost: set[int] = set()
     listed: set[int] = set()
     for orphan in orphans:
@@ -81,10 +81,10 @@ def _lost_daemons(orphans: Iterable[Process]) -> frozenset[int]:
 
 
 def candidates(state: RunState) -> tuple[Process, ...]:
-    """What the watched run left behind when it ended, which was seen; then orphans, of which that is not known."""
+    """First what the watched run was seen to leave behind, then the orphans of unknown runs."""
     left = leftovers(state).processes
     known = {process.pid for process in left}
-    return (*left, *(one for one in (state.procs.orphans if state.procs is not None else ()) if one.pid not in known))
+    return (*left, *(orphan for orphan in (state.procs.orphans if state.procs is not None else ()) if orphan.pid not in known))
 
 
 def _why_not(
@@ -100,9 +100,10 @@ def _why_not(
 
 
 def _inherited(orphans: Iterable[Process], reasons: Mapping[int, str], ours: frozenset[int]) -> dict[int, str]:
-    """What was started by a process that stays, stays; what was started by one that may be a run of its own, too.
+    """`reasons`, and that of each ancestor for its descendants: a child of a process that stays, stays too.
 
-    Parents come before their children. `ours`: of the watched run, or a lost daemon, so none of these is a run of its own.
+    `orphans` lists parents before their children. `ours`: pids of the watched run and of lost Ray daemons. Any other orphan at
+    the top of a tree may be a run of its own, and stays.
     """
     known: dict[int, str] = {}
     listed: set[int] = set()

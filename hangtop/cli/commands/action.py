@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from msgspec.structs import replace
@@ -34,12 +34,20 @@ PROCESSES_S, SOURCES_S, RAY_S = 5.0, 6.0, 10.0
 """From the first look at the processes: so long is waited for the run's processes, for the sources, for its Ray session."""
 
 
-def run(action: Action, spec: WatchSpec, choices: Choices, *, yes: bool, out: TextIO) -> int:
+def run(
+    action: Action,
+    spec: WatchSpec,
+    choices: Choices,
+    *,
+    yes: bool,
+    out: TextIO,
+    feed_of: Callable[[WatchSpec], Feed] = ProbeFeed,
+) -> int:
     """Print the plan; with `yes` carry it out. Exit code 0 done, shown or nothing to do, 1 not all is as it should be, 2 no plan:
     then the Ray sessions to choose from follow, if any."""
     planner = action.load_planner()
     request = Request(myself(), planner.narrowed(spec), clock.now(), choices)
-    state, plan = asyncio.run(_planned(planner, request, ProbeFeed(request.spec)))
+    state, plan = asyncio.run(_planned(planner, request, feed_of(request.spec)))
     if isinstance(plan, Plan):
         plan = with_presets(plan, choices.presets, choices.variables)
     code = show(plan, action.name, yes=yes, out=out)
@@ -55,6 +63,8 @@ async def _planned(planner: Planner, request: Request, feed: Feed) -> tuple[RunS
     async for state, waited_s in looks(feed, FIRST_LOOK_S + planner.patience_s):
         if first_look_s is None and (not reads_processes or state.procs is not None or waited_s > FIRST_LOOK_S):
             first_look_s = waited_s
+        if "processes" in planner.waits_for and state.procs is None and waited_s > FIRST_LOOK_S:
+            break
         if first_look_s is None:
             continue
         if asked is None and all(_known(need, state, waited_s - first_look_s) for need in planner.waits_for):
