@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
@@ -166,7 +165,7 @@ def _rate(value: float | None) -> str:
 
 
 def _wrapped(words: str, width: int) -> list[Row]:
-    return [((line, "ink"),) for line in textwrap.wrap(words, max(20, width), break_on_hyphens=False)]
+    return [((line, "ink"),) for line in text.wrap(words, max(20, width))]
 
 
 def _stack_rows(process: Process, view: View, width: int) -> list[Row]:

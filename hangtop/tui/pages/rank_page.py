@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -145,7 +144,7 @@ def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"
-    first, *more = textwrap.wrap("; ".join(culprit.why), max(20, width - len(word) - 4)) or [""]
+    first, *more = text.wrap("; ".join(culprit.why), max(20, width - len(word) - 4))
     edge = ("▌ ", role)
     rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
     rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]
