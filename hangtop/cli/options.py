@@ -36,7 +36,10 @@ WATCH = (
     ),
     click.option("--profile", metavar="NAME|FILE", help="The framework, if the log does not tell it: see hangtop profiles list."),
     click.option(
-        "--stall", type=click.FloatRange(min=1), metavar="SECONDS", help="Silence that counts as a stall.  [default: 120]"
+        "--stall",
+        type=click.FloatRange(min=1),
+        metavar="SECONDS",
+        help=f"Silence that counts as a stall.  [default: {DEFAULT_STALL_S:g}]",
     ),
     click.option("--sources", metavar="LIST", help="Read only these of log,procs,gpu,ray,stacks,nccl,checkpoints."),
     click.option(

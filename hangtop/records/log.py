@@ -93,7 +93,7 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
 class StagePlan(Struct, frozen=True, omit_defaults=True):
     """A stage that the run's framework has, in order: what the stage bar shows as still to come, and the limits to judge by.
 
-    Seconds hold for a stall limit of 120 s. `steady`: the limit follows the run's own pace.
+    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace.
     """
 
     id: str

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from hangtop.common import text
 from hangtop.render.spans import Row, Span, cut, width_of
 
 Record = TypeVar("Record")
@@ -29,6 +30,17 @@ class Column(Struct, Generic[Record], frozen=True):
     least: int = 8
     gap: int = 2
     snug: bool = False
+
+
+def number_cell(value: float | None, role: str, form: str = ".0f") -> Row:
+    """A number, or a pale `?` where it is unknown. `form`: how it is formatted."""
+    return ((text.UNKNOWN, "stale"),) if value is None else ((format(value, form), role),)
+
+
+def bar_cell(part: float | None, width: int, role: str) -> Row:
+    """A bar over a faint track; of an unknown part only the track."""
+    filled, track = text.bar(part or 0.0, width)
+    return ((filled, role), (track, "faint"))
 
 
 def snugged(columns: Sequence[Column[Record]], records: Sequence[Record]) -> list[Column[Record]]:

@@ -13,7 +13,7 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, ODD, GpuFact, facts, is_current, power_part, status_now, status_words
 from hangtop.records.gpu import Gpu, GpuStatus, GpuTrack, NodeGpus
 from hangtop.records.samples import Samples, over
-from hangtop.render.columns import Column, fitting, table_row, title_row
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, table_row, title_row
 from hangtop.render.spans import Row, align, cut, pad, width_of
 
 Painted = TypeVar("Painted")
@@ -222,19 +222,27 @@ def _columns(table: Table) -> list[Column[GpuRow]]:
     trend = WIDE_TREND if table.width >= WIDE else TREND
     columns: list[tuple[bool, Column[GpuRow]]] = [
         (True, Column("", 1, 0, _sign)),
-        (True, Column("gpu", 3, 0, _number, right=True, gap=1)),
-        (table.ranks, Column("rank", 5, 7, _ranks, right=True)),
+        (True, Column("gpu", 3, 0, _index, right=True, gap=1)),
+        (table.ranks, Column("rank", 5, 7, lambda row: ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),), right=True)),
         (True, Column("util %", UTIL_BAR, 11, _util_bar)),
-        (True, Column("util", 4, 0, _util, right=True, gap=0)),
-        (True, Column("power W", POWER_BAR + 1, 10, _power_bar)),
-        (True, Column("W", 4, 0, _power, right=True, gap=0)),
+        (True, Column("util", 4, 0, lambda row: number_cell(row.gpu.util_percent, _judged(row, "ink")), right=True, gap=0)),
+        (True, Column("power W", POWER_BAR + 1, 10, lambda row: bar_cell(power_part(row.gpu), POWER_BAR, _judged(row, "data")))),
+        (True, Column("W", 4, 0, lambda row: number_cell(row.gpu.power_w, _judged(row, "ink")), right=True, gap=0)),
         (True, Column("mem G", 5, 0, _memory, right=True)),
         (True, Column("°C", 3, 8, _temperature, right=True)),
         (True, Column("value of" if table.old else "trend", trend, 9, _trend(trend), gap=1 if trend == TREND else 2)),
-        (table.clock, Column("MHz", 5, 4, _plain(lambda g: g.sm_clock_mhz), right=True)),
-        (table.pcie, Column("PCIe in/out", 13, 3, _pcie, right=True)),
-        (table.nvlink, Column("NVLink in/out", 13, 2, _nvlink, right=True)),
-        (table.pstate, Column("P", 2, 1, _plain(lambda g: g.pstate), right=True)),
+        (table.clock, Column("MHz", 5, 4, lambda row: number_cell(row.gpu.sm_clock_mhz, row.plain("muted"), ","), right=True)),
+        (
+            table.pcie,
+            Column("PCIe in/out", 13, 3, lambda row: _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s), right=True),
+        ),
+        (
+            table.nvlink,
+            Column(
+                "NVLink in/out", 13, 2, lambda row: _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s), right=True
+            ),
+        ),
+        (table.pstate, Column("P", 2, 1, lambda row: number_cell(row.gpu.pstate, row.plain("muted"), ","), right=True)),
         (table.odd, Column("odd", 0, 6, _odd(ODD_CELLS), least=ODD_CELLS)),
     ]
     shown = fitting([column for there, column in columns if there], table.width)
@@ -246,14 +254,9 @@ def _sign(row: GpuRow) -> Row:
     return (("▸", row.role),) if row.role else (("~", row.waits),) if row.waits and row.fresh else ()
 
 
-def _number(row: GpuRow) -> Row:
-    if row.chosen:
-        return ((f"{row.gpu.index}", "accent bold reverse"),)
-    return ((str(row.gpu.index), f"{row.role} bold" if row.role else row.plain("ink")),)
-
-
-def _ranks(row: GpuRow) -> Row:
-    return ((text.rank_ranges(row.ranks) or "–", row.plain("muted")),)
+def _index(row: GpuRow) -> Row:
+    role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else row.plain("ink")
+    return ((str(row.gpu.index), role),)
 
 
 def _judged(row: GpuRow, plain: str) -> str:
@@ -263,30 +266,9 @@ def _judged(row: GpuRow, plain: str) -> str:
     return row.role if row.role == "bad" or row.works else row.waits if row.waits == "warn" and plain == "data" else plain
 
 
-def _bar(part: float | None, width: int, role: str) -> Row:
-    filled, track = text.bar(part or 0.0, width)
-    return ((filled, role), (track, "faint"))
-
-
 def _util_bar(row: GpuRow) -> Row:
     util = row.gpu.util_percent
-    return _bar(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
-
-
-def _util(row: GpuRow) -> Row:
-    return _number_cell(row.gpu.util_percent, _judged(row, "ink"))
-
-
-def _power_bar(row: GpuRow) -> Row:
-    return _bar(power_part(row.gpu), POWER_BAR, _judged(row, "data"))
-
-
-def _power(row: GpuRow) -> Row:
-    return _number_cell(row.gpu.power_w, _judged(row, "ink"))
-
-
-def _number_cell(value: float | None, role: str) -> Row:
-    return (("?", "stale"),) if value is None else ((f"{value:.0f}", role),)
+    return bar_cell(None if util is None else util / 100, UTIL_BAR, _judged(row, "data"))
 
 
 def _memory(row: GpuRow) -> Row:
@@ -306,7 +288,7 @@ def _memory(row: GpuRow) -> Row:
 
 def _temperature(row: GpuRow) -> Row:
     hot = any(fact.kind == "hot" for fact in row.facts)
-    return _number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
+    return number_cell(row.gpu.temperature_c, row.plain("warn" if hot else "muted"))
 
 
 def _trend(width: int) -> Callable[[GpuRow], Row]:
@@ -324,22 +306,6 @@ def _trend(width: int) -> Callable[[GpuRow], Row]:
 def _spark(past: Samples, width: int, full: float) -> str:
     """Drawn once for each slot that is over: they come every ten seconds, readings every second."""
     return text.spark(over(past, width), width, floor=0.0, ceiling=full)
-
-
-def _plain(read: Callable[[Gpu], int | None]) -> Callable[[GpuRow], Row]:
-    def cell(row: GpuRow) -> Row:
-        value = read(row.gpu)
-        return (("?", "stale"),) if value is None else ((f"{value:,}", row.plain("muted")),)
-
-    return cell
-
-
-def _pcie(row: GpuRow) -> Row:
-    return _rates(row, row.gpu.pcie_rx_bytes_s, row.gpu.pcie_tx_bytes_s)
-
-
-def _nvlink(row: GpuRow) -> Row:
-    return _rates(row, row.gpu.nvlink_rx_bytes_s, row.gpu.nvlink_tx_bytes_s)
 
 
 def _rates(row: GpuRow, received: float | None, sent: float | None) -> Row:

@@ -13,7 +13,7 @@ from hangtop.common.memo import memoized
 from hangtop.diagnosis.status.kernel_block import is_blocked
 from hangtop.records.rank import Rank
 from hangtop.records.verdict import Verdict
-from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.columns import Column, bar_cell, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.spans import Row, dotted, width_of
 from hangtop.render.view import View
 
@@ -50,7 +50,7 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
     rows = [
         RankRow(
             rank=rank,
-            quiet_s=_quiet_s(rank, view.now),
+            quiet_s=None if (silence_s := rank.silence_s(view.now)) is None else text.coarse(silence_s),
             limit_s=verdict.limit_s if verdict and verdict.word != "finished" else None,
             role=role if rank.rank in odd else "",
             doing=rank.doing or (_why(verdict, rank.rank) if rank.rank in odd else None) or says.get(rank.rank),
@@ -62,11 +62,6 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
         for rank in view.ranks
     ]
     return tuple(sorted(rows, key=lambda row: (odd.get(row.rank.rank, len(odd)), row.rank.rank)))
-
-
-def _quiet_s(rank: Rank, now: float) -> float | None:
-    silence_s = rank.silence_s(now)
-    return None if silence_s is None else text.coarse(silence_s)
 
 
 def world_of(view: View) -> int:
@@ -99,10 +94,6 @@ def _role(row: RankRow, plain: str) -> str:
     return row.role or plain
 
 
-def _sign(row: RankRow) -> Row:
-    return (("▸", row.role),) if row.role else ()
-
-
 def _number(row: RankRow) -> Row:
     if row.chosen:
         return ((f"{row.rank.rank:>3}", "accent bold reverse"),)
@@ -119,15 +110,13 @@ def _stage(row: RankRow) -> Row:
 
 
 def _lag(row: RankRow) -> Row:
-    lag = row.rank.lag
-    return ((f"−{lag}", f"{row.role or 'warn'} bold"),) if lag else ()
+    return ((f"−{row.rank.lag}", f"{row.role or 'warn'} bold"),) if row.rank.lag else ()
 
 
 def _quiet_bar(row: RankRow) -> Row:
     if row.quiet_s is None or not row.limit_s:
         return (("─" * QUIET_BAR, "faint"),)
-    filled, track = text.bar(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR)
-    return ((filled, row.role or ("muted" if row.silent else "data")), (track, "faint"))
+    return bar_cell(max(1.0, row.quiet_s) / row.limit_s, QUIET_BAR, row.role or ("muted" if row.silent else "data"))
 
 
 def _metric(name: str) -> Callable[[RankRow], Row]:
@@ -160,10 +149,7 @@ def _plain(read: Callable[[Rank], object], role: str) -> Callable[[RankRow], Row
 
 
 def _cpu(row: RankRow) -> Row:
-    cpu = row.rank.cpu_percent
-    if row.rank.state in ("Z", "X"):
-        return (("–", "stale"),)
-    return (("?", "stale"),) if cpu is None else ((f"{cpu:.0f}", "ink"),)
+    return (("–", "stale"),) if row.rank.state in ("Z", "X") else number_cell(row.rank.cpu_percent, "ink")
 
 
 def _total(row: RankRow) -> Row:
@@ -190,7 +176,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
     gpus, stages = any(r.gpu is not None and r.gpu != r.rank for r in ranks), len({row.stage for row in rows if row.stage}) > 1
     doing_title = "doing" if any(row.rank.doing for row in rows) or not any(row.doing for row in rows) else "says"
     columns = [
-        (True, Column("", 1, 0, _sign)),
+        (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
         (True, Column("rank", 4, 0, _number, right=True, gap=1)),
         (hosts or differs(lambda r: r.host), Column("host", 8, 5, _plain(lambda r: r.host, "muted"), snug=True)),
         (known(lambda r: r.pid), Column("pid", 7, 8, _plain(lambda r: r.pid, "muted"), right=True, snug=True, gap=1)),

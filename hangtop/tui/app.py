@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
@@ -27,6 +28,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.alarm import CALM
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState, fold
+from hangtop.tui import dialogs, pages
 from hangtop.tui.keys import LOOK, REPLAY, Key, action_names, all_keys, bound_keys, word_of
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.navigation import Navigation
@@ -87,7 +89,7 @@ class HangtopApp(Navigation):
         self.spec, self.feed, self.now, self.read_only, self.started = spec, feed, now, read_only, started
         utf8 = speaks_utf8(os.environ, locale.getpreferredencoding(False))
         self.ascii = not utf8 if ascii_only is None else ascii_only
-        self.replay = feed if isinstance(feed, Seekable) else None
+        self.replay: Seekable | None = feed if isinstance(feed, Seekable) else None
         self.keys = all_keys(read_only=read_only, replay=self.replay is not None)
         self.curiosity = StackRequester(feed)
         self.monitor = Monitor(spec, subscribers)
@@ -226,7 +228,8 @@ class HangtopApp(Navigation):
 
     def action_act(self, name: str) -> None:
         """Open the plan, or the screen, of an action; of one that was left under way its progress."""
-        from hangtop.tui.lazy_screens import ActionScreen, open_action
+        from hangtop.tui.dialogs.action_dialog import ActionScreen
+        from hangtop.tui.open_action import open_action
 
         if (deed := self.under_way.get(name)) is not None:
             self.push_screen(ActionScreen.of(deed))
@@ -236,10 +239,10 @@ class HangtopApp(Navigation):
     async def action_quit(self) -> None:
         if self.started:
             from hangtop.actions.plans.restart_plan import may_live
-            from hangtop.tui.lazy_screens import QuitScreen
+            from hangtop.tui.dialogs.quit_dialog import QuitScreen
 
             if may_live(self.state):
-                self.push_screen(QuitScreen())
+                self.push_screen(QuitScreen(self))
                 return
         self.action_leave()
 
@@ -249,7 +252,7 @@ class HangtopApp(Navigation):
         self.exit()
 
     def action_help(self) -> None:
-        from hangtop.tui.lazy_screens import HelpScreen
+        from hangtop.tui.pages.help_page import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
@@ -275,7 +278,10 @@ class HangtopApp(Navigation):
 
 def _load_what_opens() -> None:
     """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
-    import_module("hangtop.tui.lazy_screens")
+    for package in (pages, dialogs):
+        for module in iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
+    import_module("hangtop.tui.open_action")
 
 
 def _title_of(spec: WatchSpec) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual.screen import Screen
 from textual.widget import Widget
 
 from hangtop.render.view import View
+from hangtop.tui.selection import Selection
+from hangtop.tui.shell import Shell
 from hangtop.tui.widgets.partial_update import SpanCompositor
 from hangtop.tui.widgets.row_widget import RowWidget
-
-if TYPE_CHECKING:
-    from hangtop.tui.app import HangtopApp
 
 
 class LiveScreen(Screen[None]):
@@ -25,9 +24,9 @@ class LiveScreen(Screen[None]):
         self._painted = self._moved = False
 
     @property
-    def hangtop(self) -> HangtopApp:
-        """The app with its own type."""
-        return cast("HangtopApp", self.app)
+    def hangtop(self) -> Shell:
+        """The app, as its parts know it."""
+        return cast("Shell", self.app)
 
     def on_resize(self) -> None:
         self.show(self.hangtop.view)
@@ -55,14 +54,14 @@ class LiveScreen(Screen[None]):
         if self._painted and not self._moved:
             self._on_timer_update()
 
-    def painted(self, part: RowWidget) -> None:
-        """The part has changed: the terminal shows it as soon as there is nothing else to do."""
-        self._dirty_widgets.add(part)
-        self.check_idle()
-
     def place(self, view: View) -> bool:
         """Put the parts where they belong, on a screen where that depends on what is shown. True when anything has moved."""
         return False
+
+    @property
+    def selection(self) -> Selection | None:
+        """What an action key acts on here; `None`: what is chosen on the watch screen."""
+        return None
 
     def ask_filter(self, *, opened: bool) -> None:
         """Show or hide the line where a filter is typed, on a screen that has one."""

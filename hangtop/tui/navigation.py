@@ -10,6 +10,8 @@ from hangtop.render.log.log_query import LogQuery
 from hangtop.render.processes.process_tree import Key as ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
+from hangtop.tui.panes.gpus_pane import GpusPane
+from hangtop.tui.selection import Selection
 
 
 class Navigation(App[None]):
@@ -26,6 +28,15 @@ class Navigation(App[None]):
         """Id of the pane that the keys mean."""
         return self.watch_screen.active
 
+    @property
+    def selection(self) -> Selection:
+        """What a key acts on: the subject of the page in front, else the choice in the active pane."""
+        front = self.screen
+        return (front.selection if isinstance(front, LiveScreen) else None) or self.watch_screen.selection
+
+    def activate(self, pane: str) -> None:
+        self.watch_screen.active = pane
+
     def action_pane(self, id_: str) -> None:
         if self.screen is self.watch_screen:
             self.watch_screen.open_pane(id_)
@@ -34,14 +45,15 @@ class Navigation(App[None]):
         self.watch_screen.next_pane(by)
 
     def action_verdict(self) -> None:
-        from hangtop.tui.lazy_screens import VerdictScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is self.watch_screen:
             self.push_screen(VerdictScreen())
 
     def action_detail(self) -> None:
         """Of the chosen rank; without one, of the verdict."""
-        from hangtop.tui.lazy_screens import RankScreen, VerdictScreen
+        from hangtop.tui.pages.rank_page import RankScreen
+        from hangtop.tui.pages.verdict_page import VerdictScreen
 
         if self.screen is not self.watch_screen:
             return
@@ -81,27 +93,30 @@ class Navigation(App[None]):
     def choose_rank(self, rank: int) -> None:
         self.watch_screen.ranks_pane.chosen = rank
 
+    def choose_gpu(self, index: int) -> None:
+        self.watch_screen.query_one(GpusPane).chosen = index
+
     def show_rank(self, rank: int) -> None:
         """The page of this rank, in place of the one that asks."""
-        from hangtop.tui.lazy_screens import RankScreen
+        from hangtop.tui.pages.rank_page import RankScreen
 
         self.pop_screen()
         self.choose_rank(rank)
         self.push_screen(RankScreen(rank))
 
     def show_process(self, key: ProcessKey) -> None:
-        from hangtop.tui.lazy_screens import ProcessScreen
+        from hangtop.tui.pages.process_page import ProcessScreen
 
         self.push_screen(ProcessScreen(key))
 
     def show_gpu(self, host: str, index: int) -> None:
-        from hangtop.tui.lazy_screens import GpuScreen
+        from hangtop.tui.pages.gpu_page import GpuScreen
 
         self.push_screen(GpuScreen(host, index))
 
     def show_actor(self, key: str) -> None:
         """The page of this actor, by its key in the Ray pane."""
-        from hangtop.tui.lazy_screens import ActorScreen
+        from hangtop.tui.pages.actor_page import ActorScreen
 
         self.push_screen(ActorScreen(key))
 

@@ -22,7 +22,7 @@ from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.stores import launch_store
 from hangtop.tui.app import HangtopApp
 from hangtop.tui.dialogs.action_dialog import ActionScreen
-from hangtop.tui.dialogs.ask_first import AskFirst
+from hangtop.tui.dialogs.question import QuestionScreen
 from hangtop.tui.pages.stacks_page import StacksScreen
 from tests.app.play import screen_text, seen, settle, until
 from tests.fakes.processes import python
@@ -80,7 +80,7 @@ async def test_v_says_whom_it_stops_and_stops_nobody_before_it_is_told_to():
             await until(pilot, lambda: isinstance(app.screen, StacksScreen))
             asked = len(app.feed.questions)
             await pilot.press("v")
-            await until(pilot, lambda: isinstance(app.screen, AskFirst))
+            await until(pilot, lambda: isinstance(app.screen, QuestionScreen))
             await pilot.pause()
             told = screen_text(app)
             assert f"stops this 1 process for about 0.1 s, at most 3 s: pid {processes[0].pid}" in told

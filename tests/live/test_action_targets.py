@@ -11,7 +11,7 @@ from hangtop.records.process import ProcessReading
 from hangtop.records.reading import Reading
 from hangtop.tui.pages.rank_page import RankScreen
 from hangtop.tui.panes.gpus_pane import GpusPane
-from hangtop.tui.selection import Selection, selected
+from hangtop.tui.selection import Selection
 from tests.app.play import screen_text, seen, settle, until
 from tests.live.acting import alive, app_over, family, over, running
 
@@ -76,10 +76,10 @@ async def test_k_acts_on_the_rank_of_the_chosen_gpu_and_enter_shows_it():
         assert ranks is not None
         assert len(ranks) == 1
         assert ranks != (0,)
-        assert selected(app) == Selection(ranks[0])
+        assert app.selection == Selection(ranks[0])
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RankScreen))
-        assert selected(app) == Selection(ranks[0])
+        assert app.selection == Selection(ranks[0])
         assert app.screen.rank == ranks[0]
         await pilot.press("escape", "escape")
         assert pane.chosen is None

@@ -55,7 +55,7 @@ def test_the_screen_comes_up_without_what_blocks_and_without_what_no_key_has_ask
         "hangtop.logs.lines.prefixes",
         "hangtop.probe.log.log_source",
     }
-    for_keys = {"hangtop.actions.plans", "hangtop.tui.lazy_screens"}
+    for_keys = {"hangtop.actions.plans", "hangtop.tui.pages.page", "hangtop.tui.dialogs.dialog"}
     assert not loaded("import hangtop.tui.app") & (BLOCKS | reads_logs | for_keys)
 
 

@@ -45,7 +45,7 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a run. Seconds are for a stall limit of 120 s and scale with it. `recurs`: happens again inside training.
+    """One step of a run. Seconds are for the default stall limit and scale with it. `recurs`: happens again inside training.
 
     `steady`: its limit follows the run's own pace (a training loop). `restarts`: seen after training began it means a new
     attempt in the same file, not a step back. A stage that neither recurs nor restarts and comes up after training began is

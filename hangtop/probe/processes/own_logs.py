@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hangtop.probe.log.rank_from_name import ranks_of
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import OpenFile, Stat
+from hangtop.system.processes.tree import ancestors
 
 ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -63,7 +62,7 @@ def log_rows(view: View, book: LogViewModel, width: int, height: int, shift: int
     lines = book.visible(room)
     if not lines and (silence is None or book.sought.filtered):
         said, role = waiting_line(view, book)
-        return [*(((line, role),) for line in wrap(said, max(1, width))), *([silence] if silence else [])][:height]
+        return [*(((line, role),) for line in text.wrap(said, max(1, width))), *([silence] if silence else [])][:height]
     files = view.state.log.files if view.state.log else ()
     timed = any(line.at is not None for line in lines)
     several = len(files) > 1 and book.sought.file is None

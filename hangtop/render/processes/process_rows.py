@@ -85,7 +85,7 @@ def _columns(nodes: Sequence[TreeLine], look: RowLook, *, full: bool) -> list[Co
         (True, Column("s", 1, 0, _state)),
         (True, Column("cpu", 5, 0, _cpu, right=True, gap=1)),
         (full and not look.single, Column("own", 5, 1, _own_cpu, right=True, gap=1)),
-        (True, Column("rss G", 6, 0, _memory, right=True, gap=1)),
+        (True, Column("rss G", 6, 0, lambda row: _sum(row, [m.process.rss_bytes for m in row.all], _gib), right=True, gap=1)),
         (full and on_gpu, Column("gpu G", 6, 4, _gpu_memory, right=True, gap=1)),
         (full, Column("threads", 7, 2, _threads, right=True)),
         (full, Column("r/w MB/s", 9, 3, _rates, right=True)),
@@ -134,7 +134,7 @@ def _percent(row: ProcessRow, values: Sequence[float | None], plain: str = "ink"
     """Of a zombie it would be that of a moment long past."""
     if row.first.state == "Z":
         return ((ENDED, "stale"),)
-    return _sum(row, values, lambda total: f"{total:,.0f}", plain)
+    return _sum(row, values, "{:,.0f}".format, plain)
 
 
 def _sum(row: ProcessRow, values: Iterable[float | None], shown: Callable[[float], str], plain: str = "ink") -> Row:
@@ -143,10 +143,6 @@ def _sum(row: ProcessRow, values: Iterable[float | None], shown: Callable[[float
         return ((ENDED, "stale"),)
     known = [value for value in values if value is not None]
     return ((shown(sum(known)), row.role(plain)),) if known else ((text.UNKNOWN, "stale"),)
-
-
-def _memory(row: ProcessRow) -> Row:
-    return _sum(row, [member.process.rss_bytes for member in row.all], _gib)
 
 
 def _gpu_memory(row: ProcessRow) -> Row:
@@ -161,18 +157,14 @@ def _gib(size: float) -> str:
 
 
 def _threads(row: ProcessRow) -> Row:
-    return _sum(row, [member.process.threads for member in row.all], lambda total: f"{total:,.0f}", "muted")
+    return _sum(row, [member.process.threads for member in row.all], "{:,.0f}".format, "muted")
 
 
 def _rates(row: ProcessRow) -> Row:
     """Bytes from and to storage, a second."""
     if row.gone:
         return ((ENDED, "stale"),)
-    read, written = (
-        [member.process.read_b_s for member in row.all],
-        [member.process.write_b_s for member in row.all],
-    )
-    both = "/".join(_mega(values) for values in (read, written))
+    both = "/".join((_mega([m.process.read_b_s for m in row.all]), _mega([m.process.write_b_s for m in row.all])))
     return ((both, "stale" if both == "?/?" else row.role("muted")),)
 
 
@@ -236,11 +228,9 @@ def noted(row: ProcessRow) -> str:
 
 def busy_io(node: TreeLine) -> str:
     """`w 412 MB/s`: a rank that reads or writes much is at work. Short: beside the GPUs the name leaves it ten cells."""
-    sums = [
-        (sum(member.process.write_b_s or 0.0 for member in node.members), "w"),
-        (sum(member.process.read_b_s or 0.0 for member in node.members), "r"),
-    ]
-    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for rate, way in sums if rate >= BUSY_IO_B_S)
+    written = sum(member.process.write_b_s or 0.0 for member in node.members)
+    read = sum(member.process.read_b_s or 0.0 for member in node.members)
+    return ", ".join(f"{way} {rate / M:,.0f} MB/s" for way, rate in (("w", written), ("r", read)) if rate >= BUSY_IO_B_S)
 
 
 def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:

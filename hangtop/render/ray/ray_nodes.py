@@ -5,7 +5,7 @@ Pure."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from hangtop.common import text
 from hangtop.common.memo import memoized
 from hangtop.diagnosis.facts.ray_health import STALE_AFTER_S, outlier_actors, stale_since
 from hangtop.records.ray import RayActor, RayCluster, RayNode
-from hangtop.render.columns import Column, fitting, snugged, table_row, title_row
+from hangtop.render.columns import Column, fitting, number_cell, snugged, table_row, title_row
 from hangtop.render.ray.ray_rows import STATE_WORDS, WAITING, G, meant_to_end
 from hangtop.render.spans import Row, cut
 
@@ -71,17 +71,16 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
         )
         for node in cluster.nodes
     ]
-    return tuple(sorted(rows, key=_order))
+    # by the length of the label first: n9 before n10
+    return tuple(
+        sorted(rows, key=lambda row: (not row.role, not row.ranks, min(row.ranks, default=0), len(row.label), row.label))
+    )
 
 
 def _silent_s(node: RayNode, now: float) -> float | None:
     """How long it has not reported, when that is too long."""
     old_s = 0.0 if node.moved_at is None else now - node.moved_at
     return old_s if node.alive and old_s > STALE_AFTER_S else None
-
-
-def _order(row: NodeRow) -> tuple[bool, bool, int, tuple[int, str]]:
-    return not row.role, not row.ranks, min(row.ranks, default=0), (len(row.label), row.label)
 
 
 def node_table(rows: Sequence[NodeRow], width: int, shown: slice = slice(None)) -> list[Row]:
@@ -96,13 +95,21 @@ def _columns(rows: Sequence[NodeRow]) -> list[Column[NodeRow]]:
     columns: list[tuple[bool, Column[NodeRow]]] = [
         (True, Column("", 1, 0, lambda row: (("▸", row.role),) if row.role else ())),
         (True, Column("node", 16, 0, _label, gap=1, snug=True)),
-        (any(row.ranks for row in rows), Column("ranks", 9, 0, _ranks, snug=True)),
+        (
+            any(row.ranks for row in rows),
+            Column(
+                "ranks", 9, 0, lambda row: ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),), snug=True
+            ),
+        ),
         (cells > 0, Column("workers", max(7, cells), 0, _cells)),
-        (True, Column("cpu %", 5, 5, lambda row: _number(row, row.node.cpu_percent), right=True)),
+        (True, Column("cpu %", 5, 5, lambda row: number_cell(row.node.cpu_percent, _quiet(row), ",.0f"), right=True)),
         (True, Column("mem G", 11, 4, _memory, right=True, snug=True)),
         (gpus, Column("gpus", 7, 6, _gpus, right=True, snug=True)),
-        (True, Column("rss G", 6, 2, _rss, right=True)),
-        (gpus, Column("gpu G", 6, 3, _gpu_memory, right=True)),
+        (True, Column("rss G", 6, 2, lambda row: _gib(row, (actor.rss_bytes for actor in row.actors)), right=True)),
+        (
+            gpus,
+            Column("gpu G", 6, 3, lambda row: _gib(row, (actor.gpu_memory_bytes or None for actor in row.actors)), right=True),
+        ),
         (True, Column("report", 7, 1, _report, right=True)),
         (True, Column("doing", 0, 0, _doing, least=12)),
     ]
@@ -121,10 +128,6 @@ def _quiet(row: NodeRow) -> str:
 def _label(row: NodeRow) -> Row:
     role = "accent bold reverse" if row.chosen else f"{row.role} bold" if row.role else "stale" if row.stale else "ink"
     return ((row.label, role),)
-
-
-def _ranks(row: NodeRow) -> Row:
-    return ((text.rank_ranges(row.ranks) or text.NOT_APPLICABLE, _plain(row, "ink")),)
 
 
 def _cells(row: NodeRow) -> Row:
@@ -147,10 +150,6 @@ def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
     return ("■", "data") if actor.method or actor.state == "running" else ("□", "data")
 
 
-def _number(row: NodeRow, value: float | None, digits: int = 0) -> Row:
-    return ((text.UNKNOWN, "stale"),) if value is None else ((f"{value:,.{digits}f}", _quiet(row)),)
-
-
 def _memory(row: NodeRow) -> Row:
     used, total = row.node.memory_used_bytes, row.node.memory_bytes
     if used is None or not total:
@@ -163,14 +162,10 @@ def _gpus(row: NodeRow) -> Row:
     return ((f"{row.node.used.get('GPU', 0.0):g}", _quiet(row)), (f"/{total:g}", "muted"))
 
 
-def _rss(row: NodeRow) -> Row:
-    known = [actor.rss_bytes for actor in row.actors if actor.rss_bytes is not None]
-    return _number(row, sum(known) / G if known else None, 1)
-
-
-def _gpu_memory(row: NodeRow) -> Row:
-    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
-    return _number(row, sum(known) / G if known else None, 1)
+def _gib(row: NodeRow, sizes: Iterable[int | None]) -> Row:
+    """The sum of those that are known."""
+    known = [size for size in sizes if size is not None]
+    return number_cell(sum(known) / G if known else None, _quiet(row), ",.1f")
 
 
 def _report(row: NodeRow) -> Row:

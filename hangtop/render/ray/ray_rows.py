@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.common.memo import memoized
-from hangtop.diagnosis.facts.ray_health import OutlierActor, outlier_actors, stale_since
+from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since
 from hangtop.diagnosis.facts.ray_pending import pending_resources, resources
 from hangtop.diagnosis.status.ray_methods import meaning
 from hangtop.records.ray import RayActor, RayCluster
@@ -105,20 +105,14 @@ def actor_rows(
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
     for number, actor in enumerate(a for a in cluster.actors if not meant_to_end(a)):
-        alike = (
-            actor.cls,
-            actor.job,
-            actor.state,
-            actor.method,
-            actor.death,
-            actor.pid_alive,
-            id(actor) in odd,
-            actor.rank in at_work,
-        )
+        alike = (actor.cls, actor.job, actor.state, actor.method, actor.death, actor.pid_alive, *sorted(actor.resources.items()))
         alone = not folded or shape.single or actor.cls in shape.opened
-        key = (*alike, tuple(sorted(actor.resources.items())), number if alone else None)
+        key = (alike, id(actor) in odd, actor.rank in at_work, number if alone else None)
         groups.setdefault(key, []).append(actor)
-    rows = [_row(actors, _role_of(actors[0], odd, at_work), lacks, stale, now, chosen) for actors in groups.values()]
+    rows = [
+        _row(actors, "bad" if id(actors[0]) in odd else "warn" if actors[0].rank in at_work else "", lacks, stale, now, chosen)
+        for actors in groups.values()
+    ]
     rows = [row for row in rows if shape.pattern.casefold() in _names(row).casefold()] if shape.pattern else rows
     return tuple(sorted(rows, key=_ORDER_KEYS[shape.order]))
 
@@ -138,11 +132,6 @@ _ORDER_KEYS: dict[Order, Callable[[ActorRow], tuple[float, ...]]] = {
     "memory": lambda row: (-(row.first.rss_bytes or 0),),
     "CPU": lambda row: (-(row.first.cpu_percent or 0.0),),
 }
-
-
-def _role_of(actor: RayActor, odd: Mapping[int, OutlierActor], at_work: tuple[int, ...]) -> str:
-    """`odd`: by the id of the record."""
-    return "bad" if id(actor) in odd else "warn" if actor.rank in at_work else ""
 
 
 def meant_to_end(actor: RayActor) -> bool:
@@ -205,12 +194,7 @@ def _host(row: ActorRow) -> Row:
 
 def _state(row: ActorRow) -> Row:
     restarts = f" {row.first.restarts}" if row.first.state == "restarting" else ""
-    waiting = row.first.state in WAITING
-    return ((f"{STATE_WORDS[row.first.state]}{restarts}", _role(row, "warn" if waiting else "ink")),)
-
-
-def _does(row: ActorRow) -> Row:
-    return ((row.doing, _role(row, "muted")),)
+    return ((f"{STATE_WORDS[row.first.state]}{restarts}", _role(row, "warn" if row.first.state in WAITING else "ink")),)
 
 
 def _means(row: ActorRow) -> Row:
@@ -230,56 +214,56 @@ def _role(row: ActorRow, plain: str, *, bold: bool = False) -> str:
 
 
 def _pids(row: ActorRow) -> Row:
-    pid = row.first.pid or row.first.ray_pid
     if len(row.actors) > 1:
         return ((text.some(len(row.actors), "pid"), "muted"),)
+    pid = row.first.pid or row.first.ray_pid
     return ((str(pid) if pid else text.NOT_APPLICABLE, _role(row, "muted")),)
 
 
 def _gpus(row: ActorRow) -> Row:
-    slots = sorted({slot for actor in row.actors for slot in actor.gpus})
+    slots = {slot for actor in row.actors for slot in actor.gpus}
     return ((text.rank_ranges(slots) or text.NOT_APPLICABLE, _role(row, "ink")),)
 
 
-def _cpu(row: ActorRow) -> Row:
-    known = [actor.cpu_percent for actor in row.actors if actor.cpu_percent is not None]
-    return ((f"{sum(known):.0f}" if known else text.UNKNOWN, _role(row, "ink")),)
+def _sum_column(title: str, width: int, read: Callable[[RayActor], float | None], unit: int = 1) -> Column[ActorRow]:
+    """The sum over the actors of a row, in units of so many; `?` where it is known of none."""
 
+    def cell(row: ActorRow) -> Row:
+        known = [value for actor in row.actors if (value := read(actor)) is not None]
+        shown = text.UNKNOWN if not known else f"{sum(known) / unit:.1f}" if unit > 1 else f"{sum(known):.0f}"
+        return ((shown, _role(row, "ink")),)
 
-def _memory(row: ActorRow) -> Row:
-    known = [actor.rss_bytes for actor in row.actors if actor.rss_bytes is not None]
-    return ((f"{sum(known) / G:.1f}" if known else text.UNKNOWN, _role(row, "ink")),)
-
-
-def _gpu_memory(row: ActorRow) -> Row:
-    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
-    return ((f"{sum(known) / G:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
-
-
-def _calls(row: ActorRow) -> Row:
-    known = [actor.pending_tasks for actor in row.actors if actor.pending_tasks is not None]
-    return ((str(sum(known)) if known else text.UNKNOWN, _role(row, "ink")),)
+    return Column(title, width, 1, cell, right=True)
 
 
 def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
-    """`full`: with what there is no room for beside other panes. What nobody tells of any actor has no column."""
+    """`full`: with what there is no room for beside other panes. A value that is known of no actor has no column."""
     actors = [actor for row in rows for actor in row.actors]
     hosts = {actor.host for actor in actors if actor.host}
+
+    def known(read: Callable[[RayActor], object]) -> bool:
+        return full and any(read(actor) is not None for actor in actors)
+
     columns: list[tuple[bool, Column[ActorRow]]] = [
         (True, Column("actor", 24 if full else 15, 0, _name, snug=full)),
         (any(actor.rank is not None for actor in actors), Column("rank", 8, 0, _ranks, snug=True)),
         (len(hosts) > 1, Column("node", 8, 2, _host)),
         (full, Column("pid", 8, 1, _pids, right=True)),
         (full and any(actor.gpus for actor in actors), Column("gpu", 5, 1, _gpus, right=True)),
-        (full and any(actor.cpu_percent is not None for actor in actors), Column("cpu", 5, 1, _cpu, right=True)),
-        (full and any(actor.rss_bytes is not None for actor in actors), Column("rss G", 6, 1, _memory, right=True)),
+        (known(lambda actor: actor.cpu_percent), _sum_column("cpu", 5, lambda actor: actor.cpu_percent)),
+        (known(lambda actor: actor.rss_bytes), _sum_column("rss G", 6, lambda actor: actor.rss_bytes, G)),
         (full and any(actor.gpu_memory_bytes for actor in actors), Column("gpu G", 6, 1, _gpu_memory, right=True)),
-        (full and any(actor.pending_tasks is not None for actor in actors), Column("calls", 5, 1, _calls, right=True)),
+        (known(lambda actor: actor.pending_tasks), _sum_column("calls", 5, lambda actor: actor.pending_tasks)),
         (True, Column("state", 12, 0, _state, snug=True)),
         (full, Column("means", 14, 3, _means)),
-        (True, Column("doing", 0, 0, _does, least=10)),
+        (True, Column("doing", 0, 0, lambda row: ((row.doing, _role(row, "muted")),), least=10)),
     ]
     return [column for there, column in columns if there]
+
+
+def _gpu_memory(row: ActorRow) -> Row:
+    known = [actor.gpu_memory_bytes for actor in row.actors if actor.gpu_memory_bytes]
+    return ((f"{sum(known) / G:.1f}" if known else text.NOT_APPLICABLE, _role(row, "ink") if known else "stale"),)
 
 
 FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)

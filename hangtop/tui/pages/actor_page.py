@@ -16,10 +16,10 @@ from hangtop.render.ray.ray_rows import STATE_WORDS, key_of
 from hangtop.render.ray.ray_sessions import clusters_shown
 from hangtop.render.spans import BLANK, Row, cut
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row, wrapped
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import fact_row, section, wrapped
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.selection import Selection, select_actor
 
 LAST_LINES = 20
 ASK_AGAIN_S = 4.0
@@ -28,7 +28,7 @@ ASK_AGAIN_S = 4.0
 class ActorScreen(PageScreen):
     """An actor stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (Key("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -39,9 +39,8 @@ class ActorScreen(PageScreen):
         self._said: ActorLogReading | None = None
 
     @property
-    def actor(self) -> RayActor | None:
-        """As it was last known."""
-        return self._last[1] if self._last is not None else None
+    def selection(self) -> Selection | None:
+        return select_actor(self._last[1]) if self._last is not None else None
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))

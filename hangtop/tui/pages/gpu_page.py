@@ -8,21 +8,20 @@ from hangtop.common import text
 from hangtop.diagnosis.facts.gpu_outliers import BAD, GpuFact, facts, is_current, status_words
 from hangtop.diagnosis.members.rank_gpus import of_run, ranks_on
 from hangtop.records.gpu import Gpu, GpuProcess, GpuTrack
+from hangtop.render.charts import Chart, chart_rows
+from hangtop.render.gpu_head import short_name
 from hangtop.render.gpu_rows import mig_rows
 from hangtop.render.processes.process_rows import named
 from hangtop.render.processes.process_tree import TreeLine
 from hangtop.render.spans import BLANK, Row, align, cut, dotted
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.charts import Chart, chart_rows
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import fact_row, section
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members
-from hangtop.tui.panes.gpus_pane import GpusPane, short_name
 
 PID_CELLS = 10
-NEXT, ITS_RANK = Key("", "↑↓", "", "next GPU", ""), Key("", "Enter", "", "its rank", "")
+NEXT, ITS_RANK = Key(shown="↑↓", word="next GPU"), Key(shown="Enter", word="its rank")
 
 
 class GpuScreen(PageScreen):
@@ -64,7 +63,7 @@ class GpuScreen(PageScreen):
         known = [gpu.index for gpu in node.reading.gpus] if node is not None else []
         if self.index in known:
             self.index = known[max(0, min(known.index(self.index) + by, len(known) - 1))]
-            self.hangtop.watch_screen.query_one(GpusPane).chosen = self.index
+            self.hangtop.choose_gpu(self.index)
 
     def open(self) -> None:
         if ranks := self._ranks(self.hangtop.view):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import __version__
-from hangtop.common.text import cells
 from hangtop.render.spans import BLANK, Row, align, cut, pad
 from hangtop.render.verdict_labels import LOOKS
 from hangtop.render.view import View
+from hangtop.render.wrap import section
 from hangtop.tui.keys import ACT, IN_A_PANE, LOOK, REPLAY, Key
 from hangtop.tui.pages.page import PageScreen
 
@@ -27,13 +27,6 @@ WORDS: tuple[tuple[str, str], ...] = (
     ("limit", "the --stall time, or 3 × the slow end of this run's own step times, or the stage's own"),
     ("seen", "ranks that have named themselves in the log"),
 )
-
-
-def section(title: str, width: int, said: str = "") -> Row:
-    """A head line: the title, what is said of it, and a rule to the edge."""
-    more = f"{said} " if said else ""
-    rule = "─" * max(0, width - len(title) - cells(more) - 2)
-    return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)
 
 
 def key_rows(keys: Sequence[Key], width: int) -> list[Row]:

@@ -11,18 +11,11 @@ from textual.events import MouseScrollDown, MouseScrollUp
 
 from hangtop.render.spans import Row, between, cut
 from hangtop.render.view import View
-from hangtop.tui.keys import Key
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.panes.footer import KeysLine, footer_row
 from hangtop.tui.panes.status_line import badge
 from hangtop.tui.widgets.row_widget import RowWidget
-
-PAGE_KEYS = (
-    Key("escape", "Esc", "back", "back", "back"),
-    Key("t", "t", "theme", "theme", "theme"),
-    Key("question_mark", "?", "help", "help", "help"),
-    Key("q", "q", "quit", "quit", "quit"),
-)
 
 
 class PageHead(RowWidget):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 
 from hangtop.common import text
@@ -13,10 +12,11 @@ from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMemb
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.view import View
-from hangtop.render.wrap import fact_row
+from hangtop.render.wrap import fact_row, section
+from hangtop.tui.keys import PAGE_KEYS
 from hangtop.tui.keys import Key as KeyName
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.tui.pages.page import PageScreen
+from hangtop.tui.selection import Selection, select_process
 
 MOST_FRAMES = 12
 LEAST_SEEN_PART = 0.005
@@ -25,13 +25,17 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process stays on its page when it is gone: with the last that was known of it."""
 
-    keys = (KeyName("enter", "Enter", "", "its rank", ""), *PAGE_KEYS)
+    keys = (KeyName("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
     def __init__(self, key: Key) -> None:
         super().__init__()
         self.key = key
         self._last: tuple[TreeMember, ...] = ()
         self._gone_at: float | None = None
+
+    @property
+    def selection(self) -> Selection:
+        return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
         return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
@@ -161,7 +165,7 @@ def _rate(value: float | None) -> str:
 
 
 def _wrapped(words: str, width: int) -> list[Row]:
-    return [((line, "ink"),) for line in textwrap.wrap(words, max(20, width), break_on_hyphens=False)]
+    return [((line, "ink"),) for line in text.wrap(words, max(20, width))]
 
 
 def _stack_rows(process: Process, view: View, width: int) -> list[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
@@ -19,15 +18,16 @@ from hangtop.render.processes.life_signs import life_signs
 from hangtop.render.processes.process_lines import odd_places
 from hangtop.render.processes.process_rows import RowLook, table_rows
 from hangtop.render.processes.process_tree import Folds, tree
+from hangtop.render.rank_facts import collective_facts, fact_rows, gpu_facts
+from hangtop.render.rank_history import beside_rows
 from hangtop.render.rank_rows import odd_role, world_of
 from hangtop.render.spans import BLANK, Row, cut, dotted, pad
 from hangtop.render.view import View
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import section
+from hangtop.tui.keys import PAGE_KEYS, Key
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.pages.process_page import all_members, below, parents
-from hangtop.tui.pages.rank_facts import collective_facts, fact_rows, gpu_facts
-from hangtop.tui.pages.rank_history import beside_rows
+from hangtop.tui.selection import Selection
 
 LINES = 200
 TWO_COLUMNS, GAP = 100, 3
@@ -36,11 +36,15 @@ TWO_COLUMNS, GAP = 100, 3
 class RankScreen(PageScreen):
     """Arrows go to the next rank."""
 
-    keys = (Key("", "↑↓", "", "next rank", ""), *PAGE_KEYS)
+    keys = (Key(shown="↑↓", word="next rank"), *PAGE_KEYS)
 
     def __init__(self, rank: int) -> None:
         super().__init__()
         self.rank = rank
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.rank)
 
     def head(self, view: View) -> Row:
         rank = next((rank for rank in view.ranks if rank.rank == self.rank), None)
@@ -140,7 +144,7 @@ def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"
-    first, *more = textwrap.wrap("; ".join(culprit.why), max(20, width - len(word) - 4)) or [""]
+    first, *more = text.wrap("; ".join(culprit.why), max(20, width - len(word) - 4))
     edge = ("▌ ", role)
     rows: list[Row] = [(edge, (f"{word}  ", f"{role} bold"), (first, "ink bold"))]
     rows += [(edge, (" " * (len(word) + 2), ""), (line, "ink bold")) for line in (*more, f"({culprit.confidence})")]

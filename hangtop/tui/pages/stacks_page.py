@@ -26,40 +26,33 @@ from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
 from hangtop.stacks.stack_classes import each_thread
-from hangtop.tui.dialogs.ask_first import AskFirst
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.page import PAGE_KEYS, PageFoot, PageScreen
+from hangtop.tui.dialogs.question import QuestionScreen
+from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.pages.page import PageFoot, PageScreen
 from hangtop.tui.panes.log_pane import FilterPrompt
 from hangtop.tui.subprocess_task import written
 
 MOST_PIDS = 256
 SAVED_CELLS = 200
+OWN_KEYS = (
+    Key("enter", "Enter", word="unfold"),
+    Key("s", "s", "again", "take again"),
+    Key("slash", "/", word="ranks, function"),
+    Key("a", "a", "threads", "all threads"),
+    Key("y", "y", "copy", "copy"),
+    Key("w", "w", "save", "save"),
+    Key("l", "l", "locals", "locals"),
+    Key("v", "v", "native", "native"),
+    Key("x", action="far_task"),  # the page itself says when this key helps
+)
 
 
 class StacksScreen(PageScreen):
     """The run is not stopped by a look. `v`, for the frames of C code too, stops its processes for a moment, and asks before."""
 
     CSS = "StacksScreen FilterPrompt { display: none; }"
-    keys = (
-        Key("enter", "Enter", "", "unfold", ""),
-        Key("s", "s", "", "take again", ""),
-        Key("slash", "/", "", "ranks, function", ""),
-        Key("a", "a", "", "all threads", ""),
-        Key("y", "y", "", "copy", ""),
-        Key("w", "w", "", "save", ""),
-        Key("l", "l", "", "locals", ""),
-        Key("v", "v", "", "native", ""),
-        *PAGE_KEYS,
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "again", "again"),
-        ("a", "threads", "all threads"),
-        ("y", "copy", "copy"),
-        ("w", "save", "save"),
-        ("l", "locals", "local variables"),
-        ("v", "native", "frames of C code"),
-        ("x", "far_task", "take those of other nodes by a task there"),
-    ]
+    keys = (*OWN_KEYS, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,7 +106,9 @@ class StacksScreen(PageScreen):
                 f"pid {rank_ranges(pids)}: {some(len(pids), 'process')}, read from memory. None is stopped.",
                 "Values may hold secrets; they are shown here, and w would save them.",
             )
-            self.app.push_screen(AskFirst("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True)))
+            self.app.push_screen(
+                QuestionScreen.before("Local variables", lines, "Read them", lambda: self._take({}, with_locals=True))
+            )
 
     def action_native(self) -> None:
         """With the frames of C code, once a person agreed to the stop that it takes."""
@@ -125,7 +120,7 @@ class StacksScreen(PageScreen):
             return
         lines = (f"This {pausing.said}.", *pausing.spared, "py-spy cannot read frames of C code without. The run goes on then.")
         self.app.push_screen(
-            AskFirst("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
+            QuestionScreen.before("Frames of C code", lines, "Stop and look", lambda: self._take(pausing.stop, with_locals=False))
         )
 
     def _pids(self) -> tuple[int, ...]:
@@ -168,7 +163,7 @@ class StacksScreen(PageScreen):
     def action_copy(self) -> None:
         """To the terminal's clipboard, as plain text (OSC 52: not every terminal takes it)."""
         lines = self._plain()
-        self.hangtop.copy_to_clipboard("\n".join(lines))
+        self.app.copy_to_clipboard("\n".join(lines))
         self._say(f"{some(len(lines), 'line')} copied, if this terminal permits it: w writes them into a file")
 
     async def action_save(self) -> None:

@@ -13,12 +13,19 @@ from hangtop.records.verdict import Culprit
 from hangtop.render.finding_rows import CHOSEN, cause_of, finding_rows, head_row, pastes
 from hangtop.render.spans import BLANK, Row, align, cut, folded
 from hangtop.render.view import View
-from hangtop.render.wrap import wrapped
-from hangtop.tui.keys import Key
-from hangtop.tui.pages.help_page import section
-from hangtop.tui.pages.page import PAGE_KEYS, PageScreen
+from hangtop.render.wrap import section, wrapped
+from hangtop.tui.keys import PAGE_KEYS, Key, bindings
+from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.panes.verdict_pane import findings_of, verdict_rows
 
+OWN_KEYS = (
+    Key(shown="↑↓", word="finding"),
+    Key("enter", "Enter", word="its line"),
+    Key(shown="←→", word="fix"),
+    Key("left", action="fix(-1)"),
+    Key("right", action="fix(1)"),
+    Key("y", "y", "copy", "copy fix"),
+)
 BESIDE_EVIDENCE = 4
 """Lines of the verdict that are no evidence: the headline on two, what would refute it, what is next."""
 
@@ -45,18 +52,8 @@ class VerdictScreen(PageScreen):
 
     What only follows a cause above is folded to one line until it is chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("left", "fix(-1)", "fix before"),
-        ("right", "fix(1)", "next fix"),
-        ("y", "copy", "copy the fix"),
-    ]
-    keys = (
-        Key("", "↑↓", "", "finding", ""),
-        Key("enter", "Enter", "", "its line", ""),
-        Key("", "←→", "", "fix", ""),
-        Key("y", "y", "", "copy fix", ""),
-        *PAGE_KEYS,
-    )
+    keys = (*OWN_KEYS, *PAGE_KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +108,7 @@ class VerdictScreen(PageScreen):
         remedy = self._remedy()
         if remedy is not None:
             self.copied = remedy.paste
-            self.hangtop.copy_to_clipboard(remedy.paste)
+            self.app.copy_to_clipboard(remedy.paste)
             self._show_fix()
 
     def _show_fix(self) -> None:

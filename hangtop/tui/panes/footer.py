@@ -109,7 +109,7 @@ class KeysLine(RowWidget):
         shown = key_at(self.rows[0] if self.rows else (), event.x)
         name = next((key.keys for key in self.keys_there if key.shown == shown), "")
         if name:
-            self.hangtop.simulate_key(name.partition(",")[0])
+            self.app.simulate_key(name.partition(",")[0])
 
 
 class Footer(KeysLine):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from hangtop.render.spans import BLANK, Row, cut, folded, head
 from hangtop.render.view import View
+from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
 from hangtop.tui.widgets.row_widget import RowWidget
 
@@ -31,6 +32,11 @@ class Pane(RowWidget, can_focus=True):
 
     def alarm(self, view: View) -> tuple[str, str] | None:
         """A word and its role for this pane's tab, when the pane has something to say."""
+        return None
+
+    @property
+    def selection(self) -> Selection | None:
+        """What an action key acts on while this pane is active; `None`: the chosen rank."""
         return None
 
     def show(self, view: View) -> None:

@@ -35,6 +35,7 @@ from hangtop.tui.keys import Key
 from hangtop.tui.panes.footer import keys_row
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection, select_process
 from hangtop.tui.widgets.layout import RIGHT_WIDTH, PaneNeed
 
 MOST_ROWS = 10
@@ -42,11 +43,11 @@ REPAINT_S = 5.0
 """Numbers alone are painted anew this seldom: each change costs bytes. What appears, goes or gets into trouble shows at once."""
 FULL_WIDTH = 76
 KEYS = (
-    Key("", "Enter", "", "detail", ""),
-    Key("", "← →", "", "fold", ""),
-    Key("", "o", "", "order", ""),
-    Key("", "a", "", "all training processes", ""),
-    Key("", "/", "", "filter", ""),
+    Key(shown="Enter", word="detail"),
+    Key(shown="← →", word="fold"),
+    Key(shown="o", word="order"),
+    Key(shown="a", word="all training processes"),
+    Key(shown="/", word="filter"),
 )
 HEAD_CELLS = 70
 """What the head's own words may take."""
@@ -125,6 +126,15 @@ class ProcessesPane(SelectablePane):
         """The line that holds the chosen process, when it is there."""
         line = self.chosen_line()
         return None if line is None else self._all[line]
+
+    @property
+    def selection(self) -> Selection | None:
+        node = self.chosen_node()
+        if node is None:
+            return None
+        if len(node.members) > 1:
+            return Selection(alike=len(node.members))
+        return select_process(self.hangtop.view, self.chosen or node.members[0].key)
 
     def _look(self, view: View) -> list[TreeLine]:
         """All lines; they are made anew when the numbers may move, or when something else than a number did."""

@@ -21,6 +21,7 @@ from hangtop.render.spans import Row, cut
 from hangtop.render.view import View
 from hangtop.tui.panes.pane import one_line
 from hangtop.tui.panes.selectable_pane import SelectablePane, told_at_right
+from hangtop.tui.selection import Selection, select_actor
 from hangtop.tui.widgets.layout import PaneNeed
 
 MOST_ROWS = 16
@@ -116,6 +117,11 @@ class RayPane(SelectablePane):
         """The row that is chosen, when it is there."""
         line = self.chosen_line()
         return None if line is None or self._by_node is not None else self._table[line]
+
+    @property
+    def selection(self) -> Selection | None:
+        row = self.chosen_row()
+        return None if row is None else select_actor(row.first) if len(row.actors) == 1 else Selection(alike=len(row.actors))
 
     def choosable(self) -> Sequence[int]:
         return range(len(self._shown))

@@ -66,7 +66,7 @@ class SelectablePane(Pane):
 
     def on_click(self, event: Click) -> None:
         """Chooses the row; of the chosen one opens what it stands for. Keys mean this pane from then on."""
-        self.hangtop.watch_screen.active = self.id_
+        self.hangtop.activate(self.id_)
         place = event.y + (1 if self.headless else 0)
         line = self.painted[place] if place < len(self.painted) else None
         if line is None or line not in self.choosable():

@@ -15,11 +15,10 @@ from textual.widget import Widget
 
 from hangtop.common.text import ascii_only, printable
 from hangtop.render.spans import BLANK, Row, Span, width_of
+from hangtop.tui.shell import Shell
 
 if TYPE_CHECKING:
     from hangtop.render.view import View
-    from hangtop.tui.app import HangtopApp
-    from hangtop.tui.live_screen import LiveScreen
 
 GAP_CELLS = 8
 """So many cells alike between two that differ are written with them: to move the cursor costs as much."""
@@ -39,9 +38,9 @@ class RowWidget(Widget):
         self._painted_at = Size()
 
     @property
-    def hangtop(self) -> HangtopApp:
-        """The app with its own type."""
-        return cast("HangtopApp", self.app)
+    def hangtop(self) -> Shell:
+        """The app, as its parts know it."""
+        return cast("Shell", self.app)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -69,7 +68,8 @@ class RowWidget(Widget):
                 changed += [Region(first, y, end - first, 1) for first, end in stretches]
         if changed:
             self._set_dirty(*changed)
-            cast("LiveScreen", self.screen).painted(self)
+            self.screen._dirty_widgets.add(self)  # what `refresh` leads to, without the two messages in between
+            self.screen.check_idle()
 
     def forget(self) -> None:
         """Paint everything anew: another theme or size."""

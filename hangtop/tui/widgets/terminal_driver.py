@@ -20,10 +20,10 @@ from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
+from hangtop.tui.shell import Shell
+
 if TYPE_CHECKING:
     from io import TextIOWrapper
-
-    from hangtop.tui.app import HangtopApp
 
 LEAVE_ON = (signal.SIGTERM, signal.SIGHUP)
 """The terminal is restored on these as on `q`."""
@@ -82,7 +82,7 @@ class QuickDriver(LinuxDriver):
         """Signals are heard from before the first byte to the terminal on, until the event loop is closed."""
         loop = asyncio.get_running_loop()
         for number in LEAVE_ON:
-            loop.add_signal_handler(number, cast("HangtopApp", self._app).action_leave)
+            loop.add_signal_handler(number, cast("Shell", self._app).action_leave)
         super().start_application_mode()  # type: ignore[no-untyped-call]
         loop.add_reader(self.fileno, self._read_keys)
 
@@ -100,7 +100,7 @@ class QuickDriver(LinuxDriver):
             typed = b""
         if not typed:  # the terminal has gone; SIGHUP comes only where it was the controlling one
             asyncio.get_running_loop().remove_reader(self.fileno)
-            cast("HangtopApp", self._app).action_leave()
+            cast("Shell", self._app).action_leave()
             return
         for event in self._parser.feed(self._decode(typed)):
             self.process_message(event)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from hangtop.common import text
 from hangtop.records.samples import SLOTS, Samples, until
 from hangtop.render.spans import BLANK, Row, align, cut
-from hangtop.tui.pages.help_page import section
+from hangtop.render.wrap import section
 
 LABEL = 10
 CHART_LINES = 2

@@ -8,14 +8,14 @@ from hangtop.common import text
 from hangtop.diagnosis.members.rank_gpus import gpu_of
 from hangtop.records.rank import Rank
 from hangtop.records.stack import Stack
+from hangtop.render.charts import Chart, chart_rows
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import place_of
 from hangtop.render.view import View
+from hangtop.render.wrap import section
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.frames import own
 from hangtop.stacks.stack_classes import library_summary, motion
-from hangtop.tui.pages.charts import Chart, chart_rows
-from hangtop.tui.pages.help_page import section
 
 LEAST_FRAMES = 4
 PLACE_CELLS = 24
