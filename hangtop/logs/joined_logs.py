@@ -1,4 +1,4 @@
-"""Several files of one run become one reading: one framework, one course of stages, all ranks in one table."""
+"""The files of one run joined into one reading: one framework, one course of stages, all ranks in one table."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def join_logs(
     fresh: bool = False,
     beside: Sequence[FileFacts] = (),
 ) -> LogReading:
-    """The reading of all files. `profile`: the one a person chose. `known`: ranks sent before, left out when nothing changed.
-    `beside`: files that tell of their own rank alone; how the run goes is not for them to say."""
+    """The reading of all files. `profile`: the one that the user chose. `known`: ranks sent before, left out if nothing changed.
+    `beside`: files of single ranks, which tell nothing of the stage and progress of the run."""
     scores: dict[str, int] = {}
     for file in facts:
         for name, score in file.scores.items():
@@ -82,7 +82,7 @@ def join_logs(
 
 
 def _announced_until(facts: Sequence[FileFacts], last_output_at: float | None) -> float | None:
-    """A wait announced in a line without a clock counts from the last output: no earlier, whenever the log is read."""
+    """When an announced wait ends. In a line without a time it counts from the last output, whenever the log is read."""
     known = [file.announced_until for file in facts if file.announced_until]
     if last_output_at is not None:
         known += [last_output_at + file.undated_wait_s for file in facts if file.undated_wait_s]
@@ -101,14 +101,14 @@ def _course(facts: FileFacts, profiles: Sequence[Profile], catalog: Catalog) -> 
 
 
 def _weight(facts: FileFacts, courses: Mapping[int, StageCourse]) -> tuple[int, int, float, float]:
-    """The file that tells most of the course of the run: rank 0's, or the driver's."""
+    """The file with the greatest weight tells most of the course of the run: rank 0's, or the driver's."""
     events = courses[facts.file].events
     newest_at = max((event.at for event in events if event.at is not None), default=-math.inf)
     return (sum(facts.scores.values()), len(events), -math.inf if facts.rank is None else -facts.rank, newest_at)
 
 
 def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | None:
-    """The last line of the file that was written to last."""
+    """The last line of the file that was written last."""
     written = {number: file.modified_at or 0.0 for number, file in enumerate(files)}
     spoken = [file for file in facts if file.last_line]
     newest = max(spoken, key=lambda file: written.get(file.file, 0.0), default=None)
@@ -116,14 +116,14 @@ def _last_line(facts: Sequence[FileFacts], files: Sequence[LogFile]) -> str | No
 
 
 def _specific(profiles: Sequence[Profile]) -> dict[str, bool]:
-    """The profiles whose progress lines count, and whether each is more than a base one. Lines that a refining profile shares
-    stand under the name of the one that it refines."""
+    """The profiles whose progress lines count, and whether each is more than a base profile. Lines that a refining profile shares
+    have the name of the profile that it refines."""
     return {name: not profile.base for profile in profiles for name in (profile.refines, profile.name) if name}
 
 
 def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> ProgressSeen | None:
-    """The step line that counts: of this attempt, by the most specific profile that has one, the newest. A newer line of another
-    kind counts instead when it tells of the same steps, up to the same total."""
+    """The step line that counts: the newest of this attempt by the most specific profile. A newer line of another kind counts
+    instead if it tells the same steps, up to the same total."""
     steps = [
         seen
         for seen in progress
@@ -137,7 +137,7 @@ def _best(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mappin
 
 
 def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Mapping[str, bool]) -> dict[str, float | None]:
-    """The newest value of each metric; `None` for one that is not finite."""
+    """The newest value of each metric; `None` if it is not finite."""
     merged: dict[str, float | None] = {}
     for seen in sorted(progress, key=lambda seen: seen.offset):
         if seen.counts and is_present(seen.offset, seen.at) and seen.profile in place:
@@ -146,7 +146,7 @@ def _metrics(progress: Sequence[ProgressSeen], is_present: IsPresent, place: Map
 
 
 def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> tuple[Progress, Kind | None]:
-    """The run's step is that of its furthest writer; and the kind of line that tells it."""
+    """The progress of the furthest writer, and the kind of line that tells it."""
     place = _specific(profiles)
     found: list[tuple[bool, bool, float, ProgressSeen, FileFacts]] = []
     for file in facts:
@@ -169,7 +169,7 @@ def _progress(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence
 
 
 def _total(best: ProgressSeen, where: FileFacts) -> int | None:
-    """The total that the line tells, else another line for it (`Total training steps: 870`), else another bar at this step."""
+    """The total in the line itself, else in another line (`Total training steps: 870`), else in another bar at this step."""
     total = best.total if best.total is not None else where.totals.get((best.profile, best.kind))
     if total is None:
         bars = (seen for writer in where.writers if writer.writer == best.writer for seen in writer.progress)
@@ -197,7 +197,7 @@ def _history(facts: Sequence[FileFacts], profiles: Sequence[Profile]) -> dict[st
 
 
 def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | None, ...]]) -> Progress:
-    """Seconds a step and time to go: as learned, else as the line itself tells."""
+    """The progress with seconds a step and time to go: as measured, else as the line itself tells."""
     eta_s = progress.eta_s
     if progress.total is not None and progress.step is not None:
         left = max(0, progress.total - progress.step)
@@ -206,7 +206,7 @@ def _with_pace(progress: Progress, pace: Pace, history: dict[str, tuple[float | 
 
 
 def _ranks(facts: Sequence[FileFacts], attempts: Attempts, profiles: Sequence[Profile]) -> list[RankLog]:
-    """All ranks of all files. What two files say of one rank is put together, the newer word counts."""
+    """All ranks of all files. If two files tell of one rank, the newer one counts."""
     table: dict[int, RankLog] = {}
     place = _specific(profiles)
     for file in facts:
@@ -250,10 +250,12 @@ def _rank(
     )
 
 
-def _newer(one: RankLog, other: RankLog) -> RankLog:
+def _newer(first: RankLog, second: RankLog) -> RankLog:
     newer, older = (
-        (one, other) if (one.step_at or 0.0, one.step or -1) > (other.step_at or 0.0, other.step or -1) else (other, one)
+        (first, second)
+        if (first.step_at or 0.0, first.step or -1) > (second.step_at or 0.0, second.step or -1)
+        else (second, first)
     )
     filled = {name: getattr(older, name) for name in newer.__struct_fields__ if getattr(newer, name) is None}
-    last = [at for at in (one.last_at, other.last_at) if at is not None]
-    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": one.lines + other.lines})
+    last = [at for at in (first.last_at, second.last_at) if at is not None]
+    return replace(newer, **{**filled, "last_at": max(last, default=None), "lines": first.lines + second.lines})

@@ -1,4 +1,4 @@
-"""What must hold for a profile and a signature beyond their shape: each function returns what is wrong, and where."""
+"""The checks of profiles and signatures beyond their shape: what is wrong, and where."""
 
 from __future__ import annotations
 

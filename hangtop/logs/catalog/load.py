@@ -1,6 +1,6 @@
-"""All that is known of messages, frameworks and settings: the package's own data, the user's folder, one extra profile.
+"""The catalog of messages, frameworks and settings: data of the package, of the user's folder, and one extra profile.
 
-The package's data is proven by the tests; what a user adds is proven when it is loaded (`hangtop.logs.catalog.checks`).
+Tests check the data of the package; data of a user is checked when it is loaded (`hangtop.logs.catalog.checks`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CatalogError(Exception):
 
 
 class Catalog(Struct, frozen=True):
-    """Everything that is known, by id. Of two with the same id the nearer one wins: `--profile`, user's folder, package."""
+    """Everything that is known, by id. Of two with the same id the first counts: `--profile`, user's folder, package."""
 
     profiles: Mapping[str, Profile] = MappingProxyType({})
     signatures: Mapping[str, Signature] = MappingProxyType({})
@@ -45,7 +45,7 @@ class _SettingFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_profile(text: str, name: str) -> Profile:
-    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. Its meaning is not proven here."""
+    """The profile in `text`. `name` is the file, for the message of a `CatalogError`. The meaning is not checked here."""
     profile = _decode(text, name, Profile)
     return replace(profile, framework=profile.framework or profile.name)
 
@@ -58,7 +58,7 @@ def parse_signatures(text: str, name: str) -> tuple[Signature, ...]:
 
 
 def parse_settings(text: str, name: str) -> tuple[Setting, ...]:
-    """The settings in `text`, with who honours them."""
+    """The settings in `text`."""
     return _decode(text, name, _SettingFile).setting
 
 
@@ -110,7 +110,7 @@ def _refuse(path: str, text: str, flaws: list[Flaw], inside: str = "") -> None:
 
 
 def _refined(profile: Profile, profiles: Mapping[str, Profile]) -> Profile:
-    """A refining profile also reads the progress lines and free text of the one it refines, after its own."""
+    """A refining profile also reads the progress lines and free text of the profile that it refines, after its own."""
     parent = profiles.get(profile.refines or "")
     if parent is None:
         return profile

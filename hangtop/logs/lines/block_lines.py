@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.common.clean_text import decode, without_escapes
 from hangtop.logs.lines.inline_rank import speaker
-from hangtop.logs.lines.prefixes import Prefix, strip, strip_head
+from hangtop.logs.lines.prefixes import MEMBERS, Prefix, strip, strip_head
 from hangtop.logs.lines.split import HEAD, Block
 from hangtop.logs.lines.timestamps import LogClock
 
@@ -34,16 +34,15 @@ STAMPED = (b"[", b"0", b"1", b"2")
 IN_PARENTHESES = (b"(", b"\x1b[36m(")
 _FIRST_WORD = re.compile(rb"[\w.-]+:\d+:\d+ |\d{1,5}: ")
 _PROCESS = re.compile(rb"[\w.-]{1,64}:\d+:\d+ ")
-_MEMBERS = (b"worker", b"trainer", b"learner", b"proc(?:ess)?", b"replica")  # numbered by home-made launchers, as in `prefixes`
 # Each branch begins with one letter, so that the regex engine passes over all other bytes at twice the speed.
 _NAMES = re.compile(
     rb" \d{1,5}: |m\d{1,5}: |"
     + RANK_WORD.pattern
     + rb"|G(?:PU|pu)[ :=_#-]{0,2}\d+|gpu[ :=_#-]{0,2}\d+|cuda:\d+|pid=\d+(?:, ip=[\d.]+)?"
     rb"|\[[A-Za-z_]+\d+\]:|\[\d+,\d+\]<|,\d+\]<|TP\d+|"
-    + b"|".join(
-        first + b"(?i:" + word[1:] + rb")[ :=_#-]{0,2}\d{1,3}" for word in _MEMBERS for first in (word[:1], word[:1].upper())
-    )
+    + "|".join(
+        rf"{first}(?i:{word[1:]})[ :=_#-]{{0,2}}\d{{1,3}}" for word in MEMBERS for first in (word[0], word[0].upper())
+    ).encode()
 )
 
 _NAME_BYTES = 13

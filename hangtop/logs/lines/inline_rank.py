@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hangtop.logs.lines.prefixes import Prefix
+from hangtop.logs.lines.prefixes import MEMBERS, Prefix
 
 _HINTS = ("ank", "ANK", "gpu", "GPU", "cuda:", "orker ", "roc")
 """Every line that names a rank in its text holds one of these."""
@@ -29,7 +29,7 @@ _SPEAKERS = tuple(
         rf"{_ALONE}local[ _]?rank['\"]?[ :=_#-]{{0,3}}(?P<local_rank>\d{{1,3}})(?![\w.])",
         rf"{_ALONE}(?:GPU|gpu)[ :=_#-]{{0,2}}(?P<local_rank>\d{{1,2}})(?![\w.])",
         r"(?<!\w)cuda:(?P<local_rank>\d{1,2})(?!\d)",
-        r"^(?i:worker|trainer|learner|process|proc|replica) (?P<task>\d{1,3}) ",
+        rf"^(?i:{'|'.join(MEMBERS)}) (?P<task>\d{{1,3}}) ",
     )
 )
 

@@ -91,8 +91,9 @@ class _Forms:
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
-_WORKER = r"(?i:worker|trainer|learner|process|proc|replica)[ :=_#-]{0,2}(?P<task>\d{1,3})(?:/\d+)?"
-"""The way home-made launchers number their processes: ranks, if nothing better is known."""
+MEMBERS = ("worker", "trainer", "learner", "process", "proc", "replica")
+"""What home-made launchers call the processes that they number: by their ranks, if nothing better is known."""
+_WORKER = rf"(?i:{'|'.join(MEMBERS)})[ :=_#-]{{0,2}}(?P<task>\d{{1,3}})(?:/\d+)?"
 
 # The specific form before the general one.
 _BRACKET = _Forms(
