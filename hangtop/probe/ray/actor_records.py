@@ -1,9 +1,8 @@
 """One record for each actor, from what Ray and its process tell. Pure except for the given `FirstSeen`.
 
-Ray's `ALIVE` does not mean that an actor works, nor that its process lives, and `PENDING_CREATION` does not tell constructing from
-waiting: the process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
-reused and containers have their own.
-"""
+Ray's `ALIVE` does not mean that an actor works, nor that its process lives, and `PENDING_CREATION` does not tell constructing
+from waiting: the process and its title do. They are joined by (node, pid in the raylet's namespace, start time), because pids are
+reused and containers have their own."""
 
 from __future__ import annotations
 

@@ -22,22 +22,23 @@ from hangtop.system.guard import Guard
 from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of, open_table
 
 FLOOR_S = 15.0
-"""Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
+"""The directory is listed after this long in any case: inotify does not see other clients of a network file system."""
 BUSY_S, BUSY_TIMES = 2.0, 50
-"""Between two looks while something arrives, and so many times what one cost in CPU time: thousands of files may be there."""
+"""The least pause while files arrive, in seconds and as a multiple of the CPU time of a listing: there may be thousands of
+files."""
 SOON_S = 1.0
-"""Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
+"""The pause before the second listing: one alone cannot tell that a save goes on, and `check` has few seconds."""
 STEP_MS = 500
-"""How often watchfiles looks whether anything came."""
+"""How often watchfiles checks."""
 FIND_AGAIN_S = 20.0
 LEISURE = 5_000
-"""So many times what a search for the directory cost in CPU time passes before the next one."""
+"""The pause after a search for the directory, as a multiple of its CPU time."""
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
 
 class CheckpointListing(Struct, frozen=True):
-    """One look at the directory."""
+    """The contents of the directory at one time."""
 
     at: float
     bytes: int
@@ -48,8 +49,8 @@ class CheckpointListing(Struct, frozen=True):
 
 
 class CheckpointSource(Source):
-    """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
-    started are an older run's."""
+    """Watches one directory: the given one, else the one that the run's own processes tell. Older files belong to an older
+    run."""
 
     interval_s = 1.0
     deadline_s = 10.0
@@ -117,7 +118,7 @@ class CheckpointSource(Source):
         )
 
     def _find(self, now: float) -> None:
-        """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
+        """Search for the directory now and then until there is one. The process source tells which processes are the run."""
         if self._directory is not None or now < self._look_for_at:
             return
         if self._context.spec.checkpoint_dir is not None:
@@ -137,7 +138,7 @@ class CheckpointSource(Source):
 
     @property
     def _since(self) -> float:
-        """When the run started, unix time; 0 where no process of it is known."""
+        """When the run started (unix time); 0 if no process of it is known."""
         return min((member.started_at for member in self._context.members or ()), default=0.0)
 
     def _settle(self, directory: str, found_by: str) -> None:
@@ -146,8 +147,8 @@ class CheckpointSource(Source):
         threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
 
     def _listen(self, directory: str) -> None:
-        """Wakes the next look when a file of this machine changes; without it the slow look remains."""
-        from watchfiles import watch  # 2 MB that a run without checkpoints can do without
+        """Make a listing due when a local process changes a file; without inotify the regular listing remains."""
+        from watchfiles import watch  # 2 MB, and many runs write no checkpoints
 
         try:
             for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
@@ -156,7 +157,7 @@ class CheckpointSource(Source):
             return
 
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
-        """What the run's processes say, the surest first."""
+        """Directories that the run's processes tell, the surest first."""
         cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
         if self._context.log is not None and (said := self._context.log.checkpoint_dir):
             for cwd in dict.fromkeys((*cwds.values(), "/")):

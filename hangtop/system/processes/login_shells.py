@@ -1,8 +1,8 @@
-"""The shells that people type into. What such a shell starts is told apart by its process groups, and the shell is of no run.
+"""The shells that people type into. Such a shell belongs to no run; its jobs are told apart by their process groups.
 
 A shell with job control leads its process group on a terminal, gives each job a group of its own, and ignores the signals by
-which the terminal would stop it (SIGTSTP, SIGTTOU: POSIX.1-2017, 2.11); a job has them as they were. A shell that runs a script
-does none of this, and is a part of the run like any other launcher.
+which the terminal would stop it (SIGTSTP, SIGTTOU: POSIX.1-2017, 2.11); its jobs do not. A shell that runs a script does none of
+this, and is part of the run like any other launcher.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JOB_SIGNALS = sum(1 << (number - 1) for number in (signal.SIGTSTP, signal.SIGTTO
 
 
 class LoginShells:
-    """Looks for them among the processes that lead a group on a terminal. A young one is asked again: it may become one."""
+    """Finds them among the processes that lead a group on a terminal. A young process is read again: it may become a shell."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""Sums over a process and its descendants: by these a launcher, or the parent of a compiler, is judged. Pure."""
+"""Sums over a process and its descendants, by which launchers and parents of compilers are judged. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.records.process import Process
 
 
 class SubtreeSums(Struct):
-    """What a process and all below it come to. `None`: not known of any of them."""
+    """Sums of a process and its descendants. `None`: not known of any of them."""
 
     size: int
     cpu_percent: float | None
@@ -52,7 +52,7 @@ def _either(one: float | None, other: float | None, both: Callable[[tuple[float,
 
 
 def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:
-    """Each with the sums over itself and its descendants. Parents come before their children, so sums are built from the end."""
+    """The processes with their sums. Parents come before their children, so sums are built from the end."""
     sums = {process.pid: SubtreeSums.of(process) for process in processes}
     for process in reversed(processes):
         if process.ppid in sums:
