@@ -48,6 +48,10 @@ class Guard(Generic[Key, Answer]):
                 self._left_behind[late] = asked
         return answers
 
+    def known(self, questions: Mapping[Key, Callable[[], Answer]]) -> dict[Key, Answer]:
+        """The answers that came in time, without errors."""
+        return {key: answer for key, answer in self.ask(questions).items() if not isinstance(answer, OSError)}
+
 
 class _Round(Generic[Key, Answer]):
     """Works off a shared queue until it is empty, or the thread is left behind."""

@@ -10,14 +10,13 @@ from functools import partial
 from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.leftovers.orphans import adopted, is_orphan, unreaped
+from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
-from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
 from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
@@ -180,11 +179,10 @@ class ProcessSource(Source):
         if first is None:
             return None
         networks = self._networks(ranks)
-        answers = self._nets.ask({net: partial(read_connections, pid) for net, pid in networks.items()})
-        told = [answer for answer in answers.values() if isinstance(answer, list)]
+        told = self._nets.known({net: partial(read_connections, pid) for net, pid in networks.items()})
         if len(told) < len(networks):
             return None
-        connections = [connection for network in told for connection in network]
+        connections = [connection for network in told.values() for connection in network]
         held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in living})
         sockets = {process.pid: socket_inodes(held.get(process.pid)) for process in living}
         environ, world = environs[first], next((process.world for process in living if process.pid == first), None)

@@ -162,14 +162,10 @@ class CheckpointSource(Source):
         if self._context.log is not None and (said := self._context.log.checkpoint_dir):
             for cwd in dict.fromkeys((*cwds.values(), "/")):
                 yield os.path.normpath(os.path.join(cwd, said)), "the log"
-        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
-        for pid, words in commands.items():
-            if isinstance(words, tuple):
-                yield in_command(words, cwds[pid]), "the command line"
-        held = self._held.ask({pid: partial(self._table.open_files, pid) for pid in members})
-        for files in held.values():
-            if isinstance(files, tuple):
-                yield in_files(files), "an open file"
+        for pid, words in self._commands.known({pid: partial(self._table.command, pid) for pid in cwds}).items():
+            yield in_command(words, cwds[pid]), "the command line"
+        for files in self._held.known({pid: partial(self._table.open_files, pid) for pid in members}).values():
+            yield in_files(files), "an open file"
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), GUESSED

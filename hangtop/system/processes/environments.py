@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
@@ -47,15 +47,13 @@ class ProcessFactTable:
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
         self._facts: dict[Identity, ProcessFacts] = {}
-        self._guard: Guard[Hashable, ProcessFacts] = Guard()
+        self._guard: Guard[Identity, ProcessFacts] = Guard()
 
     def of(self, pids: Iterable[int], now: float) -> dict[int, ProcessFacts]:
         """The facts of these processes now; only a name for one that never answered."""
         stats = [stat for pid in pids if (stat := self._table.stats.get(pid)) is not None]
         due = [stat for stat in stats if stat.state not in "ZX" and self._is_due(stat, now)]
-        for identity, answer in self._guard.ask({stat.identity: partial(self._ask, stat) for stat in due}).items():
-            if isinstance(identity, Identity) and isinstance(answer, ProcessFacts):
-                self._facts[identity] = answer
+        self._facts |= self._guard.known({stat.identity: partial(self._ask, stat) for stat in due})
         return {stat.pid: self._facts.get(stat.identity) or ProcessFacts.of(stat.name, (), {}) for stat in stats}
 
     def known(self, pids: Iterable[int]) -> dict[int, ProcessFacts]:

@@ -30,11 +30,9 @@ class LoginShells:
         stats = self._table.stats.values()
         leaders = {stat.identity: stat for stat in stats if stat.terminal and stat.pid == stat.group and stat.state not in "ZX"}
         self._known = {identity: is_shell for identity, is_shell in self._known.items() if identity in leaders}
-        due = [identity for identity in leaders if identity not in self._known]
-        for identity, details in self._guard.ask(
-            {identity: partial(self._table.details, identity.pid) for identity in due}
-        ).items():
-            if isinstance(details, Details) and details.ignored is not None:
+        due = {leader: partial(self._table.details, leader.pid) for leader in leaders if leader not in self._known}
+        for identity, details in self._guard.known(due).items():
+            if details.ignored is not None:
                 is_shell = details.ignored & JOB_SIGNALS == JOB_SIGNALS
                 if is_shell or now - self._table.started_at(identity.start_ticks) > YOUNG_S:
                     self._known[identity] = is_shell

@@ -20,11 +20,8 @@ class Users:
         if uid is None:
             return None
         if uid not in self._names:
-            answer = self._guard.ask({uid: partial(_name, uid)}).get(uid)
-            if not isinstance(answer, str):
-                return str(uid)
-            self._names[uid] = answer
-        return self._names[uid]
+            self._names |= self._guard.known({uid: partial(_name, uid)})
+        return self._names.get(uid, str(uid))
 
 
 def _name(uid: int) -> str:

@@ -105,9 +105,7 @@ class RayTable:
             known = identity in self._plain or identity in self._daemons
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
                 asked[identity] = partial(self._table.command, stat.pid)
-        commands = {
-            identity: words for identity, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words
-        }
+        commands = {identity: words for identity, words in self._commands.known(asked).items() if words}
         for identity, words in commands.items():
             young = now - self._table.started_at(identity.start_ticks) < YOUNG_S
             parent_is_raylet = any(d.pid == stats[identity].ppid for d in self._daemons.values() if d.kind == "raylet")
@@ -117,9 +115,8 @@ class RayTable:
 
     def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in found})
+        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in found})
         for identity, daemon in found.items():
-            environ = environs.get(identity, OSError())
             self._daemons[identity] = replace(
                 daemon,
                 identity=identity,
@@ -127,7 +124,7 @@ class RayTable:
                 uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
                 on_our_network=is_on_our_network(identity.pid),
-            ).with_environ({} if isinstance(environ, OSError) else environ)
+            ).with_environ(environs.get(identity, {}))
         for identity, words in commands.items():
             if identity not in self._daemons and (kind := _part_of(words[0])):
                 self._daemons[identity] = self._part(identity, kind, words[0])
@@ -162,9 +159,9 @@ class RayTable:
     def _name_by_logs(self) -> None:
         """A daemon whose ancestors were gone when it was found has the session of its open log."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
-        files = self._files.ask({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
+        files = self._files.known({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
-            found = None if isinstance(targets, OSError) else next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
+            found = next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
             if found is not None:
                 self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
 
@@ -203,17 +200,16 @@ class RayTable:
     def _learn(self) -> None:
         """Read output file and environment once for each worker with a task or actor: they do not change any more."""
         fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
-        files = self._files.ask({identity: partial(self._targets, identity.pid) for identity in fresh})
-        environs = self._environs.ask({identity: partial(self._table.environ, identity.pid) for identity in fresh})
+        files = self._files.known({identity: partial(self._targets, identity.pid) for identity in fresh})
+        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in fresh})
         for identity, worker in fresh.items():
-            targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
-            match = None if isinstance(targets, OSError) else next(filter(None, map(WORKER_LOG.fullmatch, targets)), None)
+            match = next(filter(None, map(WORKER_LOG.fullmatch, files.get(identity, ()))), None)
             self._workers[identity] = replace(
                 worker,
                 folder=match["folder"] if match else None,
                 job=match["job"] if match else None,
                 log=match[0] if match else None,
-                environ={} if isinstance(environ, OSError) else _of_rank(environ),
+                environ=_of_rank(environs.get(identity, {})),
             )
 
     def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:

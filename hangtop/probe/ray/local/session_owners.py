@@ -34,8 +34,7 @@ class SessionOwners:
             if daemon.folder is not None and daemon.uid is not None:
                 speaking.setdefault(daemon.folder, []).append(daemon)
         unknown = speaking.keys() - self._known.keys()
-        told = self._guard.ask({folder: partial(_owner_of, folder) for folder in unknown})
-        self._known |= {folder: uid for folder, uid in told.items() if isinstance(uid, int)}
+        self._known |= self._guard.known({folder: partial(_owner_of, folder) for folder in unknown})
         return {folder: self._owner(folder, theirs) for folder, theirs in speaking.items()}
 
     def _owner(self, folder: str, daemons: list[Daemon]) -> int:
