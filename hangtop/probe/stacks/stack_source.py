@@ -85,12 +85,11 @@ def stack_of(dump: pyspy_text.Dump, stat: Stat | None, at: float) -> Stack:
     """One process as py-spy saw it, with the kernel's state of its threads."""
     started_ticks, state = (stat.start_ticks, stat.state) if stat else (0, None)
     stack = Stack(dump.pid, at, started_ticks=started_ticks, state=state, stopped="--native" in dump.argv)
+    stack = replace(stack, signal_dump=_signal_dump(dump.pid))
     if dump.error is None:
-        return replace(
-            stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads), signal_dump=_signal_dump(dump.pid)
-        )
+        return replace(stack, threads=tuple(_thread(dump.pid, thread) for thread in dump.threads))
     problem, mend = _reason(dump)
-    return replace(stack, problem=problem, mend=mend, signal_dump=_signal_dump(dump.pid))
+    return replace(stack, problem=problem, mend=mend)
 
 
 def _thread(pid: int, spied: pyspy_text.SpyThread) -> Thread:

@@ -35,12 +35,8 @@ def in_command(words: Sequence[str], cwd: str) -> str | None:
 def in_files(files: Iterable[OpenFile]) -> str | None:
     """The directory of a checkpoint that is being written, above directories of single steps."""
     for file in files:
-        if (
-            file.writable
-            and file.target.startswith("/")
-            and not file.target.startswith(("/dev/", "/proc/"))
-            and DATA.search(file.target)
-        ):
+        plain = file.target.startswith("/") and not file.target.startswith(("/dev/", "/proc/"))
+        if file.writable and plain and DATA.search(file.target):
             parent = os.path.dirname(file.target)
             while STEP_DIR.match(os.path.basename(parent)):
                 parent = os.path.dirname(parent)

@@ -21,11 +21,9 @@ class SubtreeSums(Struct):
 
     @classmethod
     def of(cls, process: Process) -> SubtreeSums:
-        rates = [rate for rate in (process.read_b_s, process.write_b_s) if rate is not None]
         cpu = _either(process.cpu_percent, process.reaped_percent, sum)
-        return cls(
-            1, cpu, sum(rates) if rates else None, process.recent.running_part if process.recent else None, process.started_at
-        )
+        io = _either(process.read_b_s, process.write_b_s, sum)
+        return cls(1, cpu, io, process.recent.running_part if process.recent else None, process.started_at)
 
     def add(self, below: SubtreeSums) -> None:
         self.size += below.size
@@ -45,10 +43,10 @@ class SubtreeSums(Struct):
         )
 
 
-def _either(one: float | None, other: float | None, both: Callable[[tuple[float, float]], float]) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return both((one, other))
+def _either(first: float | None, second: float | None, both: Callable[[tuple[float, float]], float]) -> float | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return both((first, second))
 
 
 def with_subtrees(processes: list[Process]) -> tuple[Process, ...]:

@@ -67,8 +67,7 @@ def start_command(words: Words) -> tuple[str, ...]:
 
 def resources_of(raylet: Sequence[str]) -> dict[str, float]:
     """The node's resources, memory in bytes: `--static_resource_list=CPU,8,GPU,1,…`. Raises `ValueError`."""
-    parts = options_of(raylet).get("static-resource-list", "").split(",")
-    return {name: float(value) for name, value in zip(parts[::2], parts[1::2], strict=False) if name}
+    return {name: float(value) for name, value in _listed(options_of(raylet)).items()}
 
 
 def python_of(raylet: Sequence[str]) -> str | None:
@@ -133,14 +132,18 @@ def _system_config(encoded: str) -> str:
 
 def _resources(raylet: Options) -> list[str]:
     """A missing `GPU` means 0; Ray would count again."""
-    listed = raylet.get("static-resource-list", "").split(",")
-    found = {"GPU": "0"} | {name: value for name, value in zip(listed[::2], listed[1::2], strict=False) if name}
+    found = {"GPU": "0", **_listed(raylet)}
     counted = [f"--{COUNTED[name]}={_whole(found[name])}" for name in COUNTED if name in found]
     custom = {n: float(v) for n, v in found.items() if n not in COUNTED and not n.startswith(OWN_RESOURCES)}
     if custom:
         whole = {name: int(value) if value.is_integer() else value for name, value in custom.items()}
         counted.append(f"--resources={json.dumps(whole)}")
     return counted
+
+
+def _listed(raylet: Options) -> dict[str, str]:
+    parts = raylet.get("static-resource-list", "").split(",")
+    return {name: value for name, value in zip(parts[::2], parts[1::2], strict=False) if name}
 
 
 def _agent_ports(raylet: Options) -> list[str]:
