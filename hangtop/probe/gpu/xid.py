@@ -26,16 +26,13 @@ class XidEvents:
         self._due_at = clock.now() + POLL_S
         try:
             if self._events is None:
-                self._register(handle)
+                events = self._nvml.nvmlEventSetCreate()
+                self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
+                self._events = events
             return self._drain()
         except self._nvml.NVMLError:
             self._supported = self._events is not None
             return None
-
-    def _register(self, handle: Any) -> None:
-        events = self._nvml.nvmlEventSetCreate()
-        self._nvml.nvmlDeviceRegisterEvents(handle, self._nvml.nvmlEventTypeXidCriticalError, events)
-        self._events = events
 
     def _drain(self) -> int | None:
         xid: int | None = None

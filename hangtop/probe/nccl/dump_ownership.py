@@ -39,7 +39,8 @@ def dumps_of(ranks: Sequence[RankProcess], strangers: Sequence[RankProcess], wor
             found = _read(path, rank)
             if found is None:
                 continue
-            is_own = not _is_older_or_others(found, rank) and not _is_rival(taken.get(path), found) and _is_of(found, rank)
+            is_new = found.dump.at >= rank.started_at and found.uid == rank.uid
+            is_own = is_new and not _is_rival(taken.get(path), found) and _is_of(found, rank)
             shared[beginning] = is_own and shared.get(beginning, True)
             if is_own:
                 own[path] = found.dump
@@ -86,10 +87,6 @@ def _read(path: str, rank: RankProcess) -> flight_recorder.OwnedDump | None:
         return flight_recorder.OwnedDump(
             FlightDump(rank.rank, path, rank.started_at, problem=problem), -1 if rank.uid is None else rank.uid
         )
-
-
-def _is_older_or_others(found: flight_recorder.OwnedDump, rank: RankProcess) -> bool:
-    return found.dump.at < rank.started_at or found.uid != rank.uid
 
 
 def _is_rival(other: RankProcess | None, found: flight_recorder.OwnedDump) -> bool:

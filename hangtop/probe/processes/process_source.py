@@ -29,7 +29,7 @@ from hangtop.system.network.connections import TcpConnection, is_on_our_network,
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
-from hangtop.system.processes.table import OpenFile, ProcessTable, Stat, open_table
+from hangtop.system.processes.table import OpenFile, ProcessTable, open_table
 from hangtop.system.processes.tree import children_of, descendants
 
 SELDOM = 5
@@ -228,12 +228,13 @@ class ProcessSource(Source):
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
         """Zombies: of the run at once, elsewhere once they are some seconds old, since young ones are about to be reaped."""
         stats, members = self._table.stats, self._run.members
-        old = (pid for pid in unreaped(stats, members) if pid in members or self._is_old(stats[pid], now))
-        zombies = [pid for pid in old if pid in members or self._is_ours(pid)]
+        since = now - YOUNG_S
+        zombies = [
+            pid
+            for pid in unreaped(stats, members)
+            if pid in members or (self._table.started_at(stats[pid].start_ticks) <= since and self._is_ours(pid))
+        ]
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
-
-    def _is_old(self, stat: Stat, now: float) -> bool:
-        return now - self._table.started_at(stat.start_ticks) >= YOUNG_S
 
     def _is_ours(self, pid: int) -> bool:
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})

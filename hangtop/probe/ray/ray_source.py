@@ -102,10 +102,11 @@ class RaySource(Source):
         """The clusters with a process here, living ones first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
         if not sessions:
-            address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
+            named = (os.environ.get(name, "") for name in ADDRESS_VARIABLES)
+            address = next((text for text in named if text.startswith("http://")), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).read((), (), now),))
+            return RayReading((self._far(parse_address(address)).read((), (), now),))
         clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
@@ -189,10 +190,6 @@ def parse_address(text: str) -> str:
             f"--ray {text}: not an address; give the dashboard's, such as --ray 127.0.0.1:{DASHBOARD_PORT}, or auto, or off"
         )
     return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"
-
-
-def _http_address(text: str) -> str | None:
-    return parse_address(text) if text.startswith("http://") else None
 
 
 def _without_noise(reading: RayReading) -> RayReading:

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
@@ -175,7 +175,8 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
-    for path in islice(_files(directory), MOST_FILES):
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    for path in islice(paths, MOST_FILES):
         try:
             status = os.lstat(path)
         except OSError:
@@ -186,7 +187,3 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     if newest is None:
         return CheckpointListing(now, total, count, None, None, None)
     return CheckpointListing(now, total, count, clean_words(os.path.relpath(newest[1], directory)), newest[2], newest[0])
-
-
-def _files(directory: str) -> Iterator[str]:
-    return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)

@@ -8,7 +8,7 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.log.tail import open_log
-from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, LogPart, NodeLogs
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs
 from hangtop.probe.ray.dashboard.remote_workers import STREAMS
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, place_by_id
 from hangtop.records.ask import ActorLogAsk
@@ -45,7 +45,8 @@ def actor_log(
         return (), NOWHERE
     else:
         paths = [(f"{place.host}:{place.path(stream)}", place.file(stream)) for stream in STREAMS]
-        found = [_of_part(path, logs.read(place, name)) for path, name in paths]
+        parts = [(path, logs.read(place, name)) for path, name in paths]
+        found = [WorkerOutput(path, last_lines(p.data, whole=not p.first), p.age_s, p.via, p.problem) for path, p in parts]
     told = [output for output in found if output.lines or output.problem]
     return tuple(sorted(told, key=lambda output: -(output.age_s or 0.0))), "" if told else "it has printed nothing yet"
 
@@ -63,10 +64,6 @@ def _of_file(path: str, now: float) -> WorkerOutput:
     finally:
         os.close(fd)
     return WorkerOutput(path, last_lines(data, whole=about.st_size <= PART_BYTES), max(0.0, now - about.st_mtime))
-
-
-def _of_part(path: str, part: LogPart) -> WorkerOutput:
-    return WorkerOutput(path, last_lines(part.data, whole=not part.first), part.age_s, part.via, part.problem)
 
 
 def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:

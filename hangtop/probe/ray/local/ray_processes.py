@@ -26,6 +26,7 @@ UNKNOWN = -1
 """A user id that no user has."""
 YOUNG_S = 5.0
 """A younger process may still become another program: its command line is read again."""
+OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 
 
@@ -126,7 +127,9 @@ class RayTable:
                 on_our_network=is_on_our_network(identity.pid),
             ).with_environ(environs.get(identity, {}))
         for identity, words in commands.items():
-            if identity not in self._daemons and (kind := _part_of(words[0])):
+            if identity not in self._daemons and (
+                kind := "dashboard_part" if words[0].startswith("ray-dashboard-") else PARTS.get(words[0])
+            ):
                 self._daemons[identity] = self._part(identity, kind, words[0])
         for identity, daemon in self._daemons.items():
             stat = stats.get(identity)
@@ -209,21 +212,12 @@ class RayTable:
                 folder=match["folder"] if match else None,
                 job=match["job"] if match else None,
                 log=match[0] if match else None,
-                environ=_of_rank(environs.get(identity, {})),
+                environ={name: value for name, value in environs.get(identity, {}).items() if name in OF_RANK},
             )
 
     def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
         """Its open files; with `outputs` only those of stdout and stderr."""
         return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
-
-
-def _part_of(title: str) -> DaemonKind | None:
-    return "dashboard_part" if title.startswith("ray-dashboard-") else PARTS.get(title)
-
-
-def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
-    return {name: environ[name] for name in names if name in environ}
 
 
 def _ray_pid(pid: int) -> int:

@@ -23,7 +23,7 @@ class SessionOwners:
     """The owners of sessions, by folder. For one calling thread."""
 
     def __init__(self) -> None:
-        self._guard: Guard[str, int] = Guard()
+        self._guard: Guard[str, os.stat_result] = Guard()
         self._known: dict[str, int] = {}
 
     def of(self, daemons: Iterable[Daemon]) -> Mapping[str, int]:
@@ -34,7 +34,8 @@ class SessionOwners:
             if daemon.folder is not None and daemon.uid is not None:
                 speaking.setdefault(daemon.folder, []).append(daemon)
         unknown = speaking.keys() - self._known.keys()
-        self._known |= self._guard.known({folder: partial(_owner_of, folder) for folder in unknown})
+        found = self._guard.known({folder: partial(os.lstat, folder) for folder in unknown})
+        self._known |= {folder: status.st_uid for folder, status in found.items()}
         return {folder: self._owner(folder, theirs) for folder, theirs in speaking.items()}
 
     def _owner(self, folder: str, daemons: list[Daemon]) -> int:
@@ -62,7 +63,3 @@ def _sets_user(pid: int) -> bool:
         return bool(os.stat(f"/proc/{pid}/exe").st_mode & modes.S_ISUID)
     except OSError:  # another user's
         return False
-
-
-def _owner_of(folder: str) -> int:
-    return os.lstat(folder).st_uid
