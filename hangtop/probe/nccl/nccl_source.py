@@ -126,7 +126,7 @@ class NcclSource(Source):
             return None
         except (OSError, ras.RasError) as error:
             return PortAnswer(note=f"NCCL's RAS port at {where}: {error}", failed=listener.owner == "the run")
-        if listener.owner == "hidden" and not tells_of(communicators, members):
+        if listener.owner == "hidden" and not are_of_run(communicators, members):
             return PortAnswer(note=f"RAS answers at {where}, but names no process of this run")
         return PortAnswer(communicators, version)
 
@@ -135,7 +135,7 @@ class NcclSource(Source):
         return f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
 
 
-def tells_of(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
+def are_of_run(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
     """Whether these communicators are the run's: every local rank of the run is in them."""
     told = {rank.pid for communicator in communicators for rank in communicator.ranks}
     ranks = {member.pid for member in members if member.role in ("rank", "ray worker")}

@@ -16,7 +16,7 @@ from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
-from hangtop.probe.ray.local.ray_processes import Worker
+from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
 from hangtop.system.processes.users import Users
 
@@ -45,7 +45,7 @@ class Cluster:
         self._ended_at: float | None = None
 
     def read(
-        self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
+        self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
         """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
@@ -85,7 +85,7 @@ class Cluster:
         if self.poll:
             self.poll.dashboard.close()
 
-    def _is_orphan(self, worker: Worker, now: float) -> bool:
+    def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
         return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
 
@@ -164,7 +164,7 @@ def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
     return used, total
 
 
-def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
+def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGroup, ...]:
     """Placement groups that are not placed."""
     waiting = [group for group in groups if group.state in ("PENDING", "RESCHEDULING")]
     return tuple(

@@ -21,7 +21,7 @@ from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
-from hangtop.probe.ray.dashboard.token import Token, find_token
+from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
@@ -165,7 +165,7 @@ class RaySource(Source):
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
-    def _token(self, session: str) -> Token | None:
+    def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
         if raylet is None:
             return None

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray
     from http.client import HTTPResponse
@@ -70,7 +70,7 @@ class Dashboard:
     def __init__(
         self,
         address: str,
-        find_token: Callable[[], Token | None],
+        find_token: Callable[[], AuthToken | None],
         deadline_s: float = DEADLINE_S,
         *,
         owner: int | None = None,
@@ -83,7 +83,7 @@ class Dashboard:
         self._port = int(port)
         self._deadline_s = deadline_s
         self.find_token = find_token
-        self._token: Token | None = None
+        self._token: AuthToken | None = None
         self._free: deque[DashboardConnection] = deque()
         self._lock = threading.Lock()
 

@@ -56,7 +56,7 @@ class ApiView(Struct, frozen=True):
     actors: tuple[api_schema.Actor, ...] = ()
     nodes: dict[str, NodeView] = {}
     logical: dict[str, str] = {}
-    groups: tuple[api_schema.Group, ...] = ()
+    groups: tuple[api_schema.PlacementGroupRow, ...] = ()
     demand: tuple[Demand, ...] = ()
     running_since: dict[str, float] = {}
     runtime_envs: dict[str, str] = {}
@@ -138,7 +138,7 @@ class DashboardPoll:
         if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
             api = replace(self.view.api, version=said.ray_version)
             self.view = replace(self.view, session=said.session_name, api=api)
-        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, api_schema.Group, GROUPS)) is not None:
+        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, api_schema.PlacementGroupRow, GROUPS)) is not None:
             self.view = replace(self.view, groups=rows)
         if (answer := answers.get(STATUS)) and (status := self._decoded(answer, api_schema.Status, STATUS)) is not None:
             self.view = replace(self.view, demand=_demand(status))

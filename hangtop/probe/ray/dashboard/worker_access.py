@@ -9,7 +9,7 @@ from msgspec import Struct
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 
 class ClusterAccess(Struct, frozen=True):
@@ -18,7 +18,7 @@ class ClusterAccess(Struct, frozen=True):
 
     session: str
     dashboard: str | None
-    find_token: Callable[[], Token | None]
+    find_token: Callable[[], AuthToken | None]
     view: Callable[[], ApiView]
     python: RayPython | None = None
     owner: int | None = None

@@ -30,7 +30,7 @@ OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
 
 
-class Worker(Struct, frozen=True):
+class LocalWorker(Struct, frozen=True):
     """A worker process on this machine. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in
     reserve. `raylet`: pid of the raylet above it; an orphan has none.
     """
@@ -61,7 +61,7 @@ class RayProcesses(Struct, frozen=True):
     """All of Ray at one moment, with daemons that ended. `pids`: the whole process table."""
 
     daemons: tuple[Daemon, ...] = ()
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[LocalWorker, ...] = ()
     pids: frozenset[int] = frozenset()
 
 
@@ -75,7 +75,7 @@ class RayTable:
         self._files: Guard[Identity, tuple[str, ...]] = Guard()
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
-        self._workers: dict[Identity, Worker] = {}
+        self._workers: dict[Identity, LocalWorker] = {}
         self._owners = SessionOwners()
 
     def read(self, now: float) -> RayProcesses:
@@ -187,7 +187,7 @@ class RayTable:
                 continue
             if identity not in known and stat.ppid in titled:  # a data loader: forked by a worker, it keeps that one's title
                 continue
-            worker = known.get(identity) or Worker(
+            worker = known.get(identity) or LocalWorker(
                 identity,
                 self._table.started_at(identity.start_ticks),
                 stat.state,
