@@ -93,10 +93,10 @@ class RunsSource(Source):
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
         """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
-        answers = self._sizes.ask({path: partial(_size_of, path) for path in (log, inside)})
+        answers = self._sizes.known({path: partial(_size_of, path) for path in (log, inside)})
         for path in (log, inside):
-            if isinstance(answer := answers.get(path), tuple):
-                return path, *answer
+            if path in answers:
+                return path, *answers[path]
         return log, None, None
 
     def _note(self) -> str | None:

@@ -1,8 +1,7 @@
 """The source "ray": the clusters of this machine, and what their dashboards tell of all nodes. Ray itself is never imported.
 
-First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`; where
-that is not there or not understood, the GCS's tables by a child (`raycluster.tables`). Nothing of this appears in the person's
-cluster.
+First the process table, which always answers; then plain HTTP to the dashboard, never longer than `http.DEADLINE_S`; where that
+is missing or not understood, the GCS's tables by a child (`dashboard.state_tables`). None of this shows in the person's cluster.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
-from hangtop.probe.ray.dashboard.token import Token, find_token
+from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
@@ -40,12 +39,12 @@ NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
 MOST_CLUSTERS = 8
 REPEAT_S = 5.0
-"""So often ages and loads are told when nothing else changes."""
+"""How often ages and loads are told when nothing else changes."""
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 
 
 class RaySource(Source):
-    """Looks every 2 s: the dashboard keeps its answers that long anyway."""
+    """Reads every 2 s: the dashboard caches its answers that long anyway."""
 
     interval_s = 2.0
 
@@ -62,7 +61,7 @@ class RaySource(Source):
         self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
-        """All clusters, when something of them changed; and how their daemons were started, the same."""
+        """All clusters when something changed, and how their daemons were started when that changed."""
         if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
         here = self._here = self._processes.read(now)
@@ -84,34 +83,35 @@ class RaySource(Source):
             yield replace(reading, far_logs=len(far), far_logs_read=read)
 
     def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
-        """A session in full: its processes, what would start it again, what is left of it."""
+        """A session in full: its processes, what would start it again, what it leaves behind."""
         self._sessions = self._sessions or SessionDescriber(self._table)
         yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for cluster in self._clusters.values():
             cluster.close()
         self._far_workers.close()
 
     def run_with(self, reading: RayReading) -> RunState:
-        """The run as the other sources know it, and Ray with it."""
+        """The run as the other sources know it, with this reading."""
         others = self._context
         return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
-        """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""
+        """The clusters with a process here, living ones first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
         if not sessions:
-            address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
+            named = (os.environ.get(name, "") for name in ADDRESS_VARIABLES)
+            address = next((text for text in named if text.startswith("http://")), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).read((), (), now),))
+            return RayReading((self._far(parse_address(address)).read((), (), now),))
         clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
-        """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
+        """The cluster at the address that a person gave, of a dashboard or a GCS."""
         address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
@@ -142,7 +142,7 @@ class RaySource(Source):
         return cluster.read(daemons, workers, now, here.pids)
 
     def _access(self) -> dict[str, ClusterAccess]:
-        """How the clusters are asked for what only some want to know."""
+        """How each cluster is asked, by session."""
         ways: dict[str, ClusterAccess] = {}
         for cluster in self._clusters.values():
             dashboard = cluster.poll.dashboard if cluster.poll else None
@@ -158,14 +158,14 @@ class RaySource(Source):
         return ways
 
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
-        """Ray's own Python, where a raylet of the cluster lives here."""
+        """Ray's own Python, if a raylet of the cluster lives here."""
         raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
         python = python_of(raylet.argv) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
-    def _token(self, session: str) -> Token | None:
+    def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
         if raylet is None:
             return None
@@ -192,12 +192,8 @@ def parse_address(text: str) -> str:
     return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"
 
 
-def _http_address(text: str) -> str | None:
-    return parse_address(text) if text.startswith("http://") else None
-
-
 def _without_noise(reading: RayReading) -> RayReading:
-    """The reading without what moves at every look."""
+    """The reading without values that change at every read."""
     return RayReading(
         tuple(
             replace(
@@ -215,7 +211,7 @@ def _without_noise(reading: RayReading) -> RayReading:
 
 
 def _sessions(here: RayProcesses) -> dict[str, list[Daemon]]:
-    """Daemons by session. A session of which only workers are left is found by their files."""
+    """Daemons by session. A session with only workers left is found by their files."""
     sessions: dict[str, list[Daemon]] = {}
     for daemon in here.daemons:
         if daemon.session:

@@ -1,7 +1,7 @@
-"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. Beside the Ray source, so that
-a node that does not answer holds up nothing else.
+"""The source "rayworkers": the output of Ray workers, also on other nodes, and their stacks there. Apart from the Ray source, so
+that a node that does not answer holds up nothing else.
 
-The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only when it is asked for.
+The output of the run's ranks on other nodes is followed, a few files at a time. The rest is read only on a question.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
 
 MOST_FILES_A_LOOK = 16
-"""With a look every 2 s, 8 files a second: 16 kB each at most."""
+"""Every 2 s: 8 files a second, 16 kB each at most."""
 
 
 class RayWorkerSource(Source):
-    """Says nothing by itself: what it fetches, the log source reads."""
+    """Sends no readings by itself: the log source reads what it fetches."""
 
     interval_s = 2.0
     deadline_s = 60.0
-    """A task in the cluster takes seconds to begin."""
+    """A task in the cluster takes seconds to start."""
 
     def __init__(self, context: ProbeContext) -> None:
         self._context = context
         self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
-        """Fetches from those output files on other nodes that are due, the longest due first."""
+        """Fetch from the output files on other nodes that are due, the longest due first."""
         far = [file.far for file in self._context.workers if file.far is not None]
         due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
         if due:
@@ -59,7 +59,7 @@ class RayWorkerSource(Source):
 
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
-    """All of them, several nodes at once; one that does not answer is waited for no longer than the others together."""
+    """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
     nodes: dict[str, deque[RemoteLog]] = {}
     for file in files:
         nodes.setdefault(file.place.node, deque()).append(file)

@@ -1,4 +1,4 @@
-"""Plain HTTP to a Ray dashboard: kept-alive connections, a limit on all that it sends, several at once, never longer than asked.
+"""Plain HTTP to a Ray dashboard: kept-alive connections, several at once, with limits on time and bytes.
 
 Why not the `ray` package: importing it costs 66 MB, and its own calls wait up to 40 s for a GCS that is silent.
 """
@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray
     from http.client import HTTPResponse
@@ -26,18 +26,18 @@ if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with T
 DEADLINE_S = 1.5
 CONNECTIONS = 4
 LARGEST, TOGETHER = 16 * 2**20, 32 * 2**20
-"""Of one answer, and of all that are asked for at once: 10,000 actors are 6 MB. The probe lives in the run's memory limit."""
+"""Bytes of one answer, and of all answers at once: 10,000 actors are 6 MB. The probe lives within the run's memory limit."""
 CHUNK = 1 << 20
 LONGEST_ERROR = 200
-"""It may hold words of the other end."""
+"""An error may hold words of the other end."""
 NAME = {"User-Agent": "hangtop"}
 """Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
 
 
 class Answer(Struct, frozen=True):
-    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline.
+    """`status`: the HTTP status, 0 without an answer; then `error` says why. `late`: it took longer than the deadline.
 
-    `headers`: by name in lower case. `cut`: there was more than was asked for at most.
+    `headers`: by name in lower case. `cut`: there was more than the limit.
     """
 
     status: int
@@ -61,16 +61,16 @@ class Answer(Struct, frozen=True):
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. Counts what it asked, so that its cost can be told. For one calling thread.
+    """One dashboard, by `host:port`. Counts requests and bytes. For one calling thread.
 
-    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all. Without
-    it whoever listens there is asked, but gets no token unless it is ours or root's.
+    `owner`: user id of its cluster, if known: another user's process that listens there is not asked. Without it any process is
+    asked, but gets the token only if it is ours or root's.
     """
 
     def __init__(
         self,
         address: str,
-        find_token: Callable[[], Token | None],
+        find_token: Callable[[], AuthToken | None],
         deadline_s: float = DEADLINE_S,
         *,
         owner: int | None = None,
@@ -83,7 +83,7 @@ class Dashboard:
         self._port = int(port)
         self._deadline_s = deadline_s
         self.find_token = find_token
-        self._token: Token | None = None
+        self._token: AuthToken | None = None
         self._free: deque[DashboardConnection] = deque()
         self._lock = threading.Lock()
 
@@ -112,7 +112,7 @@ class Dashboard:
             self._free.pop().close()
 
     def _renew_token(self) -> bool:
-        """Look for a token anew, since it may have been changed; true when there is one to try."""
+        """Look for the token again, since it may have changed; true when there is one."""
         self._token = self.find_token()
         return self._token is not None
 
@@ -175,7 +175,7 @@ class Dashboard:
             try:
                 answer = self._exchange(connection, path, allowance, headers, most_bytes)
             except (BrokenPipeError, ConnectionResetError):
-                if not reused:  # the server hung up on a fresh connection: that is its answer
+                if not reused:  # on a fresh connection this is its answer
                     raise
                 connection.close()
                 answer = self._exchange(connection, path, allowance, headers, most_bytes)
