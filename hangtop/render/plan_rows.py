@@ -57,11 +57,6 @@ def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
     return [row for step in steps for row in _step(step, width)]
 
 
-def plain(row: Row) -> str:
-    """A row as text that a terminal only shows."""
-    return text.printable("".join(words for words, _ in row).rstrip())
-
-
 def _how(plan: Plan) -> Row:
     order = "Children first, in the order shown." if len(plan.targets) > 1 else ""
     if len({target.wave for target in plan.targets}) > 1:

@@ -10,7 +10,7 @@ from hangtop.records.rank import Rank
 from hangtop.records.stack import Stack
 from hangtop.render.charts import Chart, chart_rows
 from hangtop.render.spans import BLANK, Row, align, cut
-from hangtop.render.stack_rows import place_of
+from hangtop.render.stack_rows import place_of, stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.stacks.activity import activity_of
@@ -30,7 +30,7 @@ def beside_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
 
 def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
     """Innermost frame first, to the outermost of the user's own; the library's frames around are counted."""
-    known = _stacks_of(rank, view)
+    known = [stack for stack in stacks_of(rank.process, view.state.looks) if stack.threads] if rank.process is not None else []
     last = known[-1] if known else None
     now = activity_of(last) if last is not None else None
     if last is None or now is None:
@@ -53,15 +53,6 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
         still += 1
     same = f" · same in {text.some(still, 'look')}" if still > 1 else ""
     return section("Stack", width, f"{thread} · {text.age(now - known[-1].at)} ago{same}")
-
-
-def _stacks_of(rank: Rank, view: View) -> list[Stack]:
-    """Its stacks in all looks that are kept, the latest last."""
-    process = rank.process
-    if process is None:
-        return []
-    stacks = (stack for look in view.state.looks for stack in look.stacks if stack.threads and stack.pid == process.pid)
-    return [stack for stack in stacks if stack.started_ticks in (0, process.start_ticks)]
 
 
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:

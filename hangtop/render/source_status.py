@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hangtop.common import text
 from hangtop.records.process import Writer
-from hangtop.render.spans import Row
+from hangtop.render.spans import BLANK, Row
 from hangtop.render.view import View
 
 
@@ -20,6 +20,15 @@ def source_line(view: View, source: str) -> Row:
     if health.problem is not None:
         return ((health.problem, "warn"),)
     return (("nothing to show", "muted"),)
+
+
+def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
+    """How old values are; nothing while they are fresh."""
+    if age_s < late_s:
+        return BLANK
+    if age_s < stuck_s:
+        return ((f"late: {text.age(age_s)} old", "warn"),)
+    return ((f"no answer for {text.age(age_s)}", "bad bold"),)
 
 
 def writers_line(view: View) -> Row:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, set_cell_size
 
+from hangtop.common.text import printable
+
 Span = tuple[str, str]
 """Text and its role, such as `("2:31", "bad bold")`. The text is never parsed as markup."""
 Row = tuple[Span, ...]
@@ -18,6 +20,11 @@ def width_of(row: Iterable[Span]) -> int:
     for text, _ in row:
         cells += len(text) if text.isascii() else cell_len(text)
     return cells
+
+
+def plain(row: Row) -> str:
+    """The text of a row, safe to print on a terminal."""
+    return printable("".join(text for text, _ in row).rstrip())
 
 
 def cut(row: Row, width: int) -> Row:

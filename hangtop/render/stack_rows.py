@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hangtop.common import text
 from hangtop.diagnosis.facts.stack_pauses import USUAL_S
+from hangtop.records.process import Process
 from hangtop.records.ray_workers import RemoteStacksReading
 from hangtop.records.stack import Frame, Stack, StacksReading
 from hangtop.render.spans import BLANK, Row, Span, align, cut
@@ -46,6 +47,13 @@ class StackView(Struct, frozen=True):
     def before(self) -> dict[int, Stack]:
         """The stacks of the look before, by pid."""
         return {stack.pid: stack for stack in self.looks[-2].stacks} if len(self.looks) > 1 else {}
+
+
+def stacks_of(process: Process, looks: Iterable[StacksReading]) -> list[Stack]:
+    """The stacks of this process in these looks, oldest first. A pid may be used again: the start time must fit, where it is
+    known."""
+    stacks = (stack for look in looks for stack in look.stacks if stack.pid == process.pid)
+    return [stack for stack in stacks if stack.started_ticks in (0, process.start_ticks)]
 
 
 def rows(view: StackView, width: int) -> list[Row]:

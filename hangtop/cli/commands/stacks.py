@@ -21,6 +21,7 @@ from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor.headless import processes_of
 from hangtop.probe.stacks.stack_source import take_stacks
 from hangtop.records.stack import Excerpt, Stack, StacksReading, Thread
+from hangtop.render.spans import plain
 from hangtop.render.stack_rows import StackView, rows, summary
 from hangtop.stacks.activity import activity_of
 from hangtop.stacks.native_calls import take_in
@@ -99,7 +100,7 @@ def _look(
 
 def told(view: StackView, width: int) -> str:
     """The stacks as a person reads them, folded, the odd ones first; in lines of so many cells."""
-    lines = ["".join(words for words, _ in row).rstrip() for row in rows(view, width)]
+    lines = [plain(row) for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
 
 
@@ -117,16 +118,7 @@ def _json(view: StackView) -> str:
         "classes": [_class(one, view) for one in classes(ranked)],
         "others": [_class(one, view) for one in classes(others)],
         "unread": [
-            {
-                "rank": stack.rank,
-                "pid": stack.pid,
-                "state": stack.state,
-                "problem": stack.problem,
-                "mend": stack.mend,
-                "signal_dump": stack.signal_dump,
-            }
-            for stack in view.stacks
-            if stack.problem
+            _fields(stack, "rank", "pid", "state", "problem", "mend", "signal_dump") for stack in view.stacks if stack.problem
         ],
     }
     return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
@@ -138,24 +130,17 @@ def _class(one: StackClass, view: StackView) -> dict[str, Any]:
     return {
         "ranks": one.ranks,
         "pids": one.pids,
-        "doing": {
-            "kind": known.kind,
-            "text": known.text,
-            "function": known.function,
-            "phase": known.phase,
-            "file": known.file,
-            "line": known.line,
-        },
+        "doing": _fields(known, "kind", "text", "function", "phase", "file", "line"),
         "motion": motion(before, first) if before else None,
-        "thread": {
-            "name": known.thread.name,
-            "state": known.thread.state,
-            "wait": known.thread.wait,
-            "wchan": known.thread.wchan,
-        },
+        "thread": _fields(known.thread, "name", "state", "wait", "wchan"),
         "other_threads": [_thread_line(first, thread) for thread in first.threads if thread is not known.thread],
         "frames": [_frame(one, place, view.look.excerpts) for place in range(len(one.frames))],
     }
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    """These fields of a record, under their own names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:

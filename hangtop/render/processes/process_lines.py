@@ -13,10 +13,9 @@ from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Process, ProcessReading
-from hangtop.render.processes.process_rows import old_row
 from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
-from hangtop.render.source_status import source_line, writers_line
+from hangtop.render.source_status import old_row, source_line, writers_line
 from hangtop.render.spans import Row, dotted
 from hangtop.render.view import View
 

@@ -13,7 +13,7 @@ from hangtop.records.process import Process, exit_words
 from hangtop.records.ray_titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
 from hangtop.render.processes.process_tree import Key, TreeLine, TreeMember, kind_of, short_command, state_of
-from hangtop.render.spans import BLANK, Row, cut
+from hangtop.render.spans import Row, cut
 
 G = 2**30
 M = 1_000_000
@@ -231,12 +231,3 @@ def busy_io(node: TreeLine) -> str:
     written = sum(member.process.write_b_s or 0.0 for member in node.members)
     read = sum(member.process.read_b_s or 0.0 for member in node.members)
     return ", ".join(f"{way} {rate / M:,.0f} MB/s" for way, rate in (("w", written), ("r", read)) if rate >= BUSY_IO_B_S)
-
-
-def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
-    """How old the values are, where they are old."""
-    if age_s < late_s:
-        return BLANK
-    if age_s < stuck_s:
-        return ((f"late: {text.age(age_s)} old", "warn"),)
-    return ((f"no answer for {text.age(age_s)}", "bad bold"),)

@@ -9,6 +9,7 @@ from hangtop.diagnosis.facts.ray_health import RayTrouble, stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import PendingResource, pending_resources
 from hangtop.records.ray import RayCluster
 from hangtop.render.ray.ray_rows import WAITING, ActorRow, meant_to_end
+from hangtop.render.source_status import old_row
 from hangtop.render.spans import Row, cut, dotted
 
 LATE_S, STUCK_S = 10.0, 30.0
@@ -83,9 +84,4 @@ def _age(cluster: RayCluster, now: float) -> Row:
     since = stale_since(cluster, now)
     if since is None:
         return _way(cluster, now)
-    old_s = now - since
-    if old_s < LATE_S:
-        return ()
-    return (
-        ((f"no answer for {text.age(old_s)}", "bad bold"),) if old_s >= STUCK_S else ((f"late: {text.age(old_s)} old", "warn"),)
-    )
+    return old_row(now - since, LATE_S, STUCK_S)

@@ -11,6 +11,7 @@ from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
 from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
+from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
 from hangtop.tui.keys import PAGE_KEYS
@@ -170,10 +171,10 @@ def _wrapped(words: str, width: int) -> list[Row]:
 
 def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
     """Its main thread, innermost frame first, when someone looked."""
-    stacks = [stack for look in view.state.looks for stack in look.stacks if stack.pid == process.pid]
-    stack = next((one for one in reversed(stacks) if one.started_ticks in (0, process.start_ticks)), None)
-    if stack is None:
+    stacks = stacks_of(process, view.state.looks)
+    if not stacks:
         return []
+    stack = stacks[-1]
     rows = [BLANK, section(f"Stack  main thread at {text.clock(stack.at)}", width)]
     if stack.main is None:
         return [*rows, ((stack.problem or "no Python thread", "warn"),), *(((stack.mend, "ink"),) for _ in [0] if stack.mend)]

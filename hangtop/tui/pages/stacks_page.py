@@ -19,9 +19,8 @@ from hangtop.monitor.questions import late, unanswered
 from hangtop.records.ask import Ask, FlightAsk, RemoteStacksAsk, StacksAsk
 from hangtop.render.collective_rows import collective_rows
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.plan_rows import plain
 from hangtop.render.rank_rows import odd_role
-from hangtop.render.spans import Row
+from hangtop.render.spans import Row, plain
 from hangtop.render.stack_choice import StackChoice, choice
 from hangtop.render.stack_rows import StackView, far_rows, rows, summary
 from hangtop.render.view import View
