@@ -52,11 +52,6 @@ class LogViewModel(Struct):
     _older: Merge = field(default_factory=lambda: Merge(older=True))
     _newer: Merge = field(default_factory=lambda: Merge(older=False))
 
-    @property
-    def asks(self) -> bool:
-        """An answer is on its way: an ask of anybody else would take its place."""
-        return bool(self._asks)
-
     def take_tail(self, state: RunState) -> None:
         """What the log has said since the last call."""
         self._files = len(state.log.files) if state.log else 0
@@ -199,6 +194,7 @@ class LogViewModel(Struct):
 
     @property
     def waiting(self) -> bool:
+        """Whether an answer is on its way."""
         return bool(self._asks)
 
     def _found(self, page: PageReading, height: int, state: RunState, *, done: bool) -> None:

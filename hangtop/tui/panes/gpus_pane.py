@@ -37,7 +37,7 @@ class GpusPane(SelectablePane):
 
     id_, key, title = "gpus", "3", "GPUs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("enter,right", "open", "detail"),
+        ("right", "open", "detail"),
         ("left", "close", "all nodes"),
         ("escape", "leave", "back"),
     ]
@@ -138,7 +138,7 @@ class GpusPane(SelectablePane):
         ranks = self.chosen_ranks()
         return None if ranks is None else Selection(ranks[0]) if len(ranks) == 1 else Selection(alike=len(ranks))
 
-    def open_chosen(self) -> None:
+    def action_open(self) -> None:
         """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""
         host = self._open(_nodes(self.hangtop.view))
         if self.chosen_line() is None:
@@ -151,9 +151,6 @@ class GpusPane(SelectablePane):
             self.hangtop.action_detail()
         elif self.chosen is not None:
             self.hangtop.show_gpu(host, self.chosen)
-
-    def action_open(self) -> None:
-        self.open_chosen()
 
     def action_leave(self) -> None:
         """The choice first, then the opened node, then the choice of it; then as everywhere."""

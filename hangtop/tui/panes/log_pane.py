@@ -6,11 +6,9 @@ import re
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import MouseScrollDown, MouseScrollUp
 from textual.message import Message
 from textual.widgets import Input
 
-from hangtop.records.ask import PageAsk
 from hangtop.records.log import PageReading
 from hangtop.render.log.log_merge import Place
 from hangtop.render.log.log_query import LogQuery
@@ -21,7 +19,6 @@ from hangtop.render.view import View
 from hangtop.tui.panes.pane import Pane
 from hangtop.tui.widgets.layout import PaneNeed
 
-WHEEL_LINES = 3
 SHIFT_CELLS = 20
 
 
@@ -44,7 +41,7 @@ class LogPane(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = LogViewModel(self._send)
+        self.book = LogViewModel(lambda ask: self.hangtop.feed.ask(ask))
         self.shift = 0
 
     @property
@@ -115,19 +112,11 @@ class LogPane(Pane):
         self.shift = max(0, self.shift + by * SHIFT_CELLS)
         self.hangtop.repaint()
 
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_scroll(WHEEL_LINES)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_scroll(-WHEEL_LINES)
+    def wheel(self, rows: int) -> None:
+        self.action_scroll(rows)
 
     def _room(self) -> int:
         return max(1, self.size.height - (0 if self.headless else 1))
-
-    def _send(self, ask: PageAsk) -> None:
-        self.hangtop.feed.ask(ask)
 
 
 class FilterPrompt(Input):

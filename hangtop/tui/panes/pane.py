@@ -8,10 +8,10 @@ from hangtop.render.spans import BLANK, Row, cut, folded, head
 from hangtop.render.view import View
 from hangtop.tui.selection import Selection
 from hangtop.tui.widgets.layout import PaneNeed
-from hangtop.tui.widgets.row_widget import RowWidget
+from hangtop.tui.widgets.row_widget import WheelWidget
 
 
-class Pane(RowWidget, can_focus=True):
+class Pane(WheelWidget, can_focus=True):
     """Panes paint their own head, unless a tab stands for it. `key` is the key that brings the focus here."""
 
     key: ClassVar[str] = ""

@@ -61,7 +61,6 @@ class ProcessesPane(SelectablePane):
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
         ("space", "fold_or_unfold", "fold or unfold"),
-        ("enter", "open", "detail"),
         ("o", "order", "order"),
         ("a", "everything", "all training processes"),
         ("escape", "leave", "back"),
@@ -179,9 +178,6 @@ class ProcessesPane(SelectablePane):
 
     def choose_line(self, line: int) -> None:
         self.chosen = self._all[line].members[0].key
-
-    def open_chosen(self) -> None:
-        self.action_open()
 
     def action_unfold(self) -> None:
         node = self.chosen_node()

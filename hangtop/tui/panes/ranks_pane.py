@@ -87,9 +87,6 @@ class RanksPane(SelectablePane):
     def choose_line(self, line: int) -> None:
         self.chosen = self._order[line]
 
-    def open_chosen(self) -> None:
-        self.hangtop.action_detail()
-
     def unchoose(self) -> bool:
         """True when there was a choice to give up."""
         had, self.chosen = self.chosen is not None, None

@@ -37,7 +37,6 @@ class RayPane(SelectablePane):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("right", "unfold", "unfold"),
         ("left", "fold", "fold"),
-        ("enter", "open", "detail"),
         ("o", "order", "order"),
         ("a", "nodes", "nodes or actors"),
         ("escape", "leave", "back"),
@@ -125,9 +124,6 @@ class RayPane(SelectablePane):
 
     def choosable(self) -> Sequence[int]:
         return range(len(self._shown))
-
-    def open_chosen(self) -> None:
-        self.action_open()
 
     def action_unfold(self) -> None:
         """Each actor of the class a row of its own."""

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.events import Click
 
 from hangtop.render.spans import Row, dotted
 from hangtop.tui.panes.pane import Pane
-
-WHEEL_ROWS = 3
 
 
 class SelectablePane(Pane):
@@ -28,6 +26,7 @@ class SelectablePane(Pane):
         ("pagedown", "choose(10)", "choose"),
         ("home", "choose(-100000)", "choose"),
         ("end", "choose(100000)", "choose"),
+        ("enter", "open", "detail"),
     ]
 
     def __init__(self) -> None:
@@ -45,9 +44,9 @@ class SelectablePane(Pane):
     def choose_line(self, line: int) -> None:
         raise NotImplementedError
 
-    def open_chosen(self) -> None:
-        """What a click on the chosen row does."""
-        raise NotImplementedError
+    def action_open(self) -> None:
+        """What Enter does, and a click on the chosen row: by default the page of the chosen rank."""
+        self.hangtop.action_detail()
 
     def in_sight(self, room: int, total: int) -> slice:
         """The lines to paint: as before, moved as little as the chosen one asks for."""
@@ -75,15 +74,10 @@ class SelectablePane(Pane):
         self.choose_line(line)
         self.hangtop.repaint()
         if again:
-            self.open_chosen()
+            self.action_open()
 
-    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
-        event.stop()
-        self.action_choose(WHEEL_ROWS)
-
-    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
-        event.stop()
-        self.action_choose(-WHEEL_ROWS)
+    def wheel(self, rows: int) -> None:
+        self.action_choose(rows)
 
 
 def kept_in_sight(top: int, chosen: int | None, room: int, total: int) -> int:

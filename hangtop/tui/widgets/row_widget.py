@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -20,6 +21,7 @@ from hangtop.tui.shell import Shell
 if TYPE_CHECKING:
     from hangtop.render.view import View
 
+WHEEL_ROWS = 3
 GAP_CELLS = 8
 """So many cells alike between two that differ are written with them: to move the cursor costs as much."""
 
@@ -140,6 +142,22 @@ class RowWidget(Widget):
             shown = one.apply(shown, self.background_colors[1])
         self._styles[role] = style = shown[0].style or Style.null()
         return style
+
+
+class WheelWidget(RowWidget):
+    """A row widget that the mouse wheel scrolls."""
+
+    def wheel(self, rows: int) -> None:
+        """Go down by so many rows, or up if negative."""
+        raise NotImplementedError
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        event.stop()
+        self.wheel(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        event.stop()
+        self.wheel(-WHEEL_ROWS)
 
 
 def _merged(row: Row) -> list[Span]:
