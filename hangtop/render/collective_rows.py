@@ -21,7 +21,9 @@ def collective_rows(looks: tuple[NcclReading, ...], rank_of: Mapping[int, int], 
     if not looks:
         return []
     found = [
-        (f"communicator {one.id} · NCCL's counts", counts) for one in looks[-1].communicators if (counts := _told(one, rank_of))
+        (f"communicator {comm.id} · NCCL's counts", counts)
+        for comm in looks[-1].communicators
+        if (counts := _told(comm, rank_of))
     ]
     found += [(f"group {name} · flight recorder", counts) for name, counts in _recorded(looks[-1].dumps)]
     return [cut(row, width) for title, counts in found[:MOST_GROUPS] for row in _block(title, counts)]

@@ -22,7 +22,9 @@ def cause_of(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
     """The earliest cause that this consequence or summary only follows; `None` when it must speak for itself."""
     if finding.role not in FOLLOWS:
         return None
-    causes = (one for one in findings if one.role == "cause" and one.severity != "hint" and one.attempt == finding.attempt)
+    causes = (
+        other for other in findings if other.role == "cause" and other.severity != "hint" and other.attempt == finding.attempt
+    )
     return next(causes, None)
 
 
@@ -58,12 +60,12 @@ def finding_rows(
         rows += wrapped(place, width, label="code")
     if finding.cause:
         rows += wrapped(finding.cause, width, label="cause")
-    for number, one in enumerate(finding.remedies, 1):
+    for number, fix in enumerate(finding.remedies, 1):
         count = f"{number}. " if len(finding.remedies) > 1 else ""
-        rows += wrapped(count + one.text, width, label="fix" if number == 1 else "")
-        if one.paste:
-            rows += _paste_rows(one, width, framework, chosen=chosen and one is remedy)
-            if copied and one is remedy:
+        rows += wrapped(count + fix.text, width, label="fix" if number == 1 else "")
+        if fix.paste:
+            rows += _paste_rows(fix, width, framework, chosen=chosen and fix is remedy)
+            if copied and fix is remedy:
                 rows.append(((" " * (_INDENT_CELLS - 2), ""), ("✓ sent to the clipboard of your terminal", "ok")))
     if finding.folklore:
         rows += wrapped(finding.folklore, width, label="note", role="muted")

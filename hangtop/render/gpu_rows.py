@@ -145,7 +145,9 @@ def mig_rows(gpu: Gpu, width: int) -> list[Row]:
     for part in gpu.mig or ():
         used = text.UNKNOWN if part.used_bytes is None else f"{part.used_bytes / G:.1f}"
         total = text.UNKNOWN if part.total_bytes is None else f"{part.total_bytes / G:.1f} G"
-        pids = [str(one.pid) for one in gpu.processes if one.instance is not None and one.instance == part.instance]
+        pids = [
+            str(process.pid) for process in gpu.processes if process.instance is not None and process.instance == part.instance
+        ]
         name = (part.name or "instance").rpartition("MIG ")[2]
         owner = f"  pid {' '.join(pids)}" if pids else ""
         said: Row = ((f"{used} of {total}", "ink"), (owner, "muted"))

@@ -95,7 +95,7 @@ def _parts(block: RankBlock, most: int) -> list[RankBlock]:
 
 def _parted(rows: Sequence[Row], every: int) -> list[Row]:
     """The rows with a blank line after every so many."""
-    return [row for at, one in enumerate(rows) for row in ((BLANK, one) if at and at % every == 0 else (one,))]
+    return [line for at, row in enumerate(rows) for line in ((BLANK, row) if at and at % every == 0 else (row,))]
 
 
 def _line(blocks: Sequence[RankBlock], label: int, per_block: int, gap: str) -> Row:

@@ -40,7 +40,7 @@ def _differs(shown: Gpu, gpu: Gpu) -> bool:
         or _apart(shown.used_bytes, gpu.used_bytes, MEMORY_NOISE_BYTES)
         or _apart(shown.temperature_c, gpu.temperature_c, TEMPERATURE_NOISE_C)
         or shown.mig != gpu.mig
-        or [one.pid for one in shown.processes] != [one.pid for one in gpu.processes]
+        or [process.pid for process in shown.processes] != [process.pid for process in gpu.processes]
     )
 
 

@@ -148,7 +148,7 @@ def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: s
 
 
 def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    return len({fact.shown(value) for one in (rank, *peers) if (value := fact.read(one, now)) is not None}) > 1
+    return len({fact.shown(value) for other in (rank, *peers) if (value := fact.read(other, now)) is not None}) > 1
 
 
 def _metric_fact(name: str) -> Fact:

@@ -169,7 +169,7 @@ class HangtopApp(Navigation):
     def _doable(self, verdict: Verdict) -> Verdict:
         """What to do next names no key that does nothing here: without rights to act, or in a replay."""
         there = {key.shown for key in self.keys}
-        return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
+        return replace(verdict, next=tuple(step for step in verdict.next if step[0] in there or word_of(step[0]) is None))
 
     def repaint(self) -> None:
         """Let what is in sight paint the present view."""

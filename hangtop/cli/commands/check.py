@@ -80,7 +80,7 @@ def proven(snapshot: Snapshot, verdict: Verdict) -> bool:
     return (
         verdict.confidence == "certain"
         and looks_in_this_silence(snapshot) >= 1
-        and all(one.rank in named for one in verdict.culprits)
+        and all(culprit.rank in named for culprit in verdict.culprits)
     )
 
 
@@ -132,8 +132,8 @@ def text(verdict: Verdict) -> list[str]:
     if verdict.detail:
         lines.append(f"  {verdict.detail}")
     sign = {True: "+", False: "-", None: "?"}
-    lines += [f"  {sign[one.supports]} {one.source:<7} {one.text}" for one in verdict.evidence]
-    lines += [f"  > {one.name}: {', '.join(one.why)} ({one.confidence})" for one in verdict.culprits]
+    lines += [f"  {sign[fact.supports]} {fact.source:<7} {fact.text}" for fact in verdict.evidence]
+    lines += [f"  > {culprit.name}: {', '.join(culprit.why)} ({culprit.confidence})" for culprit in verdict.culprits]
     if verdict.refute:
         lines.append(f"  - wrong if {verdict.refute}")
     return lines

@@ -76,7 +76,7 @@ def of_run(feed: Feed, *, wanted: StackOptions, as_json: bool, out: TextIO, said
     processes = () if state.procs is None else state.procs.processes
     here = {process.pid for process in processes}
     ranks = {rank.rank: rank.process.pid for rank in join(state) if rank.process is not None and rank.process.pid in here}
-    others = tuple(one.pid for one in processes if one.pid not in ranks.values() and one.role != "launcher")
+    others = tuple(process.pid for process in processes if process.pid not in ranks.values() and process.role != "launcher")
     if not ranks and not others and not far:
         out.write("hangtop stacks: no process of this run is known on this machine: give --pid, or run hangtop where it runs\n")
         return 4
@@ -115,8 +115,8 @@ def _json(view: StackView) -> str:
         "stopped": any(stack.stopped for stack in view.stacks),
         "problem": look.problem,
         "mend": look.mend,
-        "classes": [_class(one, view) for one in classes(ranked)],
-        "others": [_class(one, view) for one in classes(others)],
+        "classes": [_class(stack_class, view) for stack_class in classes(ranked)],
+        "others": [_class(stack_class, view) for stack_class in classes(others)],
         "unread": [
             _fields(stack, "rank", "pid", "state", "problem", "mend", "signal_dump") for stack in view.stacks if stack.problem
         ],
@@ -124,17 +124,17 @@ def _json(view: StackView) -> str:
     return msgspec.json.format(msgspec.json.encode(answer), indent=1).decode()
 
 
-def _class(one: StackClass, view: StackView) -> dict[str, Any]:
-    first, known = one.members[0], one.activity
+def _class(stack_class: StackClass, view: StackView) -> dict[str, Any]:
+    first, known = stack_class.members[0], stack_class.activity
     before = view.before.get(first.pid)
     return {
-        "ranks": one.ranks,
-        "pids": one.pids,
+        "ranks": stack_class.ranks,
+        "pids": stack_class.pids,
         "doing": _fields(known, "kind", "text", "function", "phase", "file", "line"),
         "motion": motion(before, first) if before else None,
         "thread": _fields(known.thread, "name", "state", "wait", "wchan"),
         "other_threads": [_thread_line(first, thread) for thread in first.threads if thread is not known.thread],
-        "frames": [_frame(one, place, view.look.excerpts) for place in range(len(one.frames))],
+        "frames": [_frame(stack_class, place, view.look.excerpts) for place in range(len(stack_class.frames))],
     }
 
 
@@ -148,15 +148,15 @@ def _thread_line(stack: Stack, thread: Thread) -> dict[str, Any]:
     return {"name": thread.name, "doing": known.text if known else None, "where": known.where if known else None}
 
 
-def _frame(one: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:
-    frame = one.frames[place]
+def _frame(stack_class: StackClass, place: int, excerpts: Iterable[Excerpt]) -> dict[str, Any]:
+    frame = stack_class.frames[place]
     excerpt = excerpt_of(frame, excerpts)
     return {
         "function": frame.function,
         "file": frame.file,
         "line": frame.line,
-        "own": place in one.own,
-        "parts": place == one.parts_at,
+        "own": place in stack_class.own,
+        "parts": place == stack_class.parts_at,
         "source": excerpt.lines[frame.line - excerpt.first].strip() if excerpt else None,
         "locals": dict(frame.locals),
     }

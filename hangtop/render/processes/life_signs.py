@@ -17,7 +17,7 @@ GROWS_FOR_S = 30.0
 def life_signs(state: RunState, now: float, *, trouble: bool) -> list[Row]:
     """What is notable, gravest first; empty in a run where all is usual. In `trouble` also who has not met the others."""
     return [
-        *(((one.text, "warn"),) for one in host_evidence(state, now)),
+        *(((fact.text, "warn"),) for fact in host_evidence(state, now)),
         *(_met(state.procs) if trouble and state.procs is not None else ()),
         *_checkpoint(state, now),
     ]

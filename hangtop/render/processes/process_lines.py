@@ -55,7 +55,10 @@ def outline(readings: Readings) -> tuple[object, ...]:
     return tuple(
         (
             (host, len(reading.orphans), len(reading.zombies), len(reading.ended), reading.missing_right),
-            *((one.pid, one.start_ticks, state_of(one), one.cpu_percent is None) for one in reading.processes),
+            *(
+                (process.pid, process.start_ticks, state_of(process), process.cpu_percent is None)
+                for process in reading.processes
+            ),
         )
         for host, reading in readings.items()
     )
@@ -87,9 +90,9 @@ def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     """What a run that ended left behind."""
     if view.verdict is None or not view.verdict.state.ended:
         return []
-    left = {(one.pid, one.start_ticks) for one in leftovers(view.state, over=True).processes}
+    left = {(process.pid, process.start_ticks) for process in leftovers(view.state, over=True).processes}
     known = members(view, {host: reading.processes for host, reading in readings.items()})
-    return [one for one in known if (one.process.pid, one.process.start_ticks) in left] if left else []
+    return [member for member in known if (member.process.pid, member.process.start_ticks) in left] if left else []
 
 
 def _section(found: Sequence[TreeMember], odd: Mapping[Key, int], shape: TreeOptions, root: str) -> list[TreeLine]:

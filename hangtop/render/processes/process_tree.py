@@ -126,7 +126,7 @@ def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, ro
         nodes.append(TreeLine(group, path, parent, lines, hidden, bool(under), stands_out, alone=alone))
         if not folded:
             inner = "" if top else _shortened(indent + ("  " if last else "│ "))
-            pending += [(*one, path, inner, False) for one in reversed(_groups(under, path, odd, folds))]
+            pending += [(*group_and_path, path, inner, False) for group_and_path in reversed(_groups(under, path, odd, folds))]
     return nodes
 
 

@@ -56,7 +56,7 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
     for actor in cluster.actors:
         if not meant_to_end(actor):
             held.setdefault(actor.node, []).append(actor)
-    odd = {one.actor.id: one.actor.node for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {outlier.actor.id: outlier.actor.node for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None
     rows = [

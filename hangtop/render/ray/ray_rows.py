@@ -100,7 +100,7 @@ def actor_rows(
 
     An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
     """
-    odd = {id(one.actor): one for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {id(outlier.actor): outlier for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     lacks = {wish.asks: wish.lack for wish in pending_resources(cluster)}
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}

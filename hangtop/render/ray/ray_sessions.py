@@ -15,7 +15,7 @@ from hangtop.render.view import View
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:
     """The clusters of the run. One that ended is shown while there is no other."""
-    own = tuple(one.cluster for one in owned(view.state))
+    own = tuple(session.cluster for session in owned(view.state))
     return tuple(cluster for cluster in own if cluster.ended_at is None) or own
 
 
@@ -34,30 +34,32 @@ def nothing(view: View) -> Row:
 def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
     """(the heads, a row for each session): what a person needs to know the one that is meant."""
     columns = fitting(snugged(_columns(now), known), width)
-    return title_row(columns, width), [table_row(columns, one, width) for one in known]
+    return title_row(columns, width), [table_row(columns, cluster, width) for cluster in known]
 
 
 def _columns(now: float) -> list[Column[RayCluster]]:
-    def started(one: RayCluster) -> Row:
-        at = started_at(one)
+    def started(cluster: RayCluster) -> Row:
+        at = started_at(cluster)
         return ((text.UNKNOWN, "stale"),) if at is None else ((text.moment(at, now), "muted"),)
 
     return [
-        Column("session", 48, 0, lambda one: ((one.session, "ink"),), snug=True),
-        Column("user", 10, 5, lambda one: ((one.user or str(one.uid), "muted"),), snug=True),
+        Column("session", 48, 0, lambda cluster: ((cluster.session, "ink"),), snug=True),
+        Column("user", 10, 5, lambda cluster: ((cluster.user or str(cluster.uid), "muted"),), snug=True),
         Column("started", 16, 4, started, snug=True),
-        Column("nodes", 5, 2, lambda one: ((str(len(one.nodes)) if one.nodes else text.UNKNOWN, "muted"),), right=True),
-        Column("state", 6, 1, lambda one: (("ended" if one.ended_at is not None else "alive", "muted"),)),
-        Column("driver", 0, 3, lambda one: ((drivers(one), "muted"),), least=16),
+        Column(
+            "nodes", 5, 2, lambda cluster: ((str(len(cluster.nodes)) if cluster.nodes else text.UNKNOWN, "muted"),), right=True
+        ),
+        Column("state", 6, 1, lambda cluster: (("ended" if cluster.ended_at is not None else "alive", "muted"),)),
+        Column("driver", 0, 3, lambda cluster: ((drivers(cluster), "muted"),), least=16),
     ]
 
 
-def drivers(one: RayCluster) -> str:
+def drivers(cluster: RayCluster) -> str:
     """What its jobs were started with, as far as its dashboard tells."""
-    if one.drivers:
-        more = f" and {len(one.drivers) - 1} more" if len(one.drivers) > 1 else ""
-        return f"{text.first_line(one.drivers[0].command)}{more}"
-    return "none" if one.api.answer == "ok" else text.UNKNOWN
+    if cluster.drivers:
+        more = f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else ""
+        return f"{text.first_line(cluster.drivers[0].command)}{more}"
+    return "none" if cluster.api.answer == "ok" else text.UNKNOWN
 
 
 def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:

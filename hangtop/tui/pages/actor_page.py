@@ -93,7 +93,7 @@ def found(view: View, key: str) -> tuple[RayCluster, RayActor] | None:
 
 
 def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None, view: View, width: int) -> list[Row]:
-    odd = next((one for one in outlier_actors(cluster) if one.actor == actor and one.sure), None)
+    odd = next((outlier for outlier in outlier_actors(cluster) if outlier.actor == actor and outlier.sure), None)
     title = f"{actor.cls}{f' rank {actor.rank}' if actor.rank is not None else ''}{f'  {actor.name}' if actor.name else ''}"
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
     since = stale_since(cluster, view.now)

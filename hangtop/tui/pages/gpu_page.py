@@ -128,14 +128,14 @@ def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
 def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
     """Who holds memory on it, by the driver's list; and of a process of this run what it is."""
     rows = [section("Processes", width, f"{len(gpu.processes)} on this GPU" if gpu.processes else "none on this GPU")]
-    names = {one.process.pid: named(TreeLine((one,))) for one in all_members(view) if one.host == host}
+    names = {member.process.pid: named(TreeLine((member,))) for member in all_members(view) if member.host == host}
 
-    def row(one: GpuProcess) -> Row:
-        name = names.get(one.pid, "not of this run" if one.visible else "not to be seen from here")
-        held = text.size(one.used_bytes)
-        return (align(str(one.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
+    def row(process: GpuProcess) -> Row:
+        name = names.get(process.pid, "not of this run" if process.visible else "not to be seen from here")
+        held = text.size(process.used_bytes)
+        return (align(str(process.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
 
-    return [*rows, *(cut(row(one), width) for one in gpu.processes)]
+    return [*rows, *(cut(row(process), width) for process in gpu.processes)]
 
 
 def _past_rows(gpu: Gpu, track: GpuTrack, now: float, width: int) -> list[Row]:

@@ -113,7 +113,11 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
     rows: list[Row] = []
     found = all_members(view) if rank.process is not None else []
     member = next(
-        (one for one in found if rank.process is not None and one.process.pid == rank.process.pid and one.number == rank.rank),
+        (
+            member
+            for member in found
+            if rank.process is not None and member.process.pid == rank.process.pid and member.number == rank.rank
+        ),
         None,
     )
     if member is not None:
@@ -130,7 +134,7 @@ def _gpu_said(rank: Rank, view: View) -> list[Row]:
     """What is said of its GPU in words: a GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
     said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {one.index}: {one.text}", one.role),) for one in said if one.index == rank.gpu]
+    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:

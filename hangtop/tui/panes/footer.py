@@ -94,7 +94,11 @@ def _fitting(keys_there: tuple[Key, ...], room: int, gap: int, *, over: bool) ->
 
 
 def _known(view: View) -> list[SourceHealth]:
-    known = [one for one in view.state.health.values() if one.name not in HIDDEN and (one.absent is None or one.name in MISSED)]
+    known = [
+        health
+        for health in view.state.health.values()
+        if health.name not in HIDDEN and (health.absent is None or health.name in MISSED)
+    ]
     return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
 
 

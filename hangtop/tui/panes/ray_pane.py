@@ -93,7 +93,7 @@ class RayPane(SelectablePane):
             odd = [row for row in actor_rows(cluster, view.now, trouble=_in_trouble(view)) if row.role]
             if odd:
                 return f"{sum(len(row.actors) for row in odd)} odd", odd[0].role
-            sick = [one for one in troubles(cluster, view.now) if one.part != "session"]
+            sick = [trouble for trouble in troubles(cluster, view.now) if trouble.part != "session"]
             if sick:
                 return "sick", "warn"
         return None
@@ -221,7 +221,7 @@ def _below(view: View, shown: Sequence[RayCluster], rows: Sequence[ActorRow], wi
 def _far_logs(view: View, width: int) -> list[Row]:
     """While not all of it was read: nothing said of a rank is then no sign of its silence."""
     readings = view.state.ray.values()
-    read, known = sum(one.far_logs_read for one in readings), sum(one.far_logs for one in readings)
+    read, known = sum(reading.far_logs_read for reading in readings), sum(reading.far_logs for reading in readings)
     return (
         [cut(((f"output on other nodes: {read} of {some(known, 'file')} read, odd ranks first", "muted"),), width)]
         if read < known

@@ -90,7 +90,7 @@ def _figures(state: RunState, log: LogReading, verdict: Verdict, width: int) -> 
 
 def _filling(state: RunState) -> list[Row]:
     """What moves while a run starts and prints nothing: bytes read, and the memory of its GPUs."""
-    read = sum(one.read_b_s or 0.0 for procs in state.processes.values() for one in procs.processes)
+    read = sum(process.read_b_s or 0.0 for procs in state.processes.values() for process in procs.processes)
     reads = [_figure("reads", f"{text.size(int(read))}/s", ())] if read >= LEAST_READ_B_S else []
     used = [gpu.used_bytes for node in state.gpus.values() for gpu in node.reading.gpus if gpu.used_bytes is not None]
     tracks = [track.used_bytes.means for node in state.gpus.values() for track in node.tracks.values()]

@@ -138,8 +138,8 @@ class RowWidget(Widget):
         if (known := self._styles.get(role)) is not None:
             return known
         shown = [Segment(" ", self.rich_style + (self.hangtop.palette.style(role) if role else Style.null()))]
-        for one in self.get_line_filters():
-            shown = one.apply(shown, self.background_colors[1])
+        for line_filter in self.get_line_filters():
+            shown = line_filter.apply(shown, self.background_colors[1])
         self._styles[role] = style = shown[0].style or Style.null()
         return style
 
