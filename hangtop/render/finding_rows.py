@@ -1,4 +1,4 @@
-"""A finding in full: what the log says, its cause, what to do and where that is set, and where that is known from."""
+"""A finding in full: the log line, its cause, the fixes and where each is set, and the sources of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hangtop.render.wrap import LABEL_CELLS, wrapped
 
 SEVERITY_ROLES = {"fatal": "bad", "warning": "warn", "hint": "muted"}
 FOLLOWS = ("consequence", "summary")
-"""Roles that say nothing of their own where the cause stands above."""
+"""Roles that add nothing when the cause is listed above."""
 CHOSEN = ("▸ ", "accent bold")
 """Before the remedy that `y` copies."""
 _INDENT_CELLS = LABEL_CELLS + 6
@@ -19,7 +19,7 @@ _WHERE_CELLS = 13
 
 
 def cause_of(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
-    """The earliest cause that this consequence or summary only follows; `None` when it must speak for itself."""
+    """The earliest cause of this consequence or summary; `None` if the finding stands for itself."""
     if finding.role not in FOLLOWS:
         return None
     causes = (
@@ -34,7 +34,7 @@ def pastes(finding: Finding) -> list[Remedy]:
 
 
 def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause: Finding | None = None) -> Row:
-    """Id, role, who and how often; and the cause that it follows."""
+    """Id, role, ranks and count; and the cause that it follows."""
     role = SEVERITY_ROLES[finding.severity]
     facts = [
         "survived" if finding.severity == "hint" and finding.role == "cause" else finding.role,
@@ -54,7 +54,7 @@ def head_row(finding: Finding, width: int, *, chosen: bool, attempt: int, cause:
 def finding_rows(
     finding: Finding, width: int, *, chosen: bool, framework: str = "", remedy: Remedy | None = None, copied: bool = False
 ) -> list[Row]:
-    """What stands below its head line. `remedy`: the one that `y` copies; `copied`: it was."""
+    """The lines below the head line. `remedy`: the one that `y` copies; `copied`: it was copied."""
     rows: list[Row] = [cut((("    ", ""), (text.first_line(finding.text), "ink")), width)]
     if place := finding.groups.get("own") or finding.groups.get("frame"):
         rows += wrapped(place, width, label="code")
@@ -84,7 +84,7 @@ def _who(finding: Finding) -> str:
 
 
 def _paste_rows(remedy: Remedy, width: int, framework: str, *, chosen: bool) -> list[Row]:
-    """Where it is set, and what to paste there: beside it, or below where a word would break."""
+    """Where the fix is set and what to paste: side by side, or below each other where a word would break."""
     where = f"{framework} config" if remedy.where == "config" and framework else remedy.where
     beside_cells = max(_WHERE_CELLS, text.cells(where) + 2)
     below = max(map(text.cells, remedy.paste.split())) > width - _INDENT_CELLS - beside_cells

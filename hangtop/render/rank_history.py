@@ -1,4 +1,4 @@
-"""Beside the facts of a rank: where its main thread stands, and how busy its GPU and its process were over the last minutes."""
+"""Beside the facts of a rank: the stack of its main thread, and the last minutes of its GPU and process. Pure."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FULL_PERCENT = 100.0
 
 
 def beside_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """Stack and past of a rank; nothing where nothing is known of either."""
+    """Stack and past of a rank, as far as known."""
     parts = [part for part in (stack_rows(rank, view, width, role), past_rows(rank, view, width, role)) if part]
     return [row for place, part in enumerate(parts) for row in ([BLANK, *part] if place else part)]
 
 
 def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """Innermost frame first, to the outermost of the user's own; the library's frames around are counted."""
+    """Frames from the innermost to the user's outermost; library frames around them are counted."""
     known = [stack for stack in stacks_of(rank.process, view.state.looks) if stack.threads] if rank.process is not None else []
     last = known[-1] if known else None
     now = activity_of(last) if last is not None else None
@@ -56,7 +56,7 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
 
 
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """GPU utilisation and CPU, and since when the rank has been silent."""
+    """Charts of GPU utilisation and CPU, with the beginning of the silence."""
     return chart_rows(_charts(rank, view), view.now, width, role, rank.silence_s(view.now))
 
 

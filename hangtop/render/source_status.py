@@ -1,4 +1,4 @@
-"""What a pane says while its source has nothing to show: one line, which says why."""
+"""What a pane says when its source has nothing to show, or only old values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hangtop.render.view import View
 
 
 def source_line(view: View, source: str) -> Row:
-    """Why there is nothing: not asked for, absent, failing, or not heard of yet."""
+    """Why there is nothing: not asked for, absent, failing, or not read yet."""
     if source not in view.spec.sources:
         return (("not watched", "muted"),)
     health = view.state.health.get(source)
@@ -32,7 +32,7 @@ def old_row(age_s: float, late_s: float, stuck_s: float) -> Row:
 
 
 def writers_line(view: View) -> Row:
-    """Who writes the log."""
+    """The writers of the log."""
     writers = view.state.procs.writers if view.state.procs else ()
     if not writers:
         note = view.state.procs.note if view.state.procs else None

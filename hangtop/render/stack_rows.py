@@ -1,7 +1,4 @@
-"""The stacks view, row by row: one block a class, smallest first, innermost frame first.
-
-Pure, and without Textual: `hangtop stacks` prints the same rows.
-"""
+"""The stacks as rows, for the page and for `hangtop stacks`: one block a class, smallest first, innermost frame first. Pure."""
 
 from __future__ import annotations
 
@@ -23,15 +20,13 @@ from hangtop.stacks.stack_classes import Motion, StackClass, classes, excerpt_of
 MOTION_WORDS: dict[Motion, str] = {"still": "unchanged", "within": "moves inside its functions", "moved": "moved"}
 PLACE_CELLS = 28
 WIDE = 100
-"""Below so many cells the names of functions need the room of the note beside them."""
+"""On narrower screens function names need the room of the note beside them."""
 LOCALS_SHOWN = 8
 
 
 class StackView(Struct, frozen=True):
-    """What is painted. `culprits`: ranks that stand apart in the verdict, `role`: their colour.
-
-    `unfolded`: places of classes shown with all their frames.
-    """
+    """What is painted. `culprits`: ranks that stand out in the verdict; `role`: their colour. `unfolded`: places of classes with
+    all their frames."""
 
     looks: tuple[StacksReading, ...]
     stacks: tuple[Stack, ...]
@@ -45,7 +40,7 @@ class StackView(Struct, frozen=True):
 
     @property
     def before(self) -> dict[int, Stack]:
-        """The stacks of the look before, by pid."""
+        """The stacks of the previous look, by pid."""
         return {stack.pid: stack for stack in self.looks[-2].stacks} if len(self.looks) > 1 else {}
 
 
@@ -57,7 +52,7 @@ def stacks_of(process: Process, looks: Iterable[StacksReading]) -> list[Stack]:
 
 
 def rows(view: StackView, width: int) -> list[Row]:
-    """The whole view in lines of at most `width` cells."""
+    """All rows, in at most `width` cells."""
     if view.look.problem:
         return list(_refused(view.look.problem, view.look.mend))
     ranked = [stack for stack in view.stacks if stack.rank is not None and stack.threads]
@@ -74,7 +69,7 @@ def rows(view: StackView, width: int) -> list[Row]:
 
 
 def far_rows(far: RemoteStacksReading | None, width: int, *, may_ask: bool) -> list[Row]:
-    """What is on its way from other nodes; and where their dashboard gave nothing, what else can be done: said before it is."""
+    """Stacks of other nodes that are still awaited; where the dashboard gave none, the offer to run a task there."""
     if far is None:
         return []
     who = text.some(far.asked, "worker")
@@ -165,7 +160,7 @@ def _what(stack_class: StackClass, view: StackView) -> str:
 
 
 def _last_shown(stack_class: StackClass) -> int:
-    """Place of the outermost frame that is shown: where the classes part, else the user's outermost one."""
+    """Place of the outermost frame shown: where the classes part, else the user's outermost."""
     if stack_class.parts_at is not None:
         return max(stack_class.parts_at, 0)
     return max(stack_class.own, default=len(stack_class.frames) - 1)
@@ -200,7 +195,7 @@ def place_of(frame: Frame, *, mine: bool) -> str:
 
 
 def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
-    """Processes of the run that are no ranks, one line each."""
+    """Processes that are no ranks, one line each."""
     if not others:
         return
     yield cut((("Not ranks", "ink bold"), (f"  {len(others)}", "muted")), width)
@@ -212,7 +207,7 @@ def _other_rows(others: Sequence[Stack], width: int) -> Iterator[Row]:
 
 
 def _parting_rows(folded: Sequence[StackClass], view: StackView, width: int) -> Iterator[Row]:
-    """The source lines at which the classes part, each with its ranks."""
+    """The source lines where the classes part, with their ranks."""
     known = view.look.excerpts
     marks: dict[tuple[str, int], list[StackClass]] = {}
     for stack_class in folded:
@@ -253,7 +248,7 @@ def _who(stack_class: StackClass) -> str:
 
 
 def _problem_rows(stacks: Iterable[Stack], width: int) -> Iterator[Row]:
-    """Processes without a stack, folded by the reason, with the command that mends it."""
+    """Processes without a stack, by reason, with the command that helps."""
     reasons: dict[tuple[str, str | None], list[Stack]] = {}
     for stack in stacks:
         if stack.problem:

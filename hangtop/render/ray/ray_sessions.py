@@ -1,4 +1,4 @@
-"""Which Ray sessions the pane shows: those of the run. Of others on the machine it tells how many there are, and whose. Pure."""
+"""The Ray sessions of the run, and how many others there are on this machine. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hangtop.render.view import View
 
 
 def clusters_shown(view: View) -> tuple[RayCluster, ...]:
-    """The clusters of the run. One that ended is shown while there is no other."""
+    """The clusters of the run; an ended one only if there is no other."""
     own = tuple(session.cluster for session in owned(view.state))
     return tuple(cluster for cluster in own if cluster.ended_at is None) or own
 
 
 def nothing(view: View) -> Row:
-    """Why there is no cluster to show. Whose those are that were found is known as soon as the log is read."""
+    """Why there is no cluster to show. Whose a session is, is known once the log is read."""
     others = strangers(view.state)
     if not others:
         told = view.state.health.get("ray")
@@ -32,7 +32,7 @@ def nothing(view: View) -> Row:
 
 
 def session_table(known: Sequence[RayCluster], now: float, width: int) -> tuple[Row, list[Row]]:
-    """(the heads, a row for each session): what a person needs to know the one that is meant."""
+    """(column titles, a row for each session) to choose from."""
     columns = fitting(snugged(_columns(now), known), width)
     return title_row(columns, width), [table_row(columns, cluster, width) for cluster in known]
 
@@ -55,7 +55,7 @@ def _columns(now: float) -> list[Column[RayCluster]]:
 
 
 def drivers(cluster: RayCluster) -> str:
-    """What its jobs were started with, as far as its dashboard tells."""
+    """The commands of its jobs, as far as the dashboard tells."""
     if cluster.drivers:
         more = f" and {len(cluster.drivers) - 1} more" if len(cluster.drivers) > 1 else ""
         return f"{text.first_line(cluster.drivers[0].command)}{more}"
@@ -63,7 +63,7 @@ def drivers(cluster: RayCluster) -> str:
 
 
 def other_lines(view: View, shown: Sequence[RayCluster], width: int) -> list[Row]:
-    """A line for each cluster of the run besides the first, and one for all those that are not its own."""
+    """A line for each further cluster of the run, and one that counts all others."""
     rows = [_beside(cluster, width) for cluster in shown[1:]]
     if others := strangers(view.state):
         rows.append(cut(((f"{text.some(len(others), 'other Ray session')} on this machine, not this run's", "muted"),), width))
