@@ -1,4 +1,4 @@
-"""A page over the watch screen: status line on top, its own rows, its own keys. It goes on while it is open."""
+"""A page over the watch screen: a head line with the verdict, its own rows, its own keys. It follows the run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class PageHead(RowWidget):
 
 
 class PageBody(WheelWidget, can_focus=True):
-    """Rows that scroll when there are more than lines."""
-
     DEFAULT_CSS = "PageBody { height: 1fr; margin: 1 1; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1)", "up"),
@@ -78,7 +76,7 @@ class PageFoot(KeysLine):
 
 
 class PageScreen(LiveScreen):
-    """Subclasses give `head` and `rows`; `move` and `open` when arrows and Enter mean more than scrolling."""
+    """Subclasses give `head` and `rows`, and `move` and `open` if arrows and Enter do more than scroll."""
 
     CSS = "PageScreen { background: $background; } PageHead, PageFoot { background: $panel; }"
     AUTO_FOCUS = "#page"
@@ -94,7 +92,7 @@ class PageScreen(LiveScreen):
         yield PageFoot()
 
     def head(self, view: View) -> Row:
-        """What the page is about, beside the brand."""
+        """What the page is about."""
         raise NotImplementedError
 
     def rows(self, view: View, width: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Everything known of one process: what it is and does, in words, who started it, what is below it, where it stands."""
+"""The page of one process: facts, command, parents, descendants and stack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEAST_SEEN_PART = 0.005
 
 
 class ProcessScreen(PageScreen):
-    """A process stays on its page when it is gone: with the last that was known of it."""
+    """A process that is gone stays on its page, with what was last known."""
 
     keys = (KeyName("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
@@ -60,7 +60,7 @@ class ProcessScreen(PageScreen):
 
 
 def all_members(view: View) -> list[TreeMember]:
-    """Of the run, and what else the reading tells of, each once."""
+    """All processes in the readings, each once."""
     known: dict[Key, TreeMember] = {}
     for part in ("processes", "orphans", "zombies", "ended"):
         for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
@@ -69,7 +69,7 @@ def all_members(view: View) -> list[TreeMember]:
 
 
 def below(member: TreeMember, found: Sequence[TreeMember]) -> list[TreeMember]:
-    """Its descendants; parents come before their children."""
+    """Its descendants. `found` has parents before children."""
     family = {member.process.pid}
     kept: list[TreeMember] = []
     for other in found:
@@ -80,7 +80,7 @@ def below(member: TreeMember, found: Sequence[TreeMember]) -> list[TreeMember]:
 
 
 def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: View, width: int, gone: str | None) -> list[Row]:
-    """`family`: the process and its descendants. `found`: all others, among them its parents."""
+    """`family`: the process and its descendants. `found`: all processes."""
     member, *descendants = family
     odd = odd_places(view, [member])
     role = odd_role(view.verdict) if odd else "ink"
@@ -100,7 +100,7 @@ def page_rows(family: Sequence[TreeMember], found: Sequence[TreeMember], view: V
 
 
 def facts(member: TreeMember, found: Iterable[TreeMember], view: View) -> Iterable[tuple[str, str]]:
-    """Label and value; what does not apply is left out, what is hidden says `?`."""
+    """(label, value) of all that applies; hidden values are `?`."""
     process = member.process
     since = f", since {text.clock(process.state_since)}" if process.state_since else ""
     yield "state", f"{process.state}  {process.doing}{since}"
@@ -132,7 +132,7 @@ def _of(process: Process) -> str:
 
 
 def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
-    """The parent and what started that, as far as the run goes."""
+    """The chain of parents, as far as the run goes."""
     by_pid = {other.process.pid: other for other in found if other.host == member.host}
     chain: list[str] = []
     ppid = member.process.ppid
@@ -143,7 +143,7 @@ def parents(member: TreeMember, found: Iterable[TreeMember]) -> str:
 
 
 def _lately(recent: RecentActivity) -> str:
-    """What the samples of the last moments say."""
+    """What recent samples say."""
     parts = [f"over {text.duration(recent.seconds)}: running {recent.running_part:.0%}"]
     if recent.blocked_part > LEAST_SEEN_PART:
         where = f" in {recent.wchan}" if recent.wchan else ""
@@ -170,7 +170,7 @@ def _wrapped(words: str, width: int) -> list[Row]:
 
 
 def _stack_rows(process: Process, view: View, width: int) -> list[Row]:
-    """Its main thread, innermost frame first, when someone looked."""
+    """The latest stack of its main thread."""
     stacks = stacks_of(process, view.state.looks)
     if not stacks:
         return []
