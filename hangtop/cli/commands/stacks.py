@@ -99,7 +99,7 @@ def _look(
 
 
 def told(view: StackView, width: int) -> str:
-    """The stacks as a person reads them, folded, the odd ones first; in lines of so many cells."""
+    """The stacks in lines of `width` cells, folded, odd ones first."""
     lines = [plain(row) for row in rows(view, width)]
     return "\n".join(lines if view.look.problem else [summary(view), "", *lines])
 

@@ -23,7 +23,7 @@ SHIFT_CELLS = 20
 
 
 class LogPane(Pane):
-    """Always the elastic pane. Without room for a head it is the log's tail."""
+    """Takes the room that other panes leave. Without room for a head it is the tail of the log."""
 
     id_ = "log"
     key = "6"
@@ -120,7 +120,7 @@ class LogPane(Pane):
 
 
 class FilterPrompt(Input):
-    """The line where a filter is typed. Tab changes between text and regex, Enter filters, Esc gives up."""
+    """The prompt for a filter. Tab switches between text and regex, Enter filters, Esc gives up."""
 
     DEFAULT_CSS = """
     FilterPrompt, FilterPrompt:focus { height: 1; border: none; padding: 0 1; background: $panel; color: $foreground; }
@@ -128,7 +128,7 @@ class FilterPrompt(Input):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave"), ("tab", "regex", "regex")]
 
     class Typed(Message):
-        """`pattern` is `None` when the person gave up, `problem` says why it cannot be used."""
+        """`pattern`: `None` if the person gave up. `problem`: why it cannot be used."""
 
         def __init__(self, pattern: str | None, *, regex: bool, problem: str = "") -> None:
             super().__init__()
@@ -142,7 +142,7 @@ class FilterPrompt(Input):
         self.regex = self._plain = False
 
     def open(self, sought: LogQuery, *, plain: bool = False) -> None:
-        """What was asked for last stands there selected, so that typing replaces it. `plain`: for text alone."""
+        """Shows the last pattern, selected, so that typing replaces it. `plain`: text only."""
         self.value, self.regex, self._plain = sought.pattern or "", sought.regex, plain
         self.select_all()
         self._name_kind()
