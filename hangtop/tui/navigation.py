@@ -7,7 +7,7 @@ from abc import abstractmethod
 from textual.app import App
 
 from hangtop.render.log.log_query import LogQuery
-from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.tui.live_screen import LiveScreen
 from hangtop.tui.pages.watch_page import WatchScreen
 from hangtop.tui.panes.gpus_pane import GpusPane

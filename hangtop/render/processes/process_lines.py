@@ -13,7 +13,7 @@ from hangtop.diagnosis.facts.leftover_members import leftovers
 from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.records.health import LATE_S, NO_ANSWER_S
 from hangtop.records.process import Process, ProcessReading
-from hangtop.render.processes.process_tree import Folds, Key, Order, TreeLine, TreeMember, flat, kind_of, state_of, tree
+from hangtop.render.processes.process_tree import Folds, Order, ProcessKey, TreeLine, TreeMember, flat, kind_of, state_of, tree
 from hangtop.render.rank_rows import world_of
 from hangtop.render.source_status import old_row, source_line, writers_line
 from hangtop.render.spans import Row, dotted
@@ -95,7 +95,7 @@ def left_behind(view: View, readings: Readings) -> list[TreeMember]:
     return [member for member in known if (member.process.pid, member.process.start_ticks) in left] if left else []
 
 
-def _section(found: Sequence[TreeMember], odd: Mapping[Key, int], shape: TreeOptions, root: str) -> list[TreeLine]:
+def _section(found: Sequence[TreeMember], odd: Mapping[ProcessKey, int], shape: TreeOptions, root: str) -> list[TreeLine]:
     if not shape.single:
         return tree(found, odd, shape.folds, (root,))
     return flat([member for member in found if fits(member, shape.pattern)], shape.order, odd, (root,))
@@ -123,14 +123,14 @@ def members(view: View, processes: Mapping[str, Iterable[Process]]) -> list[Tree
     return found
 
 
-def odd_places(view: View, found: Iterable[TreeMember]) -> dict[Key, int]:
+def odd_places(view: View, found: Iterable[TreeMember]) -> dict[ProcessKey, int]:
     """The places, in the verdict, of ranks and processes that stand out."""
     if view.verdict is None:
         return {}
     culprits = view.verdict.culprits
     by_rank = {rank: place for place, rank in enumerate(view.verdict.apart)}
     by_pid = {culprit.pid: place for place, culprit in enumerate(culprits) if culprit.rank is None and culprit.pid is not None}
-    odd: dict[Key, int] = {}
+    odd: dict[ProcessKey, int] = {}
     for member in found if by_rank or by_pid else ():
         place = by_pid.get(member.process.pid) if member.number is None else by_rank.get(member.number)
         if place is not None:

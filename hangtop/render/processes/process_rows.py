@@ -12,7 +12,7 @@ from hangtop.common.memo import memoized
 from hangtop.records.process import Process, exit_words
 from hangtop.records.ray_titles import parse_title
 from hangtop.render.columns import Column, fitting, table_row, title_row
-from hangtop.render.processes.process_tree import Key, TreeLine, TreeMember, kind_of, short_command, state_of
+from hangtop.render.processes.process_tree import ProcessKey, TreeLine, TreeMember, kind_of, short_command, state_of
 from hangtop.render.spans import Row, cut
 
 G = 2**30
@@ -27,7 +27,7 @@ class RowLook(Struct, frozen=True):
 
     now: float
     role: str = "bad"
-    chosen: Key | None = None
+    chosen: ProcessKey | None = None
     single: bool = False
     stale: bool = False
     hosts: int = 1

@@ -14,7 +14,7 @@ from hangtop.records.ray_titles import parse_title
 
 Order = Literal["tree", "cpu", "memory", "io"]
 ORDERS: tuple[Order, ...] = ("tree", "cpu", "memory", "io")
-Key = tuple[str, int, int]
+ProcessKey = tuple[str, int, int]
 """Host, pid and start ticks, since pids are reused."""
 Path = tuple[object, ...]
 DEEPEST = 16
@@ -30,7 +30,7 @@ class TreeMember(Struct, frozen=True):
     gpu_bytes: int | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ProcessKey:
         return (self.host, self.process.pid, self.process.start_ticks)
 
     @property
@@ -98,7 +98,7 @@ def _engine(command: str) -> str:
     return "vLLM " if "vllm" in low else "SGLang " if "sglang" in low else ""
 
 
-def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
+def tree(members: Sequence[TreeMember], odd: Mapping[ProcessKey, int], folds: Folds, root: Path = ()) -> list[TreeLine]:
     """The lines of the tree. `odd`: processes that stand out, with their place; they come first."""
     here = {(member.host, member.process.pid) for member in members}
     children: dict[tuple[str, int], list[TreeMember]] = {}
@@ -128,7 +128,7 @@ def tree(members: Sequence[TreeMember], odd: Mapping[Key, int], folds: Folds, ro
     return nodes
 
 
-def flat(members: Iterable[TreeMember], order: Order, odd: Collection[Key], root: Path = ()) -> list[TreeLine]:
+def flat(members: Iterable[TreeMember], order: Order, odd: Collection[ProcessKey], root: Path = ()) -> list[TreeLine]:
     """One line a process, greatest value first, or in tree order."""
     known = [TreeLine((member,), (*root, member.key), odd=member.key in odd) for member in members]
     read = VALUES.get(order)
@@ -147,7 +147,7 @@ VALUES: Mapping[Order, Callable[[Process], float | None]] = {
 
 
 def _groups(
-    siblings: Sequence[TreeMember], path: Path, odd: Mapping[Key, int], folds: Folds
+    siblings: Sequence[TreeMember], path: Path, odd: Mapping[ProcessKey, int], folds: Folds
 ) -> list[tuple[tuple[TreeMember, ...], Path]]:
     alike: dict[Path, list[TreeMember]] = {}
     for member in siblings:
@@ -161,7 +161,7 @@ def _groups(
     return sorted(groups, key=lambda group: min(odd.get(member.key, len(odd)) for member in group[0]))
 
 
-def _alike(member: TreeMember, odd: Mapping[Key, int]) -> object:
+def _alike(member: TreeMember, odd: Mapping[ProcessKey, int]) -> object:
     process = member.process
     if member.key in odd:
         return member.key

@@ -8,14 +8,13 @@ from hangtop.common import text
 from hangtop.records.process import Process, RecentActivity
 from hangtop.render.processes.process_lines import members, odd_places, readings_of
 from hangtop.render.processes.process_rows import M, RowLook, named, table_rows
-from hangtop.render.processes.process_tree import Folds, Key, TreeLine, TreeMember, tree
+from hangtop.render.processes.process_tree import Folds, ProcessKey, TreeLine, TreeMember, tree
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, align, cut
 from hangtop.render.stack_rows import stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import fact_row, section
-from hangtop.tui.keys import PAGE_KEYS
-from hangtop.tui.keys import Key as KeyName
+from hangtop.tui.keys import PAGE_KEYS, Key
 from hangtop.tui.pages.page import PageScreen
 from hangtop.tui.selection import Selection, select_process
 
@@ -26,9 +25,9 @@ LEAST_SEEN_PART = 0.005
 class ProcessScreen(PageScreen):
     """A process that is gone stays on its page, with what was last known."""
 
-    keys = (KeyName("enter", "Enter", word="its rank"), *PAGE_KEYS)
+    keys = (Key("enter", "Enter", word="its rank"), *PAGE_KEYS)
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: ProcessKey) -> None:
         super().__init__()
         self.key = key
         self._last: tuple[TreeMember, ...] = ()
@@ -61,7 +60,7 @@ class ProcessScreen(PageScreen):
 
 def all_members(view: View) -> list[TreeMember]:
     """All processes in the readings, each once."""
-    known: dict[Key, TreeMember] = {}
+    known: dict[ProcessKey, TreeMember] = {}
     for part in ("processes", "orphans", "zombies", "ended"):
         for member in members(view, {host: getattr(reading, part) for host, reading in readings_of(view).items()}):
             known.setdefault(member.key, member)

@@ -26,8 +26,7 @@ from hangtop.render.processes.process_lines import (
     summary,
 )
 from hangtop.render.processes.process_rows import RowLook, table_rows
-from hangtop.render.processes.process_tree import ORDERS, Folds, Path, TreeLine, state_of
-from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.processes.process_tree import ORDERS, Folds, Path, ProcessKey, TreeLine, state_of
 from hangtop.render.rank_rows import odd_role
 from hangtop.render.spans import BLANK, Row, cut, dotted
 from hangtop.render.view import View
