@@ -1,4 +1,4 @@
-"""How numbers went over the last minutes: charts on one axis of time, a column for each slot. Pure."""
+"""Charts of numbers over the last minutes, on one axis of time: one column for each time slot. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_COLUMNS = 12
 
 
 class Chart(Struct, frozen=True):
-    """One number over time. `full`: what fills the chart. `shown`: its last value in words."""
+    """One number over time. `full`: the value that fills the chart. `shown`: formats a value for the label."""
 
     label: str
     samples: Samples
@@ -26,7 +26,7 @@ class Chart(Struct, frozen=True):
 
 
 def chart_rows(charts: Sequence[Chart], now: float, width: int, role: str = "", silent_s: float | None = None) -> list[Row]:
-    """Charts whose slots are of one length. `role`: of the last values, when they stand out. `silent_s`: a mark on the axis."""
+    """The charts; their slots have one length. `role`: colour of the last values. `silent_s`: marked on the time axis."""
     columns = min(SLOTS, width - LABEL - 2)
     drawn = [(chart, values) for chart in charts if any(values := until(chart.samples, now, columns))]
     if not drawn or columns < LEAST_COLUMNS:
@@ -45,7 +45,7 @@ def chart_rows(charts: Sequence[Chart], now: float, width: int, role: str = "", 
 
 
 def _axis(columns: int, slot_s: float, silent_s: float | None) -> Row:
-    """From when to now, and since when there has been silence."""
+    """The time axis: its start, the beginning of the silence, and now."""
     start, end = f"−{text.duration(columns * slot_s)}", "now"
     start = start if columns > len(start) + len(end) else ""
     words = list(f"{start}{end:>{max(0, columns - len(start))}}")

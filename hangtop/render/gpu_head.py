@@ -1,4 +1,4 @@
-"""What the head of the GPU pane says of all GPUs: how many stand out and how, what they are, how old their values are. Pure."""
+"""The head line of the GPU pane: how many GPUs stand out and why, their models, the age of old values. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLD_STATUSES: tuple[GpuStatus, ...] = ("late", "no answer")
 
 
 def summary(rows: Sequence[GpuRow]) -> Row:
-    """The head's own line: `1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or how old all values are."""
+    """`1 idle · 7 busy-wait · limit 700 W`, or `8 × H100 80G · limit 700 W`, or the age of all values."""
     gpus = [row.gpu for row in rows]
     limit: Row = ((limit_words, "muted"),) if (limit_words := _limit(gpus)) else ()
     if old := _all_old(rows):
@@ -39,7 +39,7 @@ def summary(rows: Sequence[GpuRow]) -> Row:
 
 
 def _all_old(rows: Sequence[GpuRow]) -> Row:
-    """When no GPU gives values of now, because the driver or the probe is late or silent."""
+    """How old all values are, if the driver or the probe is late or silent; else nothing."""
     statuses = {row.status for row in rows}
     if "ok" in statuses or not statuses.intersection(OLD_STATUSES):
         return ()
@@ -51,7 +51,7 @@ def _all_old(rows: Sequence[GpuRow]) -> Row:
 
 
 def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
-    """`1 idle`, `7 busy-wait`, gravest first; in a run that is well only what is wrong with a GPU itself."""
+    """`1 idle`, `7 busy-wait`, gravest first. In a healthy run only faults of a GPU itself."""
     counts = Counter(fact.kind for fact in said)
     return [
         ((f"{counts[kind]} {IN_HEAD.get(kind, kind)}", "bad bold" if kind in BAD else "warn"),)
@@ -60,7 +60,7 @@ def _counted(said: Sequence[GpuFact], *, trouble: bool) -> list[Row]:
 
 
 def kinds_said(said: Sequence[GpuFact], *, trouble: bool) -> list[FactKind]:
-    """The kinds that are said in the head, gravest first."""
+    """The kinds of facts for the head, gravest first."""
     there = {fact.kind for fact in said}
     return [kind for kind in SAID_IN_HEAD if kind in there and (trouble or kind not in QUIET_WHEN_WELL)]
 

@@ -1,4 +1,4 @@
-"""The GPUs of many nodes: means per node, odd nodes first, a node that does not answer with the age of its values. Pure."""
+"""The GPUs of many nodes: means per node, odd nodes first; silent nodes with the age of their values. Pure."""
 
 from __future__ import annotations
 
@@ -34,10 +34,8 @@ WORDS: dict[FactKind, str] = {"idle": "at 0 %", "empty": "empty", "little memory
 
 
 class NodeRow(Struct, frozen=True):
-    """The GPUs of a node as one. `said`: all facts, `facts`: those by which a GPU stands out.
-
-    `age_s`: of the youngest value, when none is of now.
-    """
+    """The GPUs of a node in one row. `said`: all facts; `facts`: those that make a GPU stand out. `age_s`: of the newest value,
+    if none is current."""
 
     host: str
     gpus: tuple[Gpu, ...]
@@ -75,7 +73,7 @@ class NodeRow(Struct, frozen=True):
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Of those that are known."""
+    """The mean of the known values."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
@@ -103,7 +101,7 @@ def _node_row(host: str, node: NodeGpus, now: float, *, trouble: bool) -> NodeRo
 def node_table(
     rows: Sequence[NodeRow], width: int, height: int, *, chosen: str | None = None, at: slice | None = None
 ) -> list[Row]:
-    """Column titles, the nodes that have room, and how many are like the last of them; or those of `at`, while one is chosen."""
+    """Column titles and the nodes that fit, then how many more there are. `at`: the rows to show while a node is chosen."""
     columns = titled(fitting(_columns(rows), width))
     if at is not None:
         marked = (replace(row, chosen=row.host == chosen) for row in rows[at])
@@ -161,7 +159,7 @@ def _age(row: NodeRow) -> Row:
 
 
 def _trend(row: NodeRow) -> Row:
-    """Mean power over the GPUs, slot by slot: the newest slot that is over stands last."""
+    """Mean power of the GPUs for each closed time slot, the newest last."""
     closed = [track.power_w.means[:-1] for track in row.tracks if len(track.power_w.means) > 1]
     slots = [[means[-back] for means in closed if len(means) >= back] for back in range(TREND, 0, -1)]
     means = list(map(_mean, slots))
@@ -169,7 +167,7 @@ def _trend(row: NodeRow) -> Row:
 
 
 def _odd(row: NodeRow) -> Row:
-    """`GPU 3, 6 at 0 %`; of facts that are not alike the gravest."""
+    """`GPU 3, 6 at 0 %`; of several kinds of facts the gravest."""
     if not row.fresh:
         return (("no answer" if (row.age_s or 0) > NO_ANSWER_S else "late", "stale"),)
     if not row.facts:

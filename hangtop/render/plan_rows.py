@@ -1,4 +1,4 @@
-"""A plan and its steps, row by row: the confirm screen paints them, the commands print them. Pure, and without Textual."""
+"""A plan and its steps as rows, for dialogs and commands. Pure, and without Textual."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hangtop.records.plan import EvidenceCommand, Plan, RayStart, Removal, Start
 from hangtop.render.spans import BLANK, Row, Span
 
 ALIKE = frozenset({"data worker", "compiler"})
-"""Of these there are many: neighbours in the order of signals share a line, which names every pid."""
+"""Roles with many processes: neighbours in the order of signals share a line that lists all pids."""
 RANK_LIKE = frozenset({"rank", "ray worker"})
 LABEL_CELLS = 9
 STEP_ROLES = {
@@ -29,7 +29,7 @@ SIGNS = {"doing": "·", "done": "✓", "skipped": "−", "survived": "✗", "fai
 
 
 def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
-    """The plan, word for word, in lines of about `width` cells: the caller cuts what is longer. `odd`: ranks that stand out."""
+    """The plan word for word, in lines of about `width` cells; the caller cuts longer ones. `odd`: ranks that stand out."""
     beware = list(_labelled("beware", list(plan.warnings), width, "warn"))
     long = len({target.wave for target in plan.targets}) > 1  # then nobody scrolls down to see what they should know
     found: list[Row] = [*beware, BLANK] if long and beware else []
@@ -53,13 +53,8 @@ def rows(plan: Plan, width: int, odd: Collection[int] = ()) -> list[Row]:
 
 
 def step_rows(steps: Iterable[Step], width: int) -> list[Row]:
-    """What was done, a line each, the proof in its colour."""
+    """The steps, one line each, the proof in its own colour."""
     return [row for step in steps for row in _step(step, width)]
-
-
-def plain(row: Row) -> str:
-    """A row as text that a terminal only shows."""
-    return text.printable("".join(words for words, _ in row).rstrip())
 
 
 def _how(plan: Plan) -> Row:
@@ -86,7 +81,7 @@ def _target_rows(targets: Sequence[Target], width: int, odd: Collection[int]) ->
 
 
 def _grouped(targets: Sequence[Target]) -> Iterator[list[Target]]:
-    """Neighbours of one kind and state together, all others alone. The order stays."""
+    """Groups of neighbours of one kind and state, in order."""
     group: list[Target] = []
     for target in targets:
         if group and target.role in ALIKE and _kind(group[-1]) == _kind(target):
@@ -127,7 +122,7 @@ def _group_rows(group: Sequence[Target], users: int, width: int, odd: Collection
 
 
 def _command(command: str, room: int) -> str:
-    """Where it does not fit, its program goes without its folder: what follows tells more."""
+    """A command that is too long loses the folder of its program."""
     program, blank, rest = command.partition(" ")
     return command if len(command) <= room else program.rpartition("/")[2] + blank + rest
 
@@ -187,7 +182,7 @@ def _evidence_rows(errands: Sequence[EvidenceCommand]) -> Iterator[Row]:
 
 
 def _waves(targets: Sequence[Target]) -> list[tuple[str, tuple[Target, ...]]]:
-    """(what they are, who) in the order of their signals."""
+    """(roles, targets) for each wave of signals."""
     found = [tuple(wave) for _, wave in groupby(targets, key=lambda target: target.wave)]
     return [(", ".join(dict.fromkeys(_role_name(target) for target in wave)), wave) for wave in found]
 
@@ -219,7 +214,7 @@ def _role_name(target: Target) -> str:
 
 
 def fit_rows(fit: Fit | None, width: int) -> list[Row]:
-    """Whether the run would start: why not, above all else, or what will not be as before. `None`: it is still looked at."""
+    """Whether the run would start: why not, or what will differ. `None`: still being checked."""
     if fit is None:
         return [(("checking whether it can start …", "muted"),), BLANK]
     found = list(_labelled("cannot", fit.problems, width, "bad bold"))
@@ -228,7 +223,7 @@ def fit_rows(fit: Fit | None, width: int) -> list[Row]:
 
 
 def preset_rows(presets: Sequence[Preset], chosen: Collection[str], width: int, others: int = 0) -> list[Row]:
-    """A digit, a name and what it does, all of it. `chosen`: their ids. `others`: how many more there are."""
+    """The presets: digit, title, effect. `chosen`: ids. `others`: how many more there are."""
     found: list[Row] = [BLANK] if presets else []
     column = max((len(preset.title) for preset in presets), default=0)
     for number, preset in enumerate(presets, 1):

@@ -1,4 +1,4 @@
-"""What is known of one rank, fact by fact, against its peers. Pure."""
+"""The facts of one rank against its peers. Pure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from hangtop.render.spans import Row, align, cut
 from hangtop.state.run_state import RunState
 
 LABEL, MINE, PEERS = 12, 14, 14
-"""Cells of the columns; those of the values grow with what there is to say, as far as there is room."""
+"""Cells of the columns; the two value columns grow with their content."""
 WIDEST = 44
 M = 1_000_000
 A_MINUTE = 60 / 1.7e9
-"""As a part of unix time."""
+"""One minute as a fraction of unix time."""
 
 
 class Fact(Struct, frozen=True):
-    """One thing known of a rank. Numbers count as alike within `slack`, a part of the usual one, and `least`, a difference.
-
-    `news`: told only where ranks differ in it.
-    """
+    """One fact. Numbers are alike within `slack`, a fraction of the median, plus `least`. `news`: shown only where ranks differ
+    in it."""
 
     label: str
     read: Callable[[Rank, float], object]
@@ -47,7 +45,7 @@ def _mega(value: object) -> str:
 
 
 def _below(rank: Rank, now: float) -> float | None:
-    """Of its data loader workers, compilers and what else it started."""
+    """CPU of what it started: data loader workers, compilers and so on."""
     process = rank.process
     if process is None or process.subtree_cpu_percent is None or process.subtree_size < 2:
         return None
@@ -75,14 +73,14 @@ FACTS: tuple[Fact, ...] = (
 
 
 def _state(rank: Rank) -> str | None:
-    """`S futex_wait_queue`; words where the letter says trouble."""
+    """`S futex_wait_queue`; in words where the letter means trouble."""
     if rank.state is None or rank.state in "RSI":
         return " ".join(part for part in (rank.state, rank.wchan) if part) or None
     return rank.process.doing if rank.process else rank.state
 
 
 def gpu_facts(state: RunState) -> tuple[Fact, ...]:
-    """Of the GPU that the rank computes on. A GPU in trouble has its status in words."""
+    """Facts of the rank's GPU."""
 
     def gpu(rank: Rank) -> Gpu | None:
         known = gpu_of(rank, state)
@@ -115,7 +113,7 @@ def _rate(value: object) -> str:
 
 
 def collective_facts(state: RunState) -> tuple[Fact, ...]:
-    """How many collectives a rank has enqueued, by the flight recorder's dumps, in the group where ranks differ most."""
+    """Collectives that the rank has enqueued, by the flight recorder's dumps, in the group where ranks differ most."""
     dumps = state.nccl[-1].dumps if state.nccl else ()
     counts: dict[str, dict[int, int]] = {}
     for dump in dumps:
@@ -129,7 +127,7 @@ def collective_facts(state: RunState) -> tuple[Fact, ...]:
 
 
 def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: str, more: Sequence[Fact] = ()) -> list[Row]:
-    """Differences first. `more`: facts that need more than the rank itself."""
+    """The facts as rows, differences first. `more`: further facts."""
     facts = (*FACTS, *more, *(_metric_fact(name) for name in sorted(rank.metrics)))
     told = [(_differs(fact, rank, peers, now), fact) for fact in facts if fact.read(rank, now) is not None]
     told = [(differs, fact) for differs, fact in told if not fact.news or _ranks_differ(fact, rank, peers, now)]
@@ -148,7 +146,7 @@ def fact_rows(rank: Rank, peers: Sequence[Rank], now: float, width: int, role: s
 
 
 def _ranks_differ(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
-    return len({fact.shown(value) for one in (rank, *peers) if (value := fact.read(one, now)) is not None}) > 1
+    return len({fact.shown(value) for other in (rank, *peers) if (value := fact.read(other, now)) is not None}) > 1
 
 
 def _metric_fact(name: str) -> Fact:
@@ -156,7 +154,7 @@ def _metric_fact(name: str) -> Fact:
 
 
 def _metric(rank: Rank, name: str) -> float | None:
-    """`None` in the records is a value that is no number."""
+    """In the records `None` stands for NaN."""
     value = rank.metrics.get(name)
     return math.nan if value is None and name in rank.metrics else value
 
@@ -172,7 +170,7 @@ def _differs(fact: Fact, rank: Rank, peers: Sequence[Rank], now: float) -> bool:
 
 
 def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
-    """Their value, or from the least to the greatest."""
+    """The value of the peers, or its range."""
     values = [value for peer in peers if (value := fact.read(peer, now)) is not None]
     if not values:
         return ""
@@ -184,6 +182,6 @@ def _peers(fact: Fact, peers: Sequence[Rank], now: float) -> str:
 
 
 def _bare(low: str, high: str) -> str:
-    """Without the unit that the greater one says: `90-94 W`."""
+    """The number without the unit that both share: `90-94 W`."""
     number, _, unit = low.partition(" ")
     return number if unit and high.endswith(f" {unit}") else low

@@ -1,4 +1,4 @@
-"""Beside the facts of a rank: where its main thread stands, and how busy its GPU and its process were over the last minutes."""
+"""Beside the facts of a rank: the stack of its main thread, and the last minutes of its GPU and process. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hangtop.records.rank import Rank
 from hangtop.records.stack import Stack
 from hangtop.render.charts import Chart, chart_rows
 from hangtop.render.spans import BLANK, Row, align, cut
-from hangtop.render.stack_rows import place_of
+from hangtop.render.stack_rows import place_of, stacks_of
 from hangtop.render.view import View
 from hangtop.render.wrap import section
 from hangtop.stacks.activity import activity_of
@@ -23,14 +23,14 @@ FULL_PERCENT = 100.0
 
 
 def beside_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """Stack and past of a rank; nothing where nothing is known of either."""
+    """Stack and past of a rank, as far as known."""
     parts = [part for part in (stack_rows(rank, view, width, role), past_rows(rank, view, width, role)) if part]
     return [row for place, part in enumerate(parts) for row in ([BLANK, *part] if place else part)]
 
 
 def stack_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """Innermost frame first, to the outermost of the user's own; the library's frames around are counted."""
-    known = _stacks_of(rank, view)
+    """Frames from the innermost to the user's outermost; library frames around them are counted."""
+    known = [stack for stack in stacks_of(rank.process, view.state.looks) if stack.threads] if rank.process is not None else []
     last = known[-1] if known else None
     now = activity_of(last) if last is not None else None
     if last is None or now is None:
@@ -55,17 +55,8 @@ def _stack_head(known: Sequence[Stack], thread: str, now: float, width: int) -> 
     return section("Stack", width, f"{thread} · {text.age(now - known[-1].at)} ago{same}")
 
 
-def _stacks_of(rank: Rank, view: View) -> list[Stack]:
-    """Its stacks in all looks that are kept, the latest last."""
-    process = rank.process
-    if process is None:
-        return []
-    stacks = (stack for look in view.state.looks for stack in look.stacks if stack.threads and stack.pid == process.pid)
-    return [stack for stack in stacks if stack.started_ticks in (0, process.start_ticks)]
-
-
 def past_rows(rank: Rank, view: View, width: int, role: str) -> list[Row]:
-    """GPU utilisation and CPU, and since when the rank has been silent."""
+    """Charts of GPU utilisation and CPU, with the beginning of the silence."""
     return chart_rows(_charts(rank, view), view.now, width, role, rank.silence_s(view.now))
 
 

@@ -1,4 +1,4 @@
-"""The ranks table, row by row: odd ones first, a column only where it tells ranks apart."""
+"""The table of ranks, row by row: odd ones first; a column only where it tells ranks apart."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ BAD_STATES = frozenset("ZTX")
 
 
 class RankRow(Struct, frozen=True):
-    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for one that works or lags, else empty.
-
-    `quiet_s`: in the steps in which ages are shown, so that a row stays the same until it looks different. `works`: the others
-    wait for it.
-    """
+    """A rank as it is painted. `role`: `bad` for a culprit, `warn` for a rank at work or behind, else empty. `quiet_s`: rounded
+    as ages are shown, so that a row stays equal until it looks different. `works`: other ranks wait for it."""
 
     rank: Rank
     quiet_s: float | None
@@ -41,7 +38,7 @@ class RankRow(Struct, frozen=True):
 
 @memoized
 def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
-    """All ranks, odd ones first in the order of the verdict, then by number."""
+    """All ranks: odd ones in the order of the verdict, then by number."""
     verdict = view.verdict
     odd = {rank: place for place, rank in enumerate(verdict.apart)} if verdict else {}
     titles = {stage.id: stage.title for stage in view.state.log.plan} if view.state.log else {}
@@ -65,14 +62,14 @@ def rank_rows(view: View, chosen: int | None = None) -> tuple[RankRow, ...]:
 
 
 def world_of(view: View) -> int:
-    """How many ranks the run has, as far as the log says."""
+    """World size, as far as the log says."""
     log = view.state.log
     named = log.world if log is not None and log.world is not None else 0
     return max(named, max((rank.rank for rank in view.ranks), default=-1) + 1)
 
 
 def odd_role(verdict: Verdict | None) -> str:
-    """Culprits are red only when the run is in trouble; one that works or lags is amber."""
+    """The colour of odd ranks: red in trouble, else amber."""
     return "bad" if verdict and verdict.state.trouble else "warn"
 
 
@@ -82,7 +79,7 @@ def _why(verdict: Verdict | None, rank: int) -> str | None:
 
 
 def _last_lines(view: View) -> dict[int, str]:
-    """The last log line of each rank, for a run that says nothing more; a running one would change them all the time."""
+    """The last log line of each rank."""
     says: dict[int, str] = {}
     for line in view.state.tail[-2_000:]:
         if line.rank is not None:
@@ -120,7 +117,7 @@ def _quiet_bar(row: RankRow) -> Row:
 
 
 def _metric(name: str) -> Callable[[RankRow], Row]:
-    """`None` in the records stands for a metric that is no number."""
+    """In the records `None` stands for NaN."""
 
     def cell(row: RankRow) -> Row:
         if name not in row.rank.metrics:
@@ -164,7 +161,7 @@ DOING_CELLS = 12
 
 
 def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[RankRow]]:
-    """Columns that tell ranks apart; one whose value is the same in all rows moves into the head. `hosts`: always the host."""
+    """The columns that tell ranks apart. `hosts`: with the host in any case."""
     ranks = [row.rank for row in rows]
 
     def known(read: Callable[[Rank], object]) -> bool:
@@ -197,7 +194,7 @@ def columns_for(rows: Sequence[RankRow], *, hosts: bool = False) -> list[Column[
 
 
 def _doing(shortened: int) -> Callable[[RankRow], Row]:
-    """What it does, in the form that is so many times shortened, as far as there are shorter ones."""
+    """What the rank does, in its n-th shorter form."""
 
     def cell(row: RankRow) -> Row:
         forms = (row.doing or "", *row.rank.shorter)
@@ -207,7 +204,7 @@ def _doing(shortened: int) -> Callable[[RankRow], Row]:
 
 
 def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow], width: int) -> list[Column[RankRow]]:
-    """The longest form that has room in every row, else the shortest."""
+    """The longest form that fits in every row, else the shortest."""
     room = width - sum(column.width + column.gap for column in columns) + columns[0].gap
     forms = max((len(row.rank.shorter) for row in rows), default=0)
     shortened = next((n for n in range(forms) if all(width_of(_doing(n)(row)) <= room for row in rows)), forms)
@@ -215,7 +212,7 @@ def _with_doing_that_fits(columns: list[Column[RankRow]], rows: Sequence[RankRow
 
 
 def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
-    """A pid is grey, so one cell parts it from the step: the names of functions need the other."""
+    """One cell between pid and step is enough, for a pid is grey; function names need the other."""
     before = ["", *(column.title for column in columns)]
     return [
         replace(column, gap=1) if (column.title, title) == ("step", "pid") else column
@@ -225,7 +222,7 @@ def _step_beside_pid(columns: list[Column[RankRow]]) -> list[Column[RankRow]]:
 
 @memoized
 def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None), hosts: bool = False) -> list[Row]:
-    """Column titles and one row for each of the ranks in `shown`. The columns are those of all, so that scrolling moves none."""
+    """Column titles and the ranks in `shown`; columns are chosen for all ranks, so that scrolling moves none."""
     columns = _with_doing_that_fits(_step_beside_pid(fitting(snugged(columns_for(rows, hosts=hosts), rows), width)), rows, width)
     if BAR in columns:
         columns = [replace(column, title="") if column.cell is QUIET.cell else column for column in columns]
@@ -233,7 +230,7 @@ def table_rows(rows: Sequence[RankRow], width: int, *, shown: slice = slice(None
 
 
 def summary(view: View, rows: Sequence[RankRow]) -> Row:
-    """The head's own line: `1 behind · 7 wait in step 120 · all on n1`."""
+    """`1 behind · 7 wait in step 120 · all on n1`."""
     ranks = [row.rank for row in rows]
     odd = [row for row in rows if row.role]
     parts: list[Row] = []
@@ -250,7 +247,7 @@ def summary(view: View, rows: Sequence[RankRow]) -> Row:
 
 
 def odd_word(view: View, odd: Sequence[RankRow]) -> str:
-    """How the ranks that stand first differ from the others: `behind`, `works`, `odd`."""
+    """How the odd ranks differ: `behind`, `works`, `odd`."""
     if view.verdict is not None and view.verdict.at_work:
         return "works" if len(odd) == 1 else "work"
     return "behind" if any(row.rank.lag for row in odd) else "odd"

@@ -1,4 +1,4 @@
-"""The parts of a page: head lines of its sections, facts with a label, and sentences wrapped at words."""
+"""The parts of a page: section heads, labelled facts, wrapped sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FACT_CELLS = 14
 
 
 def section(title: str, width: int, said: str = "") -> Row:
-    """A head line: the title, what is said of it, and a rule to the edge."""
+    """A section head: title, words beside it, and a rule to the edge."""
     more = f"{said} " if said else ""
     rule = "─" * max(0, width - len(title) - text.cells(more) - 2)
     return cut(((title, "ink bold"), ("  ", ""), (more, "muted"), (rule, "faint")), width)

@@ -1,4 +1,4 @@
-"""HangtopApp: readings in, keys out. It never waits for anything: what may block lives in the probe."""
+"""HangtopApp: readings in, keys out. It never waits for anything; what may block is in the probe."""
 
 from __future__ import annotations
 
@@ -45,20 +45,18 @@ if TYPE_CHECKING:
 
 TICK_S = 1.0
 PAINT_S = 0.25
-"""Readings may come ten times a second; the screen follows at most four times."""
+"""Readings come up to ten times a second; the screen follows at most four times."""
 LOAD_S = 3.0
-"""So long after the start, when all is painted, the rest of the program is loaded."""
+"""By then the first picture is painted, and the pages and dialogs are loaded."""
 SAVE_TITLE, RESTORE_TITLE = "\x1b[22;0t", "\x1b[23;0t"
 
 
 class HangtopApp(Navigation):
-    """Watches one run. Raises `ThemeError` for a theme that is not there or is broken; `broken_themes` that nobody asked
-    for are left out.
+    """Watches one run. Raises `ThemeError` if the theme asked for is missing or broken; other broken themes are left out, and
+    named in `broken_themes`.
 
-    `now` gives unix seconds, the session's own in a replay. `title` names the run on screen and in the terminal's title.
-    `started`: the run was started with hangtop, so `q` asks what becomes of it. `keys`: what can be pressed. `replay`: the
-    recording that is played, if one is.
-    `ascii_only`: no sign beyond ASCII; by default when the locale has no UTF-8.
+    `now`: unix seconds, the time of the recording in a replay. `title`: names the run on the screen and in the terminal's title.
+    `started`: hangtop started the run, so `q` asks what becomes of it. `ascii_only`: by default if the locale has no UTF-8.
     """
 
     ENABLE_COMMAND_PALETTE = False
@@ -106,7 +104,7 @@ class HangtopApp(Navigation):
 
     @property
     def footer_keys(self) -> tuple[Key, ...]:
-        """The keys as the footer tells them: of an action that was left under way, that its key shows it."""
+        """The keys for the footer; the key of a running action says so."""
         told = {f"act('{act}')": "done" if deed.over else "at work" for act, deed in self.under_way.items()}
         return tuple(
             replace(key, word=f"{key.word}: {told[key.action]}", role="warn bold") if key.action in told else key
@@ -115,15 +113,14 @@ class HangtopApp(Navigation):
 
     @property
     def enlarged(self) -> str | None:
-        """Id of the pane that has the whole screen."""
         return self.watch_screen.active if self.watch_screen.enlarged else None
 
     def get_default_screen(self) -> Screen[None]:
-        """The watch screen itself: an empty one below it would be made and laid out for nothing."""
+        """The watch screen; mounting an empty default screen below it would cost time."""
         return self.watch_screen
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Before there is a screen the theme's colours are enough: Textual would parse every rule once more."""
+        """Before the first screen only colours are set: Textual would parse all CSS once more."""
         if self.screen_stack:
             super().refresh_css(animate)
         else:
@@ -137,7 +134,7 @@ class HangtopApp(Navigation):
         self.run_worker(self._follow(), name="follow", exclusive=True)
 
     def _come_back(self) -> None:
-        """After Ctrl-Z and `fg`, or SIGTSTP and SIGCONT: the terminal has forgotten everything."""
+        """After Ctrl-Z and `fg` the terminal has forgotten everything."""
         self._told_title = ""
         self.screen.refresh(layout=True)
 
@@ -146,7 +143,7 @@ class HangtopApp(Navigation):
         self._to_terminal(RESTORE_TITLE)
 
     def tick(self) -> None:
-        """Judge what is known at this moment, and paint it."""
+        """Judge the state, and paint."""
         now = self.now()
         read = self.state.log is not None and self.state.log.caught_up  # before, stages and limits are not known: a draft
         case = self.monitor.look(self.state, now, draft=not read)
@@ -167,17 +164,17 @@ class HangtopApp(Navigation):
             screen.flush()
 
     def _doable(self, verdict: Verdict) -> Verdict:
-        """What to do next names no key that does nothing here: without rights to act, or in a replay."""
+        """Leave out next steps whose key does nothing here (read-only, replay)."""
         there = {key.shown for key in self.keys}
-        return replace(verdict, next=tuple(one for one in verdict.next if one[0] in there or word_of(one[0]) is None))
+        return replace(verdict, next=tuple(step for step in verdict.next if step[0] in there or word_of(step[0]) is None))
 
     def repaint(self) -> None:
-        """Let what is in sight paint the present view."""
+        """Paint the present view on all screens in sight."""
         for screen in self._in_sight():
             screen.show(self.view)
 
     def _in_sight(self) -> Iterator[LiveScreen]:
-        """The screen in front, and those that are to be seen around a box."""
+        """The screen in front, and the screens around it if it is a dialog."""
         for screen in reversed(self.screen_stack):
             if isinstance(screen, LiveScreen):
                 yield screen
@@ -219,7 +216,7 @@ class HangtopApp(Navigation):
             self._driver.write(codes)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Letters are letters while a filter is typed; an open plan takes every key; what is not in `keys` has none."""
+        """Which keys work: none in a dialog, which reads keys itself; letters are text while a filter is typed."""
         if isinstance(self.focused, FilterPrompt):
             return action not in action_names((*LOOK, *REPLAY)) and action != "pane"
         if isinstance(self.screen, ModalScreen):
@@ -227,7 +224,7 @@ class HangtopApp(Navigation):
         return action != "act" or any(key.action == f"act('{parameters[0]}')" for key in self.keys)
 
     def action_act(self, name: str) -> None:
-        """Open the plan, or the screen, of an action; of one that was left under way its progress."""
+        """Open the plan or page of an action, or its progress if it is under way."""
         from hangtop.tui.dialogs.action_dialog import ActionScreen
         from hangtop.tui.open_action import open_action
 
@@ -247,7 +244,7 @@ class HangtopApp(Navigation):
         self.action_leave()
 
     def action_leave(self) -> None:
-        """End at once, whatever the feed is doing."""
+        """End at once, even if the feed is stuck."""
         self.feed.close()
         self.exit()
 
@@ -258,7 +255,7 @@ class HangtopApp(Navigation):
             self.push_screen(HelpScreen())
 
     def action_theme(self) -> None:
-        """The next theme; without colour only those that need none."""
+        """The next theme; with NO_COLOR only ANSI themes."""
         names = [name for name, palette in self.palettes.items() if not self.no_color or palette.ansi]
         self.palette = self.palettes[names[(names.index(self.palette.name) + 1) % len(names)]]
         self.theme = self.palette.name
@@ -277,7 +274,7 @@ class HangtopApp(Navigation):
 
 
 def _load_what_opens() -> None:
-    """Before it is asked for: the first page opens at once, and an upgrade of hangtop meanwhile cannot mix old and new."""
+    """Load pages and dialogs in advance, so that they open at once, and an upgrade of hangtop meanwhile cannot mix versions."""
     for package in (pages, dialogs):
         for module in iter_modules(package.__path__, f"{package.__name__}."):
             import_module(module.name)

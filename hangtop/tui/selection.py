@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hangtop.records.process import Process
 from hangtop.records.ray import RayActor
 from hangtop.render.processes.process_lines import members, readings_of
-from hangtop.render.processes.process_tree import Key
+from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View
 
 
@@ -21,7 +21,7 @@ class Selection(NamedTuple):
     alike: int = 1
 
 
-def select_process(view: View, key: Key) -> Selection:
+def select_process(view: View, key: ProcessKey) -> Selection:
     """The rank that this process is or descends from, else the process itself."""
     processes = {host: reading.processes for host, reading in readings_of(view).items()}
     by_pid = {(member.host, member.process.pid): member for member in members(view, processes)}

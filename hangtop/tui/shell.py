@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hangtop.feeds.probe_feed import Feed, Seekable
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.processes.process_tree import Key as ProcessKey
+from hangtop.render.processes.process_tree import ProcessKey
 from hangtop.render.view import View
 from hangtop.state.run_state import RunState
 from hangtop.tui.keys import Key

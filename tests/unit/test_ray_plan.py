@@ -19,7 +19,8 @@ from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.ray_session import RayMatch, RayProcess, RaySession
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.render.plan_rows import plain, rows
+from hangtop.render.plan_rows import rows
+from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 
 ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)

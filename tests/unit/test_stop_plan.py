@@ -12,7 +12,8 @@ from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
 from hangtop.records.plan import Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
-from hangtop.render.plan_rows import plain, rows
+from hangtop.render.plan_rows import rows
+from hangtop.render.spans import plain
 from hangtop.state.run_state import RunState
 
 ME = OwnProcess(pid=50, ancestors=frozenset({1, 40, 45}), uid=1000)

@@ -1,6 +1,4 @@
-"""Nodes × ranks: a row for each node, with a cell for each of its ranks, what its workers do and hold. Odd ones first.
-
-Pure."""
+"""Nodes × ranks: a row for each Ray node with a cell for each rank, odd nodes first. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +21,11 @@ LEGEND: Row = (
     ("■", "data"), (" as peers  ", "muted"), ("▲", "warn"), (" waits to start  ", "muted"), ("◆", "bad"), (" odd  ", "muted"),
     ("✗", "bad"), (" dead  ", "muted"), ("□", "stale"), (" idle", "muted"),
 )  # fmt: skip
-"""What a cell says. An idle rank is one between two calls."""
+"""An idle rank is between two calls."""
 
 
 class NodeRow(Struct, frozen=True):
-    """A node and its living actors, ranks in order and then the others. `odd`: ids of those that stand out."""
+    """A node and its living actors, ranks first. `odd`: ids of actors that stand out."""
 
     node: RayNode
     label: str
@@ -48,15 +46,12 @@ class NodeRow(Struct, frozen=True):
 
 @memoized
 def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None = None) -> tuple[NodeRow, ...]:
-    """Nodes that are dead, silent or hold an odd actor first; then by their first rank. `chosen`: id of a node.
-
-    Dead nodes without any rank left are not shown once others took their place.
-    """
+    """Dead and silent nodes and nodes with an odd actor first, then by first rank. `chosen`: id of a node."""
     held: dict[str | None, list[RayActor]] = {}
     for actor in cluster.actors:
         if not meant_to_end(actor):
             held.setdefault(actor.node, []).append(actor)
-    odd = {one.actor.id: one.actor.node for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {outlier.actor.id: outlier.actor.node for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     names = Counter(node.host for node in cluster.nodes)
     stale = stale_since(cluster, now) is not None
     rows = [
@@ -78,13 +73,13 @@ def node_rows(cluster: RayCluster, now: float, trouble: bool, chosen: str | None
 
 
 def _silent_s(node: RayNode, now: float) -> float | None:
-    """How long it has not reported, when that is too long."""
+    """Seconds since its last report, if that is too long."""
     old_s = 0.0 if node.moved_at is None else now - node.moved_at
     return old_s if node.alive and old_s > STALE_AFTER_S else None
 
 
 def node_table(rows: Sequence[NodeRow], width: int, shown: slice = slice(None)) -> list[Row]:
-    """Column titles, a row for each node in `shown`, and what the cells mean."""
+    """Column titles, the nodes in `shown`, and the legend of the cells."""
     columns = fitting(snugged(_columns(rows), rows), width)
     return [title_row(columns, width), *(table_row(columns, row, width) for row in rows[shown]), cut(LEGEND, width)]
 
@@ -121,7 +116,7 @@ def _plain(row: NodeRow, role: str) -> str:
 
 
 def _quiet(row: NodeRow) -> str:
-    """Of numbers: they are not what makes a node odd."""
+    """Role of numbers, which never make a node odd."""
     return "stale" if row.stale or row.silent_s is not None or not row.node.alive else "ink"
 
 
@@ -131,14 +126,14 @@ def _label(row: NodeRow) -> Row:
 
 
 def _cells(row: NodeRow) -> Row:
-    """One cell for each of its ranks; where it has none, for each of its actors."""
+    """A cell for each rank; on a node without ranks for each actor."""
     shown = [actor for actor in row.actors if actor.rank is not None] or row.actors
     cells = tuple(cell_of(actor, row) for actor in shown[:MOST_CELLS])
     return (*cells[:-1], ("…", "muted")) if len(shown) > MOST_CELLS else cells
 
 
 def cell_of(actor: RayActor, row: NodeRow) -> tuple[str, str]:
-    """Sign and role of one actor: how it stands to its peers."""
+    """Sign and role of an actor, compared with its peers."""
     if actor.state in ("dead", "gone", "zombie"):
         return "✗", "bad"
     if actor.id in row.odd:
@@ -163,7 +158,7 @@ def _gpus(row: NodeRow) -> Row:
 
 
 def _gib(row: NodeRow, sizes: Iterable[int | None]) -> Row:
-    """The sum of those that are known."""
+    """The sum of the known sizes in GiB."""
     known = [size for size in sizes if size is not None]
     return number_cell(sum(known) / G if known else None, _quiet(row), ",.1f")
 
@@ -177,7 +172,7 @@ def _report(row: NodeRow) -> Row:
 
 
 def _doing(row: NodeRow) -> Row:
-    """`update_actor ×7, generate_sequences`: what most of its actors do first."""
+    """`update_actor ×7, generate_sequences`: the most frequent methods first."""
     if not row.node.alive and row.node.death:
         return ((row.node.death, "bad"),)
     told = Counter(actor.method or STATE_WORDS[actor.state] for actor in row.actors).most_common()

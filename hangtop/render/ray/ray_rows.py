@@ -1,4 +1,4 @@
-"""The Ray table, row by row: actors grouped by class and what they do, alike ones folded, odd ones first. Pure."""
+"""The table of Ray actors: alike ones folded by class and method, odd ones first. Pure."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ ORDERS: tuple[Order, ...] = ("oddness", "rank", "age", "memory", "CPU")
 
 
 class ActorOptions(Struct, frozen=True):
-    """How a person wants to see the actors. `opened`: classes whose actors have a row each, even where they are alike.
-
-    `nodes`: the nodes instead, with a cell for each of their ranks.
-    """
+    """What a person asked for. `opened`: classes whose actors have a row each. `nodes`: nodes in place of actors."""
 
     order: Order = "oddness"
     pattern: str = ""
@@ -52,7 +49,7 @@ class ActorOptions(Struct, frozen=True):
 
     @property
     def single(self) -> bool:
-        """An order or a filter is one of actors, not of groups."""
+        """True if each actor has a row: an order or a filter is set."""
         return self.order != "oddness" or bool(self.pattern)
 
 
@@ -60,15 +57,13 @@ PLAIN = ActorOptions()
 
 
 def key_of(actor: RayActor) -> str:
-    """What stays the same for as long as it is the same actor: its id; without the API, its process."""
+    """The identity of an actor: its id, or without the API its process."""
     return actor.id or f"pid {actor.pid or actor.ray_pid} of {actor.node or ''}"
 
 
 class ActorRow(Struct, frozen=True):
-    """Actors that are alike, as one row. `role`: `bad` for one that stands out, `warn` for one at work, else empty.
-
-    `since`: of the first of them.
-    """
+    """Alike actors as one row. `role`: `bad` if it stands out, `warn` if others wait for it, else empty. `since`: of the first of
+    them."""
 
     actors: tuple[RayActor, ...]
     doing: str
@@ -95,12 +90,12 @@ def actor_rows(
     shape: ActorOptions = PLAIN,
     chosen: str | None = None,
 ) -> tuple[ActorRow, ...]:
-    """Those that stand out first, then what waits, then the rest, or in the order asked for. Actors whose end was meant are left
-    out. `chosen`: key of an actor. `at_work`: ranks for which the others wait.
+    """Odd actors first, then waiting ones, or in the order asked for; without actors that were meant to end.
 
-    An actor that only differs from its peers counts as odd while the run is in `trouble`: peers part for moments in every run.
+    An actor that only differs from its peers is odd only while the run is in `trouble`. `chosen`: key of an actor. `at_work`:
+    ranks that others wait for.
     """
-    odd = {id(one.actor): one for one in outlier_actors(cluster) if one.sure or trouble}
+    odd = {id(outlier.actor): outlier for outlier in outlier_actors(cluster) if outlier.sure or trouble}
     lacks = {wish.asks: wish.lack for wish in pending_resources(cluster)}
     stale = stale_since(cluster, now) is not None
     groups: dict[object, list[RayActor]] = {}
@@ -118,7 +113,7 @@ def actor_rows(
 
 
 def _names(row: ActorRow) -> str:
-    """All that names an actor or what it does: a filter looks for its text here."""
+    """The text that a filter searches."""
     actor = row.first
     rank = f"rank {actor.rank}" if actor.rank is not None else ""
     pid = str(actor.pid or actor.ray_pid or "")
@@ -226,7 +221,7 @@ def _gpus(row: ActorRow) -> Row:
 
 
 def _sum_column(title: str, width: int, read: Callable[[RayActor], float | None], unit: int = 1) -> Column[ActorRow]:
-    """The sum over the actors of a row, in units of so many; `?` where it is known of none."""
+    """The sum over the actors of a row, in units of `unit`; `?` if known of none."""
 
     def cell(row: ActorRow) -> Row:
         known = [value for actor in row.actors if (value := read(actor)) is not None]
@@ -237,7 +232,7 @@ def _sum_column(title: str, width: int, read: Callable[[RayActor], float | None]
 
 
 def columns_for(rows: Sequence[ActorRow], *, full: bool = False) -> list[Column[ActorRow]]:
-    """`full`: with what there is no room for beside other panes. A value that is known of no actor has no column."""
+    """The columns with a value for some actor. `full`: with those that only fit an enlarged pane."""
     actors = [actor for row in rows for actor in row.actors]
     hosts = {actor.host for actor in actors if actor.host}
 
@@ -270,7 +265,7 @@ FOR: Column[ActorRow] = Column("for", 7, 0, _for, right=True)
 
 
 def table_rows(rows: Sequence[ActorRow], width: int, *, full: bool = False, shown: slice = slice(None)) -> list[Row]:
-    """Column titles and a row for each group in `shown`; how long it lasts stands at the right edge."""
+    """Column titles and the rows in `shown`; the duration is at the right edge."""
     left = width - FOR.width - FOR.gap
     columns = fitting(snugged(columns_for(rows, full=full), rows), left)
     gap = (" " * FOR.gap, "")

@@ -1,4 +1,4 @@
-"""A question with a button for each answer: a small dialog of its own, before something that a person may not want."""
+"""A question with a button for each answer, asked before something that a person may not want."""
 
 from __future__ import annotations
 

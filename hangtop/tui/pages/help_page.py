@@ -1,4 +1,4 @@
-"""Keys, states, signs and words: made from the tables that the screen itself uses."""
+"""The help page: keys, states, signs and words, from the tables that the screen uses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def key_rows(keys: Sequence[Key], width: int) -> list[Row]:
 
 
 def help_rows(width: int, *, replay: bool, read_only: bool) -> list[Row]:
-    """One column under 100 cells, else two."""
     column = width if width < 100 else (width - 3) // 2
     look = [section("Look", column), *key_rows(LOOK, column), *(key_rows(REPLAY, column) if replay else [])]
     look += [BLANK, section("In a pane", column), *key_rows(IN_A_PANE, column)]

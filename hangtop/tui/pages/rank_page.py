@@ -1,4 +1,4 @@
-"""Everything known of one rank, against its peers: what differs comes first."""
+"""The page of one rank against its peers: differences come first."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class RankScreen(PageScreen):
 
 
 def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role: str, *, odd: bool) -> list[Row]:
-    """The facts, and where there is room beside them its stack and its past; else those below."""
+    """The facts, with stack and past beside them, or below on a narrow screen."""
     more = (*collective_facts(view.state), *gpu_facts(view.state))
     left = width if width < TWO_COLUMNS else (width - GAP) * 9 // 20
     right = width - left - GAP if left < width else width
@@ -109,11 +109,15 @@ def _known_rows(rank: Rank, peers: Sequence[Rank], view: View, width: int, role:
 
 
 def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
-    """Its process and what that started, as in the pane; then what else shows life or trouble on its machine."""
+    """Its process tree; then other signs on its machine."""
     rows: list[Row] = []
     found = all_members(view) if rank.process is not None else []
     member = next(
-        (one for one in found if rank.process is not None and one.process.pid == rank.process.pid and one.number == rank.rank),
+        (
+            member
+            for member in found
+            if rank.process is not None and member.process.pid == rank.process.pid and member.number == rank.rank
+        ),
         None,
     )
     if member is not None:
@@ -127,20 +131,20 @@ def _process_rows(rank: Rank, view: View, width: int) -> list[Row]:
 
 
 def _gpu_said(rank: Rank, view: View) -> list[Row]:
-    """What is said of its GPU in words: a GPU with a rank has no page of its own."""
+    """Facts of its GPU: a GPU with a rank has no page of its own."""
     node = view.state.gpus.get(rank.host or "")
     said = () if node is None else facts(node, view.now, of_run(view.state, rank.host or ""))
-    return [((f"GPU {one.index}: {one.text}", one.role),) for one in said if one.index == rank.gpu]
+    return [((f"GPU {fact.index}: {fact.text}", fact.role),) for fact in said if fact.index == rank.gpu]
 
 
 def _at_work(view: View, width: int) -> list[Row]:
-    """The others wait for this rank, and it works: what the verdict says of it."""
+    """What the verdict says of a rank that works while others wait for it."""
     said = "" if view.verdict is None else view.verdict.headline
     return [cut((("▌ ", "warn"), ("AT WORK  ", "warn bold"), (said, "ink bold")), width), BLANK]
 
 
 def _stands_out(culprit: Culprit | None, role: str, width: int) -> list[Row]:
-    """Why this rank is named, whole, however long."""
+    """Why this rank is a culprit, in full."""
     if culprit is None:
         return []
     word = "CULPRIT" if role == "bad" else "STANDS OUT"

@@ -1,4 +1,4 @@
-"""The verdict in full: all evidence, culprits with why, and every finding with its cause and fixes."""
+"""The page of the verdict: all evidence, culprits with reasons, every finding with cause and fixes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN_KEYS = (
     Key("y", "y", "copy", "copy fix"),
 )
 BESIDE_EVIDENCE = 4
-"""Lines of the verdict that are no evidence: the headline on two, what would refute it, what is next."""
+"""Lines of the verdict besides evidence: the headline on two, the refutation, the next steps."""
 
 
 def culprit_row(culprit: Culprit) -> Row:
@@ -43,14 +43,13 @@ def culprit_row(culprit: Culprit) -> Row:
 
 
 def entry_rows(entry: VerdictEntry, width: int) -> list[Row]:
-    """When a verdict was first said, and its headline."""
+    """Time and headline of an earlier verdict."""
     return folded(((f"  {text.clock(entry.at)}  ", "stale"), align(entry.word, 10, "ink"), (entry.headline, "muted")), width, 22)
 
 
 class VerdictScreen(PageScreen):
-    """Arrows choose a finding and one of its fixes, Enter shows its line in the log, `y` copies the fix.
-
-    What only follows a cause above is folded to one line until it is chosen."""
+    """Arrows choose a finding and one of its fixes, Enter shows its line in the log, `y` copies the fix. A consequence is folded
+    to one line until it is chosen."""
 
     keys = (*OWN_KEYS, *PAGE_KEYS)
     BINDINGS: ClassVar[list[BindingType]] = bindings(OWN_KEYS)
@@ -104,7 +103,7 @@ class VerdictScreen(PageScreen):
         self._show_fix()
 
     def action_copy(self) -> None:
-        """Hands the text to the terminal (OSC 52), which may be far away: over SSH there is no other way to its clipboard."""
+        """Copy by the terminal (OSC 52), which works over SSH."""
         remedy = self._remedy()
         if remedy is not None:
             self.copied = remedy.paste
@@ -125,7 +124,7 @@ class VerdictScreen(PageScreen):
         return known[min(self.fix, len(known) - 1)] if known else None
 
     def _finding_rows(self, view: View, width: int, begin: int) -> list[Row]:
-        """All findings; notes the line at which each begins, counted from line `begin` of the page."""
+        """All findings; keeps the page line at which each begins, counted from `begin`."""
         log = view.state.log
         findings = findings_of(log)
         self.chosen = max(0, min(self.chosen, len(findings) - 1))

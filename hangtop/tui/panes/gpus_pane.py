@@ -1,4 +1,4 @@
-"""Pane 3: the GPUs of the run. One node as rows, many as means per node; what stands out first."""
+"""Pane 3: the GPUs of the run: of one node as rows, of many nodes as means; what stands out first."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ MOST_NODES = 13
 
 
 class GpusPane(SelectablePane):
-    """Keeps what it painted last, so that numbers stand still within their noise.
+    """Keeps the painted values, so that numbers stand still within their noise.
 
-    The choice is a GPU, by its index; of several nodes a node first. `opened`: the node whose GPUs stand in place of the means.
+    The choice is a GPU index, or a node while several are shown. `opened`: the node whose GPUs are shown in place of the means.
     """
 
     id_, key, title = "gpus", "3", "GPUs"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("enter,right", "open", "detail"),
+        ("right", "open", "detail"),
         ("left", "close", "all nodes"),
         ("escape", "leave", "back"),
     ]
@@ -88,7 +88,7 @@ class GpusPane(SelectablePane):
         return [self.head(of_many, width, right), *table_rows(rows, width), *notes]
 
     def _means(self, view: View, nodes: Mapping[str, NodeGpus], width: int, height: int) -> list[Row]:
-        """A row for each node. While one is chosen the table scrolls with it; else those that fit, and how many are like them."""
+        """A row for each node: the ones that fit, or, while one is chosen, a scrolling table."""
         means = node_rows(nodes, view.now, trouble=in_trouble(view))
         self._order = tuple(row.host for row in means)
         chosen = self.chosen_line() is not None
@@ -102,7 +102,7 @@ class GpusPane(SelectablePane):
         return [self.head(nodes_summary(means, view.now, trouble=in_trouble(view)), width, right), *table]
 
     def _open(self, nodes: Mapping[str, NodeGpus]) -> str | None:
-        """The node whose GPUs are shown: the only one, or the one that was opened; `None` while all are."""
+        """The node whose GPUs are shown; `None` while all nodes are."""
         if len(nodes) == 1:
             return next(iter(nodes))
         return self.opened if self.opened in nodes else None
@@ -123,7 +123,7 @@ class GpusPane(SelectablePane):
             self.chosen = now
 
     def chosen_ranks(self) -> tuple[int, ...] | None:
-        """The ranks on the chosen GPU, or on all of the chosen node; `None` when none is chosen."""
+        """The ranks on the chosen GPU or node; `None` if none is chosen."""
         view = self.hangtop.view
         if self.chosen_line() is None:
             return None
@@ -138,8 +138,8 @@ class GpusPane(SelectablePane):
         ranks = self.chosen_ranks()
         return None if ranks is None else Selection(ranks[0]) if len(ranks) == 1 else Selection(alike=len(ranks))
 
-    def open_chosen(self) -> None:
-        """The GPUs of the chosen node; the page of the rank on the chosen GPU, else of the GPU."""
+    def action_open(self) -> None:
+        """Open the chosen node; of a GPU the page of its rank, or its own."""
         host = self._open(_nodes(self.hangtop.view))
         if self.chosen_line() is None:
             self.hangtop.action_detail()
@@ -152,11 +152,8 @@ class GpusPane(SelectablePane):
         elif self.chosen is not None:
             self.hangtop.show_gpu(host, self.chosen)
 
-    def action_open(self) -> None:
-        self.open_chosen()
-
     def action_leave(self) -> None:
-        """The choice first, then the opened node, then the choice of it; then as everywhere."""
+        """Give up the choice, then the opened node, then the chosen node; then as everywhere."""
         if self.chosen is not None:
             self.chosen = None
         elif self.opened is not None:
@@ -169,12 +166,11 @@ class GpusPane(SelectablePane):
         self.hangtop.repaint()
 
     def action_close(self) -> None:
-        """Back to all nodes."""
         self.opened = self.chosen = None
         self.hangtop.repaint()
 
     def alarm(self, view: View) -> tuple[str, str] | None:
-        """`GPU 3 lost`, `2 lost`: the gravest kind of trouble."""
+        """`GPU 3 lost`, `2 lost`: the gravest fault."""
         found = [fact for host, node in _nodes(view).items() for fact in facts(node, view.now, of_run(view.state, host))]
         grave = [fact for fact in found if fact.role == "bad" or fact.kind == "late"]
         kinds = kinds_said(grave, trouble=in_trouble(view))
@@ -185,18 +181,18 @@ class GpusPane(SelectablePane):
         return f"{who} {kinds[0]}", alike[0].role
 
     def _steady(self, view: View, host: str) -> dict[int, Gpu]:
-        """The values that stand on the screen, by index."""
+        """The values to paint, by index."""
         self._shown = {host: settle(self._shown.get(host, {}), view.state.gpus[host], view.now)}
         return {index: shown.gpu for index, shown in self._shown[host].items()}
 
 
 def in_trouble(view: View) -> bool:
-    """Only in a run that stands is an idle or busily waiting GPU coloured: in a slow one the peers wait for good reason."""
+    """Whether idle and busily waiting GPUs are coloured: in a slow run peers wait for good reason."""
     return view.verdict is not None and view.verdict.state.trouble
 
 
 def nothing(view: View) -> Row:
-    """Why there is no table: a driver that hangs at its start, or no GPU at all."""
+    """Why there is no table: no GPU, or a driver that hangs at its start."""
     for node in view.state.gpus.values():
         if (since := node.reading.stuck_since) is not None:
             return (
@@ -216,5 +212,5 @@ def _with_gpus(nodes: Mapping[str, NodeGpus]) -> dict[str, NodeGpus]:
 
 
 def _notes(nodes: Mapping[str, NodeGpus]) -> tuple[str, ...]:
-    """Each said once, however many nodes say it."""
+    """The notes of all nodes, each once."""
     return tuple(dict.fromkeys(note for node in nodes.values() for note in node.reading.notes))
