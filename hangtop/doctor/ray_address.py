@@ -1,4 +1,4 @@
-"""Whether the next `ray.init()` would join a cluster that is gone: what the last `ray start` left in Ray's temporary folders."""
+"""Whether the next `ray.init()` would try to join a cluster that is gone: what `ray start` left in Ray's temporary folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hangtop.system.processes.users import Users
 
 
 def addresses(subject: Subject) -> Iterator[Check]:
-    """One line for each folder in which something is left. `RAY_ADDRESS` goes before all of it."""
+    """One check for each folder in which something is left. `RAY_ADDRESS` overrides all of it."""
     if subject.environ.get("RAY_ADDRESS"):
         return
     places = usual_places(dict(subject.environ))
@@ -41,7 +41,7 @@ def _address(path: str, commands: Mapping[int, str]) -> Check:
 
 
 def _mend(path: str) -> str:
-    """Only its owner may remove it, in a folder like /tmp."""
+    """In a folder like /tmp only its owner may remove it."""
     try:
         owner = os.lstat(path).st_uid
     except OSError:  # gone meanwhile

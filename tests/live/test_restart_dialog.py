@@ -102,7 +102,7 @@ async def test_variables_before_the_command_and_of_ones_own_reach_the_new_run(tm
             screen = await opened(pilot, app, tmp_path)
             await typed(pilot, screen, "ctrl+e", f'NCCL_IB_DISABLE=1 {sys.executable} -c "{NEW}"')
             await typed(pilot, screen, "ctrl+n", "MINE='a b' 2=x")
-            assert "'2' is no name of a variable" in screen_text(app)
+            assert "'2' is not the name of a variable" in screen_text(app)
             await pilot.press("escape")
             await typed(pilot, screen, "ctrl+n", "MINE='a b' OTHER=1")
             text = await seen(pilot, app, "MINE='a b'")
