@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
+
 
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run. `rank`: the culprit. Its fault strikes only when the run is started for the first time, as a race or a broken node
@@ -41,7 +43,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def scenarios() -> tuple[Scenario, ...]:
     """All scenarios, the default one first."""
-    return msgspec.toml.decode(Path(__file__).with_name("scenarios.toml").read_bytes(), type=_File).scenario
+    return decode_toml(Path(__file__).with_name("scenarios.toml").read_bytes(), _File).scenario
 
 
 def scenario(name: str | None = None) -> Scenario:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
-from hangtop.probe.processes.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
-from hangtop.probe.processes.open_handles import command_lines
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.leftovers.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
+from hangtop.probe.leftovers.open_handles import command_lines
 from hangtop.probe.ray.local.address_file import read_address, why_current
+from hangtop.system.processes.table import open_table
 from hangtop.system.processes.users import Users
 
 

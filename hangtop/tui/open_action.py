@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -19,14 +18,11 @@ from hangtop.records.watch_spec import as_options
 from hangtop.tui.dialogs.action_dialog import ActionScreen
 from hangtop.tui.dialogs.ray_session_choice import RaySessionScreen
 from hangtop.tui.pages.stacks_page import StacksScreen
-from hangtop.tui.selection import selected
+from hangtop.tui.shell import Shell
 from hangtop.tui.subprocess_task import run_task
 
-if TYPE_CHECKING:
-    from hangtop.tui.app import HangtopApp
 
-
-def open_action(app: HangtopApp, name: str) -> None:
+def open_action(app: Shell, name: str) -> None:
     """What the key with this action opens."""
     if (show := EVIDENCE.get(name)) is not None:
         show(app)
@@ -34,7 +30,7 @@ def open_action(app: HangtopApp, name: str) -> None:
         open_plan(app, action_named(name))
 
 
-def open_plan(app: HangtopApp, action: Action, choices: Choices | None = None) -> None:
+def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> None:
     """The plan of an action. `choices`: what it is meant for, else what is chosen on the screen. Where no Ray session is proven
     to be the run's, a person names it first."""
     found: Choices | Refusal = Choices() if choices is None else choices
@@ -52,7 +48,7 @@ def open_plan(app: HangtopApp, action: Action, choices: Choices | None = None) -
         _show(app, action, found)
 
 
-def _show(app: HangtopApp, action: Action, choices: Choices) -> None:
+def _show(app: Shell, action: Action, choices: Choices) -> None:
     """Ask the probe what the plan needs to know, and show the plan once that is answered."""
     planner = action.load_planner()
     request = Request(myself(), app.spec, app.now(), choices, app.view.verdict)
@@ -70,9 +66,9 @@ def _show(app: HangtopApp, action: Action, choices: Choices) -> None:
     app.push_screen(ActionScreen(make, carry_out, action.verb, presets=presets, act=action.name, asks=asks))
 
 
-def _chosen_part(app: HangtopApp) -> Choices | Refusal:
+def _chosen_part(app: Shell) -> Choices | Refusal:
     """The rank or process of the row that is chosen, else the whole run."""
-    part, here = selected(app), myself().host
+    part, here = app.selection, myself().host
     if part.alike == 0:
         return Refusal("no rank of this run is known there: choose another row, or none (Esc) for the run")
     if part.alike > 1:
@@ -82,7 +78,7 @@ def _chosen_part(app: HangtopApp) -> Choices | Refusal:
     return Choices(part.rank, part.pid)
 
 
-def _presets(app: HangtopApp, start: Start) -> Sequence[Preset]:
+def _presets(app: Shell, start: Start) -> Sequence[Preset]:
     """What may be changed in a start of this run."""
     log = app.state.log
     frameworks = frozenset((log.framework or "", *log.profiles)) if log is not None else frozenset()
@@ -93,11 +89,11 @@ def _no_presets(_: Start) -> Sequence[Preset]:
     return ()
 
 
-def _open_stacks(app: HangtopApp) -> None:
+def _open_stacks(app: Shell) -> None:
     app.push_screen(StacksScreen())
 
 
-def _open_bundle(app: HangtopApp) -> None:
+def _open_bundle(app: Shell) -> None:
     """The archive goes where hangtop was started."""
     words = ("bundle", *as_options(app.spec), "-o", f"{evidence_path(app.now())}.tar.gz")
     made: Plan | Refusal = Plan("bundle", "Evidence for a bug report, secrets taken out")
@@ -106,5 +102,5 @@ def _open_bundle(app: HangtopApp) -> None:
     app.push_screen(ActionScreen(lambda: made, lambda plan: run_task(words), "Bundle", at_once=True, act="bundle"))
 
 
-EVIDENCE: Mapping[str, Callable[[HangtopApp], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
+EVIDENCE: Mapping[str, Callable[[Shell], None]] = {"stacks": _open_stacks, "bundle": _open_bundle}
 """Keys that change nothing of the run, and ask nobody."""

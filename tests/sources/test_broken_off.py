@@ -15,7 +15,7 @@ from hangtop.records.plan import EvidenceCommand, Plan, Step
 BREAKS = """
 import sys
 from hangtop.actions.execute import executor
-def breaks(errands, halt):
+def breaks(commands, halt):
     yield executor.step("doing", "the first part")
     raise {error}
 executor.evidence_commands.run_all = breaks
@@ -26,7 +26,7 @@ executor.main()
 def performed(program: str, state: Path) -> tuple[int, list[Step]]:
     done = subprocess.run(
         [sys.executable, "-c", program],
-        input=msgspec.json.encode(Plan("stop", "Stop", errands=(EvidenceCommand(("x",), "x", 1.0),))),
+        input=msgspec.json.encode(Plan("stop", "Stop", evidence=(EvidenceCommand(("x",), "x", 1.0),))),
         env={"XDG_STATE_HOME": str(state)},
         capture_output=True,
         check=False,

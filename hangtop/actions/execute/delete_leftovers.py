@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import clock, text
-from hangtop.probe.processes.leftover_places import TRASH, Candidate
-from hangtop.probe.processes.leftovers_source import LeftoverJudge
-from hangtop.probe.processes.open_handles import Holds, open_handles
+from hangtop.probe.leftovers.leftover_judge import LeftoverJudge
+from hangtop.probe.leftovers.leftover_places import TRASH, Candidate
+from hangtop.probe.leftovers.open_handles import Holds, open_handles
 from hangtop.records.plan import LeftAlone, Plan, Removal, Step
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable
@@ -63,13 +63,13 @@ class Trash:
 def remove(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step, None, bool]:
     """Remove what the plan names, nothing else. Returns whether all of it is gone. If broken off, it puts back what was moved."""
     folders = sorted({os.path.dirname(removal.path) for removal in plan.removals})
-    uid, guard = os.geteuid(), Guard[int, Holds]()
+    guard = Guard[int, Holds]()
     trash = Trash()
     freed = gone = 0
     try:
-        judge = LeftoverJudge(open_handles(table, folders, uid, guard), clock.now(), plan.older_s, uid)
+        judge = LeftoverJudge(open_handles(table, folders, guard), clock.now(), plan.older_s)
         moved = yield from _move_all(plan.removals, judge, trash, halt)
-        judge = LeftoverJudge(open_handles(table, folders, uid, guard), clock.now(), plan.older_s, uid)
+        judge = LeftoverJudge(open_handles(table, folders, guard), clock.now(), plan.older_s)
         for aside in moved:
             if (why := _used(aside, judge)) is not None:
                 yield from _put_back(aside, why)

@@ -24,10 +24,9 @@ from hangtop.actions.prove.premise import broken, intruders, writers
 from hangtop.actions.prove.start_check import wait_for_start_check
 from hangtop.actions.prove.wait_gpu_freed import wait_gpu_freed
 from hangtop.common import text
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import fit_ask
 from hangtop.records.plan import Plan, Start, Step
-from hangtop.system.processes.table import Identity, ProcessTable
+from hangtop.system.processes.table import Identity, ProcessTable, open_table
 from hangtop.system.stores import launch_store
 
 BROKEN_OFF = "broken off as asked: what is not told as done was not done; the same command does the rest"
@@ -65,7 +64,7 @@ def _parts(plan: Plan, table: ProcessTable, halt: CancelFlag) -> Generator[Step,
     except (OSError, msgspec.DecodeError) as error:
         yield step("failed", f"nothing was done, because Ray could not be started again: {_named(error)}")
         return None
-    yield from evidence_commands.run_all(plan.errands, halt)
+    yield from evidence_commands.run_all(plan.evidence, halt)
     table.refresh(tuple(table.stats))
     if plan.start is not None and not (yield from _may_begin(plan, table)):
         return None
@@ -120,11 +119,11 @@ class StepOutput:
     def __init__(self) -> None:
         self._listening = True
 
-    def tell(self, said: Step) -> None:
+    def write(self, done: Step) -> None:
         if not self._listening:
             return
         try:
-            sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+            sys.stdout.buffer.write(msgspec.json.encode(done) + b"\n")
             sys.stdout.buffer.flush()
         except OSError:
             self._listening = False
@@ -138,31 +137,31 @@ def main() -> None:
     halt = CancelFlag()
     halt.listen()
     plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
-    told = StepOutput()
+    output = StepOutput()
     try:
-        journal = ActionLog()
-        _carry_out(plan, journal, told, halt)
+        log = ActionLog()
+        _carry_out(plan, log, output, halt)
     except ActionLogError as error:
-        told.tell(step("failed", f"{error}: what is not logged is not done"))
-        told.leave(1)
-    told.leave(0)
+        output.write(step("failed", f"{error}: what is not logged is not done"))
+        output.leave(1)
+    output.leave(0)
 
 
-def _carry_out(plan: Plan, journal: ActionLog, told: StepOutput, halt: CancelFlag) -> None:
+def _carry_out(plan: Plan, log: ActionLog, output: StepOutput, halt: CancelFlag) -> None:
     """Write each step to the action log, then to stdout. An error is reported with the last step before it."""
     last = "its beginning"
     try:
-        for said in execute(plan, open_table(), halt):
-            journal.write(plan, said)
-            told.tell(said)
-            last = said.text
+        for done in execute(plan, open_table(), halt):
+            log.write(plan, done)
+            output.write(done)
+            last = done.text
     except ActionLogError:
         raise
     except Exception as error:
-        said = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")
-        journal.write(plan, said)
-        told.tell(said)
-        told.leave(1)
+        failed = step("failed", f"it broke off after “{last}”: {_named(error)}; what is not told as done was not done")
+        log.write(plan, failed)
+        output.write(failed)
+        output.leave(1)
 
 
 def _named(error: Exception) -> str:

@@ -16,8 +16,8 @@ from hangtop.actions.execute.signals import VerifiedProcess
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.actions.prove.verify_terminated import SHOWN, StateBefore, look_before, name_of, prove, restarted, target_of
 from hangtop.records.plan import Plan, Step
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 
 KILL_WAIT_S = 5.0
 LOOK_EVERY_S = 0.05

@@ -65,7 +65,7 @@ def recovery_plan(
     made = Plan(
         action="recover",
         title=f"Recover the run: {', '.join((*_parts(targets, bool(starts)), f'start attempt {run.start.attempt}'))}, watch it",
-        errands=tuple(_errands(spec, place)) if run.targets and "-" not in spec.logs else (),
+        evidence=tuple(_evidence(spec, place)) if run.targets and "-" not in spec.logs else (),
         targets=targets,
         spared=_spared(run, below, targets),
         warnings=(*run.warnings, *why, *(said for said in (below.warnings if below else ()) if said != ray_plan.FOLDER_GOES)),
@@ -117,7 +117,7 @@ def _parts(targets: Sequence[Target], ray_again: bool) -> Iterable[str]:
         yield "start Ray"
 
 
-def _errands(spec: WatchSpec, place: str) -> Iterable[EvidenceCommand]:
+def _evidence(spec: WatchSpec, place: str) -> Iterable[EvidenceCommand]:
     options = as_options(spec)
     yield EvidenceCommand(("stacks", *options), "stacks", STACKS_S, f"{place}-stacks.txt")
     yield EvidenceCommand(("bundle", *options, "-o", f"{place}.tar.gz"), "bundle", BUNDLE_S)

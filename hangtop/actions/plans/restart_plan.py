@@ -60,19 +60,19 @@ def launch_ask(state: RunState, number: int) -> LaunchAsk:
 
 
 def answered(
-    state: RunState, told: LaunchReading, me: OwnProcess, verdict: Verdict | None, logs: Sequence[str]
+    state: RunState, reading: LaunchReading, me: OwnProcess, verdict: Verdict | None, logs: Sequence[str]
 ) -> Plan | Refusal:
     """The plan, once the probe has answered how the run was started."""
     first = top(state.procs)
     if isinstance(first, Refusal):
         return first
-    if told.launch is None:
-        return Refusal(told.problem or "how it was started is not known")
-    made = restart_plan(state, told.launch, me, _output(state.procs, logs))
+    if reading.launch is None:
+        return Refusal(reading.problem or "how it was started is not known")
+    made = restart_plan(state, reading.launch, me, _output(state.procs, logs))
     if isinstance(made, Refusal):
         return made
     assert made.start is not None
-    made = replace(made, start=replace(made.start, interfaces=told.interfaces, ray=_ray_left(state, made)))
+    made = replace(made, start=replace(made.start, interfaces=reading.interfaces, ray=_ray_left(state, made)))
     return stop_plan.doubted(made, verdict if made.targets else None)
 
 

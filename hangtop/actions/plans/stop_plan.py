@@ -25,7 +25,6 @@ STAYS = frozenset({"ray daemon"})
 """Roles that a stop of the run leaves alone: they serve other runs too."""
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
-WORKING = frozenset({"running", "slow"})
 """Verdicts that speak against a stop."""
 
 
@@ -118,7 +117,7 @@ def which_job(procs: ProcessReading) -> Refusal | None:
 
 def doubted(plan: Plan, verdict: Verdict | None) -> Plan:
     """The plan; when the run seems to work, a person must type its word first."""
-    if verdict is None or verdict.word not in WORKING:
+    if verdict is None or not verdict.state.works:
         return plan
     doubt = f"the run does not seem to hang ({verdict.word}): {verdict.headline}"
     return replace(plan, word=plan.action, warnings=(doubt, *plan.warnings))

@@ -18,13 +18,13 @@ def gpu_memory(plan: Plan, state: RunState, ended_at: float, now: float) -> tupl
     wanted = sorted({gpu for target in plan.targets for gpu in target.gpus})
     gpus = {gpu.index: gpu for node in state.gpus.values() for gpu in node.reading.gpus}
     pids = {target.pid for target in plan.targets}
-    told = [_told(gpus.get(index), index, pids, ended_at, now) for index in wanted]
-    if now - ended_at < PATIENCE_S and any(step is None or step.kind != "proof" for step in told):
+    steps = [_step_for(gpus.get(index), index, pids, ended_at, now) for index in wanted]
+    if now - ended_at < PATIENCE_S and any(step is None or step.kind != "proof" for step in steps):
         return None
-    return tuple(step for step in told if step is not None)
+    return tuple(step for step in steps if step is not None)
 
 
-def _told(gpu: Gpu | None, index: int, pids: set[int], ended_at: float, now: float) -> Step | None:
+def _step_for(gpu: Gpu | None, index: int, pids: set[int], ended_at: float, now: float) -> Step | None:
     if gpu is None or gpu.read_at is None or gpu.read_at <= ended_at:
         return None if now - ended_at < PATIENCE_S else Step(now, "survived", f"GPU {index}: the driver has not answered since")
     used = text.size(gpu.used_bytes)

@@ -32,10 +32,10 @@ LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
 
 def examined(ask: FitAsk) -> Fit:
     """The answer, clean to be shown. Takes on the limits of the start for this process, so call it once."""
-    told = list(dict.fromkeys(_all(ask)))
+    results = list(dict.fromkeys(_all(ask)))
     return Fit(
-        problems=tuple(clean_words(from_os(line)) for kind, line in told if kind == "problem"),
-        warnings=tuple(clean_words(from_os(line)) for kind, line in told if kind == "warning"),
+        problems=tuple(clean_words(from_os(line)) for kind, line in results if kind == "problem"),
+        warnings=tuple(clean_words(from_os(line)) for kind, line in results if kind == "warning"),
     )
 
 
@@ -112,7 +112,7 @@ def _room(folder: str) -> Iterator[Finding]:
     """Free space of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
     try:
         disk = os.statvfs(folder or ".")
-    except OSError:  # told by another check
+    except OSError:  # reported by another check
         return
     free = disk.f_bavail * disk.f_frsize
     if not disk.f_blocks:
@@ -146,7 +146,7 @@ def _same_program(start: Start, argv: tuple[str, ...], scene: SearchPlace) -> It
         now = os.path.realpath(found(argv[0], scene))
         with open(now, "rb") as file:
             is_script = file.read(2) == b"#!"
-    except (NotFoundError, OSError):  # told already, or to be run and not to be read
+    except (NotFoundError, OSError):  # reported already, or to be run and not to be read
         return
     if now != to_os(start.program) and not is_script:
         yield "warning", f"{argv[0]} is {now} now; the old process runs {to_os(start.program)}"

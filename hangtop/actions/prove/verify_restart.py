@@ -20,7 +20,6 @@ from hangtop.state.run_state import RunState
 
 LOOK_EVERY_S = 1.0
 SOURCES = ("log", "procs", "stacks", "ray")
-BAD = frozenset({"crashed", "hung", "stalled"})
 BAD_LOOKS = 3
 """So many polls in a row must give a bad verdict."""
 
@@ -46,14 +45,14 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
     spec = WatchSpec(logs=watch.logs, profile=watch.profile, stall_s=watch.stall_s, sources=SOURCES)
     passage, monitor = RestartProgress(watch, clock.now()), Monitor(spec)
     until, bad = clock.now() + watch.deadline_s, 0
-    told: set[str] = set()
+    entered: set[str] = set()
     for state in _each(states(ProbeFeed(spec), LOOK_EVERY_S)):
         now = clock.now()
         log = state.log if state.log is not None and mark.grown(state.log) else None
         fresh = [event for event in log.stages if mark.fresh(log, event)] if log is not None else []
         for title in dict.fromkeys(event.title for event in fresh):
-            if title not in told:
-                told.add(title)
+            if title not in entered:
+                entered.add(title)
                 yield step("done", f"stage {title}")
         at = log.progress.step if log is not None else None
         if log is not None:
@@ -63,7 +62,7 @@ def verified(watch: Watch, mark: LogLengths, halt: CancelFlag) -> Generator[Step
         if passage.standing == "passed" or (passage.standing == "beyond" and verdict is not None and verdict.word == "finished"):
             yield step("proof", f"it has passed {_place(watch)}{_at_step(at)}")
             return True
-        bad = bad + 1 if verdict is not None and verdict.word in BAD else 0
+        bad = bad + 1 if verdict is not None and verdict.state.trouble else 0
         if verdict is not None and bad >= BAD_LOOKS:
             yield step("survived", _again(verdict))
             return False

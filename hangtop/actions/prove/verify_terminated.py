@@ -16,7 +16,7 @@ from hangtop.actions.execute.steps import step
 from hangtop.common import text
 from hangtop.common.clean_words import clean_words, command_line
 from hangtop.common.text import are, every
-from hangtop.probe.processes.open_handles import Holds, files_of, open_handles
+from hangtop.probe.leftovers.open_handles import Holds, files_of, open_handles
 from hangtop.records.plan import Plan, Step, Target
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import LISTEN, read_connections
@@ -165,7 +165,7 @@ def _prove_shared(segments: Iterable[str], table: ProcessTable) -> Iterator[Step
     if not left:
         return
     guard: Guard[int, Holds] = Guard()
-    in_use = open_handles(table, {os.path.dirname(path) for path in left}, os.geteuid(), guard)
+    in_use = open_handles(table, {os.path.dirname(path) for path in left}, guard)
     for path in left:
         try:
             found = os.lstat(path)

@@ -22,12 +22,12 @@ def wait_gpu_freed(plan: Plan, halt: CancelFlag) -> Generator[Step, None, bool]:
     if not gpus:
         return True
     yield step("doing", f"waiting for the driver to give the memory of GPU {text.rank_ranges(gpus)} back")
-    told = asyncio.run(_told(plan, halt))
-    yield from told
-    return all(said.kind != "survived" for said in told)
+    steps = asyncio.run(_steps(plan, halt))
+    yield from steps
+    return all(done.kind != "survived" for done in steps)
 
 
-async def _told(plan: Plan, halt: CancelFlag) -> tuple[Step, ...]:
+async def _steps(plan: Plan, halt: CancelFlag) -> tuple[Step, ...]:
     ended_at = clock.now()
     async for state in states(ProbeFeed(WatchSpec(sources=("gpu",))), LOOK_EVERY_S):
         if state.gpus and (proof := gpu_memory(plan, state, ended_at, clock.now())) is not None:

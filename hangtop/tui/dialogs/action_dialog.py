@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 from textual import events
+from textual.app import App
 
 from hangtop.actions.command_line.shell_text import CommandError
 from hangtop.actions.execute.client import carry_out
@@ -30,9 +31,6 @@ from hangtop.tui.panes.footer import key_at, words_at
 from hangtop.tui.running_action import RunningAction
 from hangtop.tui.widgets.line_edit import LineEdit
 from hangtop.tui.widgets.row_widget import RowWidget
-
-if TYPE_CHECKING:
-    from hangtop.tui.app import HangtopApp
 
 Phase = Literal["looking", "refused", "asking", "running", "over"]
 Made = Plan | Refusal | None
@@ -80,7 +78,7 @@ class ActionFoot(RowWidget):
         screen, row = cast("ActionScreen", self.screen), self.rows[0] if self.rows else ()
         key = screen.key_of(words_at(row, event.x)) or screen.key_of(key_at(row, event.x) or "")
         if key:
-            self.hangtop.simulate_key(key)
+            self.app.simulate_key(key)
 
 
 class ActionScreen(DialogScreen):
@@ -336,14 +334,14 @@ class ActionScreen(DialogScreen):
         self.dismiss()
 
     def _begin(self, plan: Plan) -> None:
-        app = self.hangtop
+        app = self.app
         self.deed = deed = RunningAction(self._act, self._verb, plan, self._run(plan), at_once=self._at_once)
         if self._act:
-            app.under_way[self._act] = deed
+            self.hangtop.under_way[self._act] = deed
         app.run_worker(deed.carry_out(lambda: _told(app)), name="action", exclusive=False)
 
 
-def _told(app: HangtopApp) -> None:
+def _told(app: App[object]) -> None:
     """If the front screen shows an action, show its new step."""
     front = app.screen_stack[-1] if app.screen_stack else None  # none any more while it closes
     if isinstance(front, ActionScreen):
