@@ -49,14 +49,15 @@ class Choices(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """Who asks for an action, for which run, when (unix time) and with which choices. `verdict`: what the person sees of the run;
-    `None` on the command line."""
+    """An action that is asked for: for which run, when (unix time), with which choices. `verdict`: what the person sees of
+    the run, `None` on the command line. `evidence`: prefix of the paths of evidence."""
 
     me: OwnProcess
     spec: WatchSpec
     now: float
     choices: Choices = Choices()
     verdict: Verdict | None = None
+    evidence: str = ""
 
     @property
     def number(self) -> int:

@@ -8,9 +8,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from hangtop.actions.action import Action, Choices, Request
-from hangtop.actions.execute.client import carry_out, myself
+from hangtop.actions.execute.client import carry_out, evidence_path, myself
 from hangtop.actions.plans.presets import Preset, presets_for
-from hangtop.actions.plans.recovery_plan import evidence_path
 from hangtop.actions.registry import action as action_named
 from hangtop.monitor.questions import answered
 from hangtop.records.plan import Plan, Refusal, Start
@@ -51,7 +50,8 @@ def open_plan(app: Shell, action: Action, choices: Choices | None = None) -> Non
 def _show(app: Shell, action: Action, choices: Choices) -> None:
     """Ask the probe what the plan needs to know, and show the plan once that is answered."""
     planner = action.load_planner()
-    request = Request(myself(), app.spec, app.now(), choices, app.view.verdict)
+    now = app.now()
+    request = Request(myself(), app.spec, now, choices, app.view.verdict, evidence_path(now))
     asked = planner.questions(app.state, request)
     asks = () if isinstance(asked, Refusal) else asked
     for ask in asks:

@@ -7,7 +7,9 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import msgspec
 
@@ -83,3 +85,8 @@ def myself() -> OwnProcess:
 
     above = frozenset(parent.pid for parent in psutil.Process().parents())
     return OwnProcess(os.getpid(), above, os.geteuid(), socket.gethostname())
+
+
+def evidence_path(now: float) -> str:
+    """Prefix of the paths of evidence: in the folder where hangtop was started, with the time."""
+    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")

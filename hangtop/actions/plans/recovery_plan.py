@@ -5,9 +5,7 @@ Stacks, bundle, stop the driver, the ranks and this Ray session, clean, start Ra
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -169,10 +167,4 @@ class RecoveryPlanner(Planner):
     def plan(self, state: RunState, request: Request, asked: Sequence[Ask]) -> Plan | Refusal:
         assert state.launch is not None
         session = state.ray_session if any(isinstance(ask, RayAsk) for ask in asked) else None
-        place = evidence_path(request.now)
-        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, place)
-
-
-def evidence_path(now: float) -> str:
-    """Prefix of the paths of evidence: in the folder where hangtop was started, with the time."""
-    return str(Path.cwd() / f"hangtop-{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}")
+        return recovery_plan(state, state.launch, session, request.me, request.spec, request.verdict, request.evidence)
