@@ -25,8 +25,8 @@ from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
 from rich.terminal_theme import TerminalTheme  # noqa: E402
 
-from hangtop.actions.plans.stop_plan import OwnProcess  # noqa: E402
 from hangtop.records.ask import Ask, StacksAsk  # noqa: E402
+from hangtop.records.plan import OwnProcess  # noqa: E402
 from hangtop.records.reading import Reading  # noqa: E402
 from hangtop.records.stack import StacksReading  # noqa: E402
 from hangtop.tui import open_action  # noqa: E402

@@ -15,9 +15,8 @@ from msgspec import Struct
 
 if TYPE_CHECKING:  # the list of actions is read before the first paint, and by --help
     from hangtop.actions.plans.presets import Preset
-    from hangtop.actions.plans.stop_plan import OwnProcess
     from hangtop.records.ask import Ask
-    from hangtop.records.plan import Plan, Refusal
+    from hangtop.records.plan import OwnProcess, Plan, Refusal
     from hangtop.records.ray import RayCluster
     from hangtop.records.verdict import Verdict
     from hangtop.records.watch_spec import WatchSpec

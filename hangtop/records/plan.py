@@ -13,6 +13,18 @@ from hangtop.records.watch_spec import DEFAULT_STALL_S
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
 
 
+class OwnProcess(Struct, frozen=True):
+    """The hangtop that asks: its pid, the pids of its ancestors (shell, SSH session), its user and its machine.
+
+    None of these processes is ever signalled. `host` as readings name it; empty when all readings are of this machine.
+    """
+
+    pid: int
+    ancestors: frozenset[int]
+    uid: int
+    host: str = ""
+
+
 class Target(Struct, frozen=True, omit_defaults=True):
     """A process that will be signalled. `start_ticks` tells it from a later process with the same pid.
 

@@ -20,18 +20,17 @@ from msgspec.structs import replace
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.lock import HeldError, Lock
 from hangtop.actions.plans import restart_plan
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.actions.plans.stop_plan import stop_plan as stop_plan
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import LaunchReading
-from hangtop.records.plan import Plan, Step
+from hangtop.records.plan import OwnProcess, Plan, Step
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
 

@@ -20,16 +20,15 @@ import pytest
 
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import ray_plan as ray_action
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk
-from hangtop.records.plan import Plan, Refusal
+from hangtop.records.plan import OwnProcess, Plan, Refusal
 from hangtop.records.ray_session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 

@@ -20,17 +20,16 @@ from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource, interfaces
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, Refusal, Start
+from hangtop.records.plan import OwnProcess, Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.started import end_run

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
-from hangtop.records.plan import Plan, Refusal
+from hangtop.actions.plans.stop_plan import stop_plan
+from hangtop.records.plan import OwnProcess, Plan, Refusal
 from hangtop.records.process import ProcessReading
 from hangtop.state.run_state import RunState
 from tests.fakes.launched import Watch

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import restart_plan, stop_plan
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
@@ -22,12 +21,12 @@ from hangtop.monitor.headless import processes_of
 from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource
 from hangtop.records.launch import LaunchReading
-from hangtop.records.plan import Plan, Step, Watch
+from hangtop.records.plan import OwnProcess, Plan, Step, Watch
 from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
-from hangtop.system.processes.table import open_table
+from hangtop.system.processes.open_table import open_table
 from hangtop.system.stores import stop_store
 from hangtop.system.stores.stop_store import StopStore
 from tests.fakes.processes import PATIENCE_S, eventually

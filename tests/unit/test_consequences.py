@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hangtop.actions.plans.consequences import clients
-from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
+from hangtop.actions.plans.stop_plan import stop_plan
 from hangtop.records.log import LogFile, LogReading, RankLog
-from hangtop.records.plan import Plan, Refusal
+from hangtop.records.plan import OwnProcess, Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
 

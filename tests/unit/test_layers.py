@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
 import pytest
+from grimp import build_graph
 
 SCREEN = {"textual", "rich"}
 BLOCKS = {"pynvml", "ray", "psutil", "watchfiles"}
@@ -62,3 +64,10 @@ def test_the_screen_comes_up_without_what_blocks_and_without_what_no_key_has_ask
 def test_the_catalog_is_loaded_without_what_reads_lines() -> None:
     reads_lines = {"hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.logs.extract.step_tables"}
     assert not loaded("import hangtop.logs.catalog.load") & reads_lines
+
+
+def test_no_file_imports_another_in_a_circle() -> None:
+    """Imports for types alone count: who reads one of two files that need each other must read both."""
+    graph = build_graph("hangtop", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()  # a `CycleError` names the circle

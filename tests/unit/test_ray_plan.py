@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from hangtop.actions.plans import ray_plan, recovery_plan
 from hangtop.actions.plans.ray_plan import restarted, session_of, stopped
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.log import LogReading
-from hangtop.records.plan import Plan, RayStart, Refusal, Removal
+from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Removal
 from hangtop.records.process import Process, ProcessReading, RayTie
 from hangtop.records.ray import RayCluster, RayNode, RayReading
 from hangtop.records.ray_session import RayMatch, RayProcess, RaySession

@@ -11,9 +11,8 @@ import hangtop
 from hangtop.actions.command_line.option_edits import Option, with_option
 from hangtop.actions.plans.presets import Preset, presets, presets_for, with_presets
 from hangtop.actions.plans.restart_plan import answered, launch_ask, restart_plan, top
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, RayStart, Refusal, Start
+from hangtop.records.plan import OwnProcess, Plan, RayStart, Refusal, Start
 from hangtop.records.process import Process, ProcessReading, Writer
 from hangtop.records.ray import RayCluster, RayPart, RayReading
 from hangtop.records.verdict import Verdict

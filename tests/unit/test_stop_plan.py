@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hangtop.actions.plans.restart_plan import top
-from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
+from hangtop.actions.plans.stop_plan import stop_plan
 from hangtop.records.gpu import Gpu, GpuProcess, GpuReading, NodeGpus
-from hangtop.records.plan import Plan, Refusal
+from hangtop.records.plan import OwnProcess, Plan, Refusal
 from hangtop.records.process import Process, ProcessReading
 from hangtop.render.plan_rows import rows
 from hangtop.render.spans import plain

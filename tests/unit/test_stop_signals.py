@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from hangtop.actions.execute import terminate
 from hangtop.actions.execute.steps import CancelFlag
 from hangtop.actions.execute.terminate import terminate_processes
-from hangtop.actions.plans.stop_plan import OwnProcess, stop_plan
+from hangtop.actions.plans.stop_plan import stop_plan
 from hangtop.actions.prove import verify_terminated
-from hangtop.records.plan import Plan, Step
+from hangtop.records.plan import OwnProcess, Plan, Step
 from hangtop.records.process import Process, ProcessReading
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.table import Details, Identity, OpenFile, Stat

@@ -15,10 +15,9 @@ import msgspec
 
 from hangtop.actions.execute.action_log import path as journal_path
 from hangtop.actions.execute.child import begin
-from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.common import clock
 from hangtop.feeds.probe_feed import line_reader
-from hangtop.records.plan import Plan, Step
+from hangtop.records.plan import OwnProcess, Plan, Step
 
 REAP_TRIES, REAP_PAUSE_S = 200, 0.01
 

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
-from hangtop.actions.plans.stop_plan import STAYS, OwnProcess, frees, newest, number_of, targets_of, why_not
+from hangtop.actions.plans.stop_plan import STAYS, frees, newest, number_of, targets_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.facts.leftover_members import PARTS, leftovers
 from hangtop.records.ask import Ask, LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
-from hangtop.records.plan import LeftAlone, Plan, Refusal
+from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal
 from hangtop.records.process import Process
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of, why_not
+from hangtop.actions.plans.stop_plan import frees, number_of, why_not
 from hangtop.common import text
 from hangtop.diagnosis.members.ray_ownership import owned
 from hangtop.records.ask import Ask, RayAsk
-from hangtop.records.plan import LeftAlone, Plan, RayStart, Refusal, Target
+from hangtop.records.plan import LeftAlone, OwnProcess, Plan, RayStart, Refusal, Target
 from hangtop.records.process import Process
 from hangtop.records.ray import RayCluster, RayNode
 from hangtop.records.ray_session import RayKind, RayProcess, RaySession

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import ray_plan, restart_plan, stop_plan
-from hangtop.actions.plans.stop_plan import OwnProcess, frees, number_of
+from hangtop.actions.plans.stop_plan import frees, number_of
 from hangtop.diagnosis.facts.silence_limits import current_stage
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run, uses_ray
 from hangtop.records.ask import Ask, RayAsk
 from hangtop.records.launch import LaunchReading
-from hangtop.records.plan import EvidenceCommand, LeftAlone, Plan, Refusal, Target, Watch
+from hangtop.records.plan import EvidenceCommand, LeftAlone, OwnProcess, Plan, Refusal, Target, Watch
 from hangtop.records.ray import RayCluster
 from hangtop.records.ray_session import RaySession
 from hangtop.records.verdict import Verdict

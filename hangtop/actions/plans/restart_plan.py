@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
 from hangtop.actions.plans import stop_plan
-from hangtop.actions.plans.stop_plan import RUNNER, OwnProcess, number_of, only_taken, which_job
+from hangtop.actions.plans.stop_plan import RUNNER, number_of, only_taken, which_job
 from hangtop.common.text import some
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.records.ask import Ask, LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
-from hangtop.records.plan import Plan, Refusal, Repeats, Start
+from hangtop.records.plan import OwnProcess, Plan, Refusal, Repeats, Start
 from hangtop.records.process import Process, ProcessReading, ProcessRole
 from hangtop.records.verdict import Verdict
 from hangtop.records.watch_spec import plain_file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.actions.action import Planner, Request
@@ -15,7 +14,7 @@ from hangtop.diagnosis.members.rank_gpus import memory_of
 from hangtop.diagnosis.members.rank_table import join
 from hangtop.records.ask import Ask
 from hangtop.records.gpu import Gpu
-from hangtop.records.plan import LeftAlone, Plan, Refusal, Target
+from hangtop.records.plan import LeftAlone, OwnProcess, Plan, Refusal, Target
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.stopped import RunPlace
 from hangtop.records.verdict import Verdict
@@ -26,18 +25,6 @@ STAYS = frozenset({"ray daemon"})
 RUNNER = "hangtop.actions.execute.runner"
 """The module that keeps terminal and log of a run that hangtop started, as its command line shows it."""
 """Verdicts that speak against a stop."""
-
-
-class OwnProcess(Struct, frozen=True):
-    """The hangtop that asks: its pid, the pids of its ancestors (shell, SSH session), its user and its machine.
-
-    None of these processes is ever signalled. `host` as readings name it; empty when all readings are of this machine.
-    """
-
-    pid: int
-    ancestors: frozenset[int]
-    uid: int
-    host: str = ""
 
 
 def stop_plan(state: RunState, me: OwnProcess, rank: int | None = None, pid: int | None = None) -> Plan | Refusal:
