@@ -1,4 +1,4 @@
-"""The config file: defaults a person sets once, as TOML in the platform's config folder. The command line wins."""
+"""The config file: a person's defaults, as TOML in the platform's config folder. The command line wins."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def config_dir() -> Path:
-    """Where config.toml, profiles/, signatures/ and themes/ of the person lie."""
+    """The folder of config.toml, profiles/, signatures/ and themes/."""
     return user_config_path("hangtop")
 
 
 def load(path: Path | None = None) -> Config:
-    """The config of this file, or of the usual place. A file that was not named need not exist. Raises `ConfigError`."""
+    """The config in this file, or in the usual place, where it may be missing. Raises `ConfigError`."""
     chosen = path or config_dir() / "config.toml"
     if path is None and not _may_look(chosen):
         return Config()
@@ -56,7 +56,7 @@ def load(path: Path | None = None) -> Config:
 
 
 def _may_look(path: Path) -> bool:
-    """False in the home of another user (`sudo -u` and `su` may keep HOME): nothing in there is this person's."""
+    """False for another user's folder (`sudo -u` and `su` may keep HOME), which is not to be read."""
     try:
         path.stat()
     except PermissionError:

@@ -19,7 +19,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run is started again it passes the place.
 
     `meet_every`: steps from one collective to the next; with more than one a slow rank falls behind in the log, too.
-    `stall_s` is the stall limit to watch it with: shorter than the usual 120 s, so that nobody waits two minutes for a demo.
+    `stall_s` is the stall limit to watch it with: shorter than the default, so that nobody waits two minutes for a demo.
     """
 
     name: str

@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -17,14 +16,13 @@ from hangtop.common import clock
 from hangtop.common.reaper import reap_later
 from hangtop.records import wire
 from hangtop.records.ask import Ask, AskEnd, kind_of
-from hangtop.records.health import ProbeState
+from hangtop.records.health import SILENT_S, ProbeState
 from hangtop.records.log import LogReading
 from hangtop.records.reading import Reading, Value
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.hangtop_child import debug_file, hangtop_command
 
 LINE_LIMIT_BYTES = 64 * 1024 * 1024
-SILENT_S = 5.0
-"""A probe sends a heartbeat each second. After this long without a line it counts as silent."""
 GIVE_UP_S = 30.0
 """A probe that is silent for this long is killed and replaced."""
 RESTART_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -80,7 +78,7 @@ class ProbeFeed:
 
     def __init__(self, spec: WatchSpec, command: tuple[str, ...] | None = None, host: str = "localhost") -> None:
         self._spec = spec
-        self._command = command or (sys.executable, "-m", "hangtop.probe")
+        self._command = command or hangtop_command("hangtop.probe")
         self._host = host
         self._process: subprocess.Popen[bytes] | None = None
         self._begun: Started | None = None
@@ -147,7 +145,7 @@ class ProbeFeed:
     def _start(self) -> Started:
         stdin = self._spec.stdin
         passed = () if stdin is None else (stdin.memory,)
-        with _debug_file() as stderr:
+        with debug_file() as stderr:
             self._process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.PIPE,
@@ -285,8 +283,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     reap_later(process)
-
-
-def _debug_file() -> IO[bytes]:
-    """The file for the probe's stderr: /dev/null, or the one named in HANGTOP_DEBUG."""
-    return open(os.environ.get("HANGTOP_DEBUG", os.devnull), "ab")

@@ -9,7 +9,6 @@ import os
 import select
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from hangtop.records.health import Rewind
 from hangtop.records.log import PageReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.hangtop_child import start_hangtop
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """At most this much waits for a slow disk. Further readings are left out of the recording: the screen must not wait."""
@@ -42,13 +42,7 @@ class Recorder:
     """Writes readings through a child process, since the disk of the file may hang."""
 
     def __init__(self, path: Path, spec: WatchSpec) -> None:
-        self.child = subprocess.Popen(
-            (sys.executable, "-m", "hangtop.feeds.recorder", str(path)),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self.child = start_hangtop("hangtop.feeds.recorder", str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.child.stdin is not None
         assert self.child.stdout is not None
         self._name = str(path)

@@ -77,6 +77,7 @@ def join_logs(
         tail=tail,
         fresh=fresh,
         ray=ray_sessions_named.together(file.ray for file in facts),
+        teacher_wait_s=profiles[0].teacher_wait_s if profiles else 0.0,
     )
 
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+LATE_S = 3.0
+"""Values that are older are late: a source looks every second or two."""
+NO_ANSWER_S = 10.0
+"""A source, a GPU or a file system that takes longer does not answer. A busy driver may take seconds (NordicHPC/sonar#92)."""
+SILENT_S = 5.0
+"""A probe beats each second. One that says nothing for this long is silent, and of the run nothing can be told."""
+
 
 class SourceHealth(Struct, frozen=True, omit_defaults=True):
     """One source of one probe. `busy_s`: how long its present read has taken so far, by the probe's own clock.
@@ -14,7 +21,7 @@ class SourceHealth(Struct, frozen=True, omit_defaults=True):
     name: str
     read_at: float | None = None
     busy_s: float = 0.0
-    deadline_s: float = 3.0
+    deadline_s: float = LATE_S
     problem: str | None = None
     absent: str | None = None
 

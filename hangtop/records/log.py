@@ -94,7 +94,7 @@ class StageEvent(Struct, frozen=True, omit_defaults=True):
 class StagePlan(Struct, frozen=True, omit_defaults=True):
     """A stage of the run's framework: what the stage bar shows as still to come, and the limits to judge by.
 
-    Seconds are for a stall limit of 120 s. `steady`: the limit follows the run's own pace.
+    Seconds hold for the default stall limit. `steady`: the limit follows the run's own pace.
     """
 
     id: str
@@ -246,7 +246,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     `problem`: a profile of the user that cannot be used; this reading is made without it.
     `beside`: files beside the log, numbered from `BESIDE` on; they count only in `ranks` and `findings`.
     `stopped`: the last time that hangtop stopped the run with these logs.
-    `ray`: `None` if the log does not mention Ray.
+    `ray`: `None` if the log does not mention Ray. `teacher_wait_s`: of the framework's profile; 0 if it asks no teacher.
     """
 
     files: tuple[LogFile, ...]
@@ -277,6 +277,7 @@ class LogReading(Struct, frozen=True, omit_defaults=True, tag="log"):
     beside: tuple[LogFile, ...] = ()
     stopped: StoppedRun | None = None
     ray: RaySaid | None = None
+    teacher_wait_s: float = 0.0
 
 
 class PageReading(Struct, frozen=True, omit_defaults=True, tag="page"):

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from hangtop.records.launch import Conditions
 from hangtop.records.stopped import RunPlace
+from hangtop.records.watch_spec import DEFAULT_STALL_S
 
 StepKind = Literal["doing", "done", "skipped", "survived", "failed", "proof"]
 
@@ -98,7 +99,7 @@ class Watch(Struct, frozen=True, omit_defaults=True):
     order: tuple[str, ...] = ()
     step: int | None = None
     profile: str | None = None
-    stall_s: float = 120.0
+    stall_s: float = DEFAULT_STALL_S
     deadline_s: float = 1_800.0
 
 
@@ -182,9 +183,10 @@ class Plan(Struct, frozen=True, omit_defaults=True):
 
 
 class Refusal(Struct, frozen=True):
-    """The reason why there is no plan, in one line."""
+    """The reason why there is no plan, in one line. `nothing_to_do`: nothing is wrong, and nothing is left to do."""
 
     why: str
+    nothing_to_do: bool = False
 
 
 class Step(Struct, frozen=True, omit_defaults=True):

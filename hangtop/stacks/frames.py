@@ -143,9 +143,9 @@ def rule(frame: Frame) -> DoingKind | None:
 
 def named(frame: Frame) -> DoingKind | None:
     """What a user's function says by its name alone; only to be believed of a thread that waits."""
-    return next((one.kind for one in table().named if re.fullmatch(one.pattern, frame.name)), None)
+    return next((known.kind for known in table().named if re.fullmatch(known.pattern, frame.name)), None)
 
 
 def phase(frame: Frame) -> Phase | None:
     """What a function is about, by its name."""
-    return next((one.phase for one in table().phase if re.search(one.pattern, frame.name)), None)
+    return next((known.phase for known in table().phase if re.search(known.pattern, frame.name)), None)

@@ -45,7 +45,7 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a run. Seconds are for a stall limit of 120 s and scale with it. `recurs`: happens again inside training.
+    """One step of a run. Seconds are for the default stall limit and scale with it. `recurs`: happens again inside training.
 
     `steady`: its limit follows the run's own pace (a training loop). `restarts`: seen after training began it means a new
     attempt in the same file, not a step back. A stage that neither recurs nor restarts and comes up after training began is
@@ -173,6 +173,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
     `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
     own texts is seen; its progress lines and free text hold here too. `base`: active in every run, below all others.
+    `teacher_wait_s`: how long its client waits for a teacher server, which is no Ray actor, before it skips the batch.
     `stall_hint`: stage id to a sentence for a run silent there.
     """
 
@@ -190,4 +191,5 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     nests_in: str | None = None
     refines: str | None = None
     base: bool = False
+    teacher_wait_s: float = 0.0
     stall_hint: dict[str, str] = field(default_factory=dict)
