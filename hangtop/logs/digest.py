@@ -7,7 +7,7 @@ from itertools import islice
 from hangtop.common.clean_text import clean_text
 from hangtop.logs.catalog.load import Catalog
 from hangtop.logs.extract.extractor import Extractor, FoundLine
-from hangtop.logs.extract.framework_votes import Frameworks
+from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.independent import INDEPENDENT
 from hangtop.logs.extract.known_messages import KnownMessages
 from hangtop.logs.extract.layout_sizes import LayoutSizes
@@ -55,7 +55,7 @@ class Digest:
         self._tail = TailBuffer(self._clock)
         self._swept_to = -1
         self.bytes = 0
-        self._frameworks = Frameworks(index.catalog.profiles)
+        self._frameworks = FrameworkVotes()
         self._sampler = LineSampler(index, self._frameworks)
         self._output = ModelOutput()
         self._ranks = RankTable(rank)
@@ -63,7 +63,7 @@ class Digest:
         self._writers = LineWriters(self._ranks, self._stages)
         self._messages = KnownMessages(index, self._ranks, self._writers, self._stages)
         # A step proves a stage and sets the pace before its values are looked at: they are compared with those before.
-        listeners = (self._stages.hear_step, self._writers.hear_step, self._messages.hear_step)
+        listeners = (self._stages.add_step, self._writers.add_step, self._messages.add_step)
         self._steps = Steps(self._ranks, self._writers, tuple(index.training), listeners)
         self._unstamped = UnstampedLines(self._clock, offset)
         self._extractors: tuple[Extractor, ...] = (
@@ -109,7 +109,7 @@ class Digest:
     def facts(self) -> FileFacts:
         """All that is known now."""
         self._flush()
-        self._hear_newest()
+        self._note_newest_writers()
         if not self._output.is_open:
             self._steps.count(self._tail.rows())
         facts = FileFacts(self._file, self.bytes, scores=self._frameworks.scores(), last_line=self._last_line())
@@ -165,7 +165,7 @@ class Digest:
         line = lines.parse(span, index)
         readers = self._index.readers(lines.block.data[span.start : span.end])
         for profile, detect in readers.detects:
-            self._frameworks.saw(profile, detect, line)
+            self._frameworks.vote(profile, detect, line)
         begins = [text for profile, text in readers.free_text if profile.base or self._frameworks.seen.get(profile.name)]
         is_output = self._output.covers(line, span.start, lines.block.data, begins)
         if is_output and self._output.is_unsure(line.writer):
@@ -178,12 +178,12 @@ class Digest:
 
     def _hand_on(self, found: FoundLine) -> None:
         for extractor in self._extractors:
-            extractor.hear(found.line)
+            extractor.note_writer(found.line)
         for extractor in self._extractors:
             if not extractor.literals or type(extractor) in found.readers.extractors:
                 extractor.read(found)
 
-    def _hear_newest(self) -> None:
+    def _note_newest_writers(self) -> None:
         """Each writer of the last lines is heard, whether its line holds a known text or not."""
         names: set[bytes] = set()
         newest: Line | None = None
@@ -194,7 +194,7 @@ class Digest:
             names.add(name)
             line = lines.parse(span)
             for extractor in self._extractors:
-                extractor.hear(line)
+                extractor.note_writer(line)
             if newest is None:
                 newest = line
                 if line.stamp is not None:

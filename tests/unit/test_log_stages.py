@@ -45,7 +45,7 @@ def course(*steps: str, fatal_at: tuple[int, ...] = ()) -> StageCourse:
         stage_id = name.rstrip("!~")
         profile, stage = next(BOTH[key] for key in BOTH if key[1] == stage_id)
         line = Line(number * 10, number * 10 + 9, Prefix(), "", at=float(number))
-        marks.saw(profile, stage, line, (writer,) if writer else (), done=name.endswith("!"), late=name.endswith("~"))
+        marks.add(profile, stage, line, (writer,) if writer else (), done=name.endswith("!"), late=name.endswith("~"))
     return StageMachine((RUN, ENGINE), 0, fatal_at).run(marks.all())
 
 
@@ -100,7 +100,7 @@ def test_ranks_that_pass_one_after_another_do_not_move_the_run_back_and_forth() 
         line = Line(number * 10, number * 10 + 9, Prefix(), "", at=float(number))
         for profile in (RUN, twin):
             stage = next(stage for stage in profile.stage if stage.id == stage_id)
-            marks.saw(profile, stage, line, (str(rank),))
+            marks.add(profile, stage, line, (str(rank),))
     assert ids(StageMachine((RUN, twin), 0).run(marks.all())) == ["dataset", "actor_init"]
 
 

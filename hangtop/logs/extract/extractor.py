@@ -43,7 +43,7 @@ class Extractor(Protocol):
         """The lines that follow are of this block. What was open at the end of the block before goes on in it."""
         return
 
-    def hear(self, line: Line) -> None:
+    def note_writer(self, line: Line) -> None:
         """A line, whatever it says: its prefix tells who wrote it. The same line may come again."""
         return
 

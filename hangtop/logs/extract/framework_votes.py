@@ -12,15 +12,13 @@ PROOF = 3
 FALLBACK = "generic"
 
 
-class Frameworks:
+class FrameworkVotes:
     """The texts seen so far that speak for each profile."""
 
-    def __init__(self, profiles: Mapping[str, Profile], chosen: str | None = None) -> None:
-        self._profiles = profiles
-        self._chosen = chosen
+    def __init__(self) -> None:
         self.seen: dict[str, set[Detect]] = {}
 
-    def saw(self, profile: Profile, detect: Detect, line: Line) -> None:
+    def vote(self, profile: Profile, detect: Detect, line: Line) -> None:
         """This text was found in a line. The prefixes of the line count too: some frameworks show only there."""
         known = self.seen.setdefault(profile.name, set())
         if detect in known:
@@ -32,16 +30,12 @@ class Frameworks:
         """Whether all of these texts were seen already."""
         return all(detect in self.seen.get(profile.name, ()) for profile, detect in detects)
 
-    def active(self) -> tuple[Profile, ...]:
-        """The profiles whose lines count, the one that leads first, the base ones last."""
-        return active(self._profiles, self.scores(), self._chosen)
-
     def scores(self) -> dict[str, int]:
         return {name: sum(detect.weight for detect in seen) for name, seen in self.seen.items()}
 
 
 def active(profiles: Mapping[str, Profile], scores: Mapping[str, int], chosen: str | None = None) -> tuple[Profile, ...]:
-    """As `Frameworks.active`, from scores that may be sums over several files."""
+    """The profiles whose lines count, the leading one first, the base ones last. `chosen`: the one that the user named."""
     proven = {name for name, score in scores.items() if score >= PROOF and name in profiles}
     for profile in profiles.values():
         if profile.refines in proven and scores.get(profile.name, 0) > 0:

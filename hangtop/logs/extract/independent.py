@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hangtop.logs.extract.announcements import Announcements
 from hangtop.logs.extract.extractor import Extractor
-from hangtop.logs.extract.notices import Notices
-from hangtop.logs.extract.ray_sessions_named import RayNames
+from hangtop.logs.extract.ray_sessions_named import RaySessionNames
 
-INDEPENDENT: tuple[type[Extractor], ...] = (Notices, RayNames)
+INDEPENDENT: tuple[type[Extractor], ...] = (Announcements, RaySessionNames)

@@ -41,29 +41,29 @@ class KnownMessages(Extractor):
 
     def read(self, found: FoundLine) -> None:
         for signature in found.readers.signatures:
-            found.is_first |= self._messages.try_on(signature, found.line, found.lines, found.span)
+            found.is_first |= self._messages.try_signature(signature, found.line, found.lines, found.span)
 
     def read_output(self, found: FoundLine) -> None:
         """A line of model output whose end may be missing."""
         if found.readers.signatures:
             messages = self._in_output.setdefault(found.line.writer, self._new())
             for signature in found.readers.signatures:
-                messages.try_on(signature, found.line, found.lines, found.span)
+                messages.try_signature(signature, found.line, found.lines, found.span)
 
     def output_ended(self, writer: Writer) -> None:
         """This writer is in no such output, so what it held was no message."""
         self._in_output.pop(writer, None)
 
-    def hear_step(self, step: StepLine) -> None:
+    def add_step(self, step: StepLine) -> None:
         """The step that `LineWriters` heard last. Its values may be a message."""
         known = self._index.catalog.signatures
         spike = self._writers.loss_spike
         if spike is not None and (signature := known.get(_LOSS_SPIKE)) is not None:
-            self._messages.saw(signature, step.line, {}, text=spike.text)
+            self._messages.count(signature, step.line, {}, text=spike.text)
         if step.seen.counts:
             for name, signature_id in _NOT_FINITE.items():
                 if not math.isfinite(step.seen.metrics.get(name, 0.0)) and signature_id in known:
-                    self._messages.saw(known[signature_id], step.line, {})
+                    self._messages.count(known[signature_id], step.line, {})
 
     def skipped(self, counts: dict[int, int]) -> None:
         """So many lines with each literal were not read, because a block holds too many of them."""

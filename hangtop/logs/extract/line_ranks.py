@@ -45,7 +45,7 @@ class RankTable(Extractor):
         self._task_of: dict[Writer, int] = {}
         self._group_size: dict[Writer, int] = {}
 
-    def hear(self, line: Line) -> None:
+    def note_writer(self, line: Line) -> None:
         """Learns what the prefix of the line says."""
         prefix = line.prefix
         if prefix.world and prefix.world > (self.world or 0):

@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from hangtop.logs.extract.framework_votes import Frameworks
+from hangtop.logs.extract.framework_votes import FrameworkVotes
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.repeated_literals import FLOOD, PIECES, RepeatedLiterals
 from hangtop.logs.lines.block_lines import SURE, SURE_BYTES, Lines
@@ -44,7 +44,7 @@ class SampledLines(Struct, frozen=True):
 class LineSampler:
     """Chooses, block for block, the lines of one file that are parsed, and learns which literals have no more to say."""
 
-    def __init__(self, index: LiteralIndex, frameworks: Frameworks) -> None:
+    def __init__(self, index: LiteralIndex, frameworks: FrameworkVotes) -> None:
         self._index = index
         self._frameworks = frameworks
         self._repeated = RepeatedLiterals(index)

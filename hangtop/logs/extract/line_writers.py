@@ -38,18 +38,18 @@ class LineWriters(Extractor):
         self._writers: dict[Writer, _Writer] = defaultdict(_Writer)
         self._paces: dict[Kind, PaceMeter] = defaultdict(PaceMeter)
 
-    def hear(self, line: Line) -> None:
+    def note_writer(self, line: Line) -> None:
         writer = self._writers[line.writer]
         if line.offset > writer.last_offset:
             writer.lines += 1
             writer.last_offset, writer.last_at = line.offset, line.at if line.at is not None else writer.last_at
 
-    def hear_step(self, step: StepLine) -> None:
+    def add_step(self, step: StepLine) -> None:
         """A line that Ray prints for many workers is activity, but not the progress of any rank."""
         seen, is_repeated = step.seen, bool(step.line.prefix.repeated)
         kind = (seen.profile, seen.kind)
         self._writers[_MANY if is_repeated else step.line.writer].progress[kind] = seen
-        self.loss_spike = self._paces[kind].saw(seen, late=is_repeated) if seen.counts else None
+        self.loss_spike = self._paces[kind].add(seen, late=is_repeated) if seen.counts else None
 
     def steps(self) -> int:
         """How many lines prove that the run goes on. A line counts once, however many steps it jumps: in a Ray driver's log the

@@ -43,7 +43,7 @@ class LossWatch:
         self._window: deque[float] = deque(maxlen=WINDOW)
         self._high: deque[float] = deque(maxlen=LEAST)
 
-    def saw(self, step: float | None, loss: float) -> LossSpike | None:
+    def add(self, step: float | None, loss: float) -> LossSpike | None:
         """Takes in the next loss. Returns the jump if one begins here."""
         if len(self._window) < LEAST or min(self._window) < SMALL:
             self._window.append(loss)

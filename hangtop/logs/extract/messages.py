@@ -66,7 +66,7 @@ class OpenTraceback(Struct):
     frame: str = ""
     own: str = ""
 
-    def saw(self, frame: re.Match[str]) -> None:
+    def add_frame(self, frame: re.Match[str]) -> None:
         """Takes in its next frame."""
         file, line, function = frame.groups()[:3] if frame["file"] is not None else frame.groups()[3:]
         self.tally.frames = (self.tally.frames[0] or file[:1] != "<", True)
@@ -126,20 +126,22 @@ class Messages:
         self._pardoned: set[int] = set()
         self._raised_at: set[int] = set()
 
-    def try_on(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
+    def try_signature(self, signature: Signature, line: Line, lines: Lines, span: Span) -> bool:
         """Counts this line if it is such a message. Returns whether it is the first one."""
         found = compiled(signature.regex).search(line.text)
         if found is None or is_quoted(line.text, found.start(), lines, span):
             return False
         groups = {name: value for name, value in found.groupdict().items() if value}
-        tally = self.saw(signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span))
+        tally = self.count(
+            signature, line, groups, handled=_is_error(signature) and self._is_handled(signature, line, lines, span)
+        )
         if tally.said is None:
             tally.said = _said(line, lines, span)
         if signature.id == TRACEBACK:
             self._follow(OpenTraceback(tally, _TRACEBACK_LINES), line.writer, lines, lines.next(span))
         return tally.first.offset == line.offset
 
-    def saw(
+    def count(
         self, signature: Signature, line: Line, groups: dict[str, str], *, handled: bool = False, text: str = ""
     ) -> SignatureCount:
         """Counts a match. An error that comes back after the run went on, or that is not `handled` as the earlier ones were,
@@ -203,7 +205,7 @@ class Messages:
             if name is None and line.writer == writer:
                 name = lines.name_of(span)
             if line.writer == writer and (frame := _FRAME.match(line.text)):
-                trace.saw(frame)
+                trace.add_frame(frame)
             if line.writer == writer and not _BETWEEN.match(line.text):
                 unfinished = after is None and lines.block.open
                 if not self._raised(trace, line, _message_below(lines, after, line)) and not unfinished:

@@ -44,7 +44,7 @@ class PaceMeter:
         self._losses = LossWatch()
         self.history: dict[str, deque[float]] = {name: deque(maxlen=_HISTORY) for name in _SHOWN}
 
-    def saw(self, seen: ProgressSeen, *, late: bool = False) -> LossSpike | None:
+    def add(self, seen: ProgressSeen, *, late: bool = False) -> LossSpike | None:
         """Takes in one progress line, in file order. Returns the jump of the loss if one begins here.
 
         `late`: the line was held back and may be older than the lines above it.
@@ -114,7 +114,7 @@ class PaceMeter:
             if name in seen.metrics:
                 values.append(seen.metrics[name])
         loss = seen.metrics.get("loss")
-        return self._losses.saw(seen.step, loss) if loss is not None and isfinite(loss) else None
+        return self._losses.add(seen.step, loss) if loss is not None and isfinite(loss) else None
 
 
 def _between(before: ProgressSeen, after: ProgressSeen, steps: float) -> float | None:

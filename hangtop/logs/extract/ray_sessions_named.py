@@ -19,7 +19,7 @@ from hangtop.logs.lines.block_lines import Line
 from hangtop.records.log import RaySaid, RaySpeaker
 
 _LITERALS = ("existing Ray cluster at address", "local Ray instance", "Connected to Ray cluster", "session_2", "raysubmit_")
-"""Any text that `RayNames.read` understands holds one of these."""
+"""Any text that `RaySessionNames.read` understands holds one of these."""
 MOST_SPEAKERS = 64
 MOST_SESSIONS = 4
 SESSION = re.compile(r"\bsession_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+\b")
@@ -29,7 +29,7 @@ _DASHBOARD = re.compile(r"\bView the (?:Ray )?dashboard at:? (?P<address>[^\s,]+
 _SUBMITTED = re.compile(r"\braysubmit_\w+")
 
 
-class RayNames(Extractor):
+class RaySessionNames(Extractor):
     """The Ray session of the latest attempt in one file."""
 
     literals = _LITERALS
@@ -55,7 +55,7 @@ class RayNames(Extractor):
         if told := _SUBMITTED.search(text):
             self._know(submission=told[0])
 
-    def hear(self, line: Line) -> None:
+    def note_writer(self, line: Line) -> None:
         """Ray prints before each line of a worker whose it is."""
         if line.offset > self._since and _of_a_worker(line):
             key = (line.prefix.actor or "", line.prefix.pid or 0, line.prefix.host or "")

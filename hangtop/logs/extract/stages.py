@@ -44,12 +44,12 @@ class StageMarks(Extractor):
         writer = self._ranks.ranked(found.line.writer)
         for marker in found.markers:
             late = found.is_full_bar
-            found.is_first |= self.saw(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
+            found.is_first |= self.add(marker.profile, marker.stage, found.line, writer, done=marker.done, late=late)
 
-    def hear_step(self, step: StepLine) -> None:
+    def add_step(self, step: StepLine) -> None:
         """A step proves the stages that its line stands for."""
         for profile, stage in step.stages:
-            self.saw(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=step.is_full_bar)
+            self.add(profile, stage, step.line, self._ranks.ranked(step.line.writer), late=step.is_full_bar)
 
     def add_facts(self, facts: FileFacts) -> FileFacts:
         return replace(facts, marks=self.all())
@@ -58,7 +58,7 @@ class StageMarks(Extractor):
         """How many marks may begin a new attempt: an upper bound until the framework is known."""
         return self._starts
 
-    def saw(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
+    def add(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
         """Takes in a marker, written by `who`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
         a stage that comes once in an attempt."""
         if line.offset != self._line:  # several profiles may know the same line

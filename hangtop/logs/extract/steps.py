@@ -75,8 +75,8 @@ class Steps(Extractor):
         """What is not told by the line alone, but by where it stands."""
         if (row := self._tables.read(found.line, found.readers.tables)) is not None:
             if row.line is not found.line:  # one of its columns says whose row it is
-                self._ranks.hear(row.line)
-                self._writers.hear(row.line)
+                self._ranks.note_writer(row.line)
+                self._writers.note_writer(row.line)
             self._tell(row)
         for step in self._multiline.read(found.line):
             self._tell(step)

@@ -24,7 +24,7 @@ FRUITLESS = 64
 """After this many searches without a stamp above, a file that has told no time yet is taken to tell none."""
 
 
-class _Below(Struct):
+class _SearchBelow(Struct):
     """An open search below a line: `to` is the file offset up to which rows were searched, `rows` how many are left."""
 
     line_end: int
@@ -42,7 +42,7 @@ class UnstampedLines(Extractor):
         self._last_stamp: float | None = None
         self._times: dict[int, WrittenAt] = {}
         self._above: dict[int, int] = {}
-        self._below: dict[int, _Below] = {}
+        self._below: dict[int, _SearchBelow] = {}
         self._far: set[int] = set()
         self._fruitless = 0
 
@@ -72,7 +72,7 @@ class UnstampedLines(Extractor):
                 where, time = near
                 self._times[at] = WrittenAt(time.about, time.not_before, self._clock.written_by)
                 self._above[at] = where
-            self._below[at] = _Below(line.end, line.end, MOST_ROWS)
+            self._below[at] = _SearchBelow(line.end, line.end, MOST_ROWS)
             self._look_below(at, lines, span.end)
 
     def begin_block(self, lines: Lines) -> None:
@@ -114,27 +114,27 @@ class UnstampedLines(Extractor):
                 yield lines.block.at(row.end), self._clock.written(line.stamp, line.prefix.time)
 
     def _look_below(self, at: int, lines: Lines, index: int) -> None:
-        wish = self._below[at]
+        search = self._below[at]
         for row in lines.rows_below(index):
             end = lines.block.at(row.end)
-            if end <= wish.to:
+            if end <= search.to:
                 continue
-            wish.to, wish.rows = end, wish.rows - 1
+            search.to, search.rows = end, search.rows - 1
             if lines.stamp(row) is not None:
                 line = lines.parse(row)
-                self._found(at, wish, line.offset, self._clock.written(line.stamp, line.prefix.time))
+                self._found(at, search, line.offset, self._clock.written(line.stamp, line.prefix.time))
                 return
-            if wish.rows <= 0 or end - wish.line_end > MOST_BYTES:
+            if search.rows <= 0 or end - search.line_end > MOST_BYTES:
                 del self._below[at]
                 self._far.add(at)
                 return
 
-    def _found(self, at: int, wish: _Below, where: int, time: WrittenAt) -> None:
+    def _found(self, at: int, search: _SearchBelow, where: int, time: WrittenAt) -> None:
         """A stamped line was found below; it decides unless the one above is nearer."""
         del self._below[at]
         known = _bounded(self._times[at], time)
         above = self._above.pop(at, None)
-        is_nearer = above is None or where - wish.line_end < at - above
+        is_nearer = above is None or where - search.line_end < at - above
         self._times[at] = WrittenAt(time.about if is_nearer else known.about, known.not_before, known.not_after)
 
 

@@ -156,7 +156,7 @@ class LogClock(Timestamps):
         self.written_by = written_by
         self._since: float | None = None
         self._arrival: float | None = None
-        self._heard: float | None = None
+        self._last_arrival: float | None = None
         self._looked = 0
         self.last_log_time: float | None = None
         self.longest_silence_s: float | None = None
@@ -170,10 +170,10 @@ class LogClock(Timestamps):
 
     def arrived(self, at: float | None, since: float | None = None) -> None:
         """The bytes that follow arrived at unix time `at`, and were not there at `since`; `None`: they are history."""
-        if at is not None and self._heard is not None:
-            self.silence(at - self._heard)
+        if at is not None and self._last_arrival is not None:
+            self.silence(at - self._last_arrival)
         self._arrival, self._since = at, since
-        self._heard = at if at is not None else self._heard
+        self._last_arrival = at if at is not None else self._last_arrival
 
     def at(self, stamp: float | None) -> float | None:
         """Unix time of a line with this stamp."""

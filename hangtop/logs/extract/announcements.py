@@ -14,7 +14,7 @@ _LITERALS = (
     "leeping ", "leep for ", "etrying in ", "ait up to ", "aiting ", "acking off ", "timeout=", " workers", " actors",
     "local_global_step_folder: ", "heckpoint to ", "heckpoint at iteration ", "heckpoint saved to ", "odel to ", "tate to ",
 )  # fmt: skip
-"""Any text that `Notices.read` understands holds one of these."""
+"""Any text that `Announcements.read` understands holds one of these."""
 
 _SECONDS = {
     "": 1.0,
@@ -49,7 +49,7 @@ _CHECKPOINT = re.compile(
 _ONE_STEP = re.compile(r"/(?:checkpoint-|global_step_?|step[_-]?|iter_?|epoch[_=-]?)\d[\w.=-]*(?:/.*)?$")
 
 
-class Notices(Extractor):
+class Announcements(Extractor):
     """The latest announcement of each kind."""
 
     literals = _LITERALS
