@@ -31,7 +31,7 @@ CHUNK = 1 << 20
 LONGEST_ERROR = 200
 """An error may hold words of the other end."""
 NAME = {"User-Agent": "hangtop"}
-"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
+"""Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` needs it)."""
 
 
 class Answer(Struct, frozen=True):
