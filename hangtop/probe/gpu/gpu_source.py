@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from hangtop.probe.context import ProbeContext
-from hangtop.probe.gpu.gpu_thread import NO_ANSWER_S
 from hangtop.probe.gpu.node import NvmlNode
 from hangtop.probe.gpu.other_makers import others_here
 from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.records.gpu import GpuReading
+from hangtop.records.health import NO_ANSWER_S
 from hangtop.records.reading import Value
 
 

@@ -18,6 +18,7 @@ from hangtop.probe.gpu import codes
 from hangtop.probe.gpu.queries import MINOR, QUICK, SLOW, Answer, GpuQuery
 from hangtop.probe.gpu.xid import XidEvents
 from hangtop.records.gpu import Gpu, GpuStatus
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 
 ROUND_S = 1.0
 ROUND_AT_S = 0.75
@@ -26,8 +27,6 @@ LEAST_PAUSE_S = 0.05
 SLOW_PER_ROUND = 3
 REFUSED_AGAIN_S = 10.0
 BROKEN_AGAIN_S = 5.0
-LATE_S = 3.0
-NO_ANSWER_S = 10.0
 SLOW_CALL_S = 0.5
 NOTHING_KNOWN = Gpu(-1)
 

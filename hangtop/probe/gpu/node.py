@@ -13,11 +13,12 @@ from typing import Any
 
 from hangtop.common import clock
 from hangtop.probe.gpu import codes
-from hangtop.probe.gpu.gpu_thread import LATE_S, NO_ANSWER_S, GpuThread
+from hangtop.probe.gpu.gpu_thread import GpuThread
 from hangtop.probe.gpu.pid_visibility import PidVisibility
 from hangtop.probe.gpu.reopen_check import ReopenCheck
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.gpu import Gpu, GpuReading, GpuStatus
+from hangtop.records.health import LATE_S, NO_ANSWER_S
 
 LIBRARY = "libnvidia-ml.so.1"
 OPEN_WAIT_S = 0.5

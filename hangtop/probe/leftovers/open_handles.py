@@ -16,10 +16,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from hangtop.probe.leftovers.orphans import TRAINING_NAMES
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.files.inode import Inode, inode_of
 from hangtop.system.guard import Guard
 from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
 
 MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
 """One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""

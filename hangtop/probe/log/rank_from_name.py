@@ -7,8 +7,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import OpenFile, Stat
+from hangtop.system.processes.tree import ancestors
 
 ENDINGS = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 _SAID = re.compile(r"(?i)(?<![a-z])(?:global[_-]?)?rank[_\-=.]?(\d+)")

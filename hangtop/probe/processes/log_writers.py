@@ -14,10 +14,11 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN
 from hangtop.probe.processes.watched_files import WatchedFiles
 from hangtop.records.process import Writer
-from hangtop.system.files.file_writers import RELAYS, LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
+from hangtop.system.files.file_writers import LogFeeder, OpenFileTable, find_feeders, jobs_of, server_of
 from hangtop.system.files.open_files import YOUNG_S
 from hangtop.system.guard import Guard
 from hangtop.system.processes.exits import Exits
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import Identity, ProcessTable, Stat
 
 RESOLVE_EVERY = 3

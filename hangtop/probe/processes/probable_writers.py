@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from hangtop.probe.processes.leads import KINDS, Lead
 from hangtop.probe.processes.written_bytes import WrittenBytes
-from hangtop.system.files.file_writers import RELAYS, ancestors, terminals_of, topmost
+from hangtop.system.files.file_writers import terminals_of, topmost
 from hangtop.system.guard import Guard
-from hangtop.system.processes.roles import PYTHON, SHELLS, role_by_name
+from hangtop.system.processes.roles import PYTHON, RELAYS, SHELLS, role_by_name
 from hangtop.system.processes.table import Identity, OpenFile, ProcessTable, Stat
 from hangtop.system.processes.training_commands import looks_like_training
-from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 NO_WRITERS = (
     RELAYS | SHELLS | frozenset("tail less more vi vim nvim nano emacs watch hangtop tmux screen ssh sshd code node".split())

@@ -21,7 +21,7 @@ from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
-from hangtop.system.files.file_writers import OpenFileTable, ancestors
+from hangtop.system.files.file_writers import OpenFileTable
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.machine import MachineReader
@@ -30,7 +30,7 @@ from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
 from hangtop.system.processes.table import OpenFile, ProcessTable, open_table
-from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 SELDOM = 5
 """Every so many reads: what changes slowly or costs more, such as sockets, orphans and the machine."""

@@ -15,7 +15,6 @@ from hangtop.probe.processes.rank_assignment import RankAssignment
 from hangtop.probe.ray.local.session_files import driver_jobs, ray_workers
 from hangtop.records.process import Process, ProcessRole
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import listening_ports
 from hangtop.system.processes.environments import ProcessFacts, ProcessFactTable
@@ -26,7 +25,16 @@ from hangtop.system.processes.roles import SHELLS, is_hangtop
 from hangtop.system.processes.slurm_steps import SRUN_PORT, launched_by, step_daemons, steps_of
 from hangtop.system.processes.subtree_sums import with_subtrees
 from hangtop.system.processes.table import Details, Identity, OpenFile, ProcessTable, Stat
-from hangtop.system.processes.tree import Children, children_of, descendants, left_behind, preorder, with_launchers, without
+from hangtop.system.processes.tree import (
+    Children,
+    ancestors,
+    children_of,
+    descendants,
+    left_behind,
+    preorder,
+    with_launchers,
+    without,
+)
 from hangtop.system.processes.users import Users
 from hangtop.system.ptrace_permission import ptrace_permission, refusal
 

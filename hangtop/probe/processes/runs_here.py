@@ -14,11 +14,12 @@ from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Source
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
+from hangtop.system.files.file_writers import TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
 from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import ProcessTable, open_table
 from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants

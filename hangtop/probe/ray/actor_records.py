@@ -18,8 +18,9 @@ from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.ray_processes import LocalWorker
-from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title, short_class, verl_ranks
+from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray import ActorState, RayActor
+from hangtop.records.ray_titles import WorkerTitle, assigned_title, short_class
 
 SAME_START_S = 1.0
 LASTING_S = 1.9
@@ -121,7 +122,7 @@ def _known(actor: api_schema.Actor, witnesses: _Witnesses, memory: FirstSeen, no
     worker = witnesses.worker_of(node, pid, stats) if pid else None
     if stats is None and (begun := witnesses.begun_of(actor)) is not None:
         worker, pid, node = begun, begun.ray_pid, witnesses.nodes.get(begun.raylet or 0)
-    title = worker.title if worker else parse_title(stats.title) if stats and stats.pid == pid else None
+    title = worker.title if worker else assigned_title(stats.title) if stats and stats.pid == pid else None
     core = stats.core_worker_stats[0] if stats and stats.core_worker_stats else api_schema.CoreStats()
     away = worker is None and node in witnesses.nodes.values() and pid not in witnesses.pids
     gone = away and now - memory.since(("away", actor.actor_id), pid, now).at >= LASTING_S

@@ -6,12 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
+from hangtop.system.processes.roles import RELAYS
 from hangtop.system.processes.table import OpenFile, Stat
+from hangtop.system.processes.tree import ancestors
 
-RELAYS = frozenset(
-    "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
-)
-"""Programs that only pass on what others write. Not `nohup`, which becomes the program it starts."""
 TERMINAL_RELAYS = frozenset(("script", "unbuffer", "screen", "tmux: server"))
 """Relays that give their children a terminal instead of a pipe, and hold its other end."""
 TERMINAL_ENDS = ("/dev/ptmx", "/dev/pts/ptmx")
@@ -140,12 +138,3 @@ def _upstream(machine: OpenFileTable, pid: int, seen: set[int], terminals: int) 
 def topmost(stats: Mapping[int, Stat], pids: Collection[int]) -> list[int]:
     """The pids without an ancestor among `pids`."""
     return [pid for pid in pids if not any(parent in pids for parent in ancestors(stats, pid))]
-
-
-def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
-    """Parent, grandparent and so on, as far as they are in the table."""
-    line: list[int] = []
-    while (stat := stats.get(pid)) is not None and stat.ppid in stats and stat.ppid not in line:
-        pid = stat.ppid
-        line.append(pid)
-    return line

@@ -10,6 +10,7 @@ from typing import cast
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Wait
 from hangtop.system.processes.linux import parse_stat
 
@@ -57,7 +58,7 @@ def wait_of(wchan: str, syscall: str, machine: str = platform.machine()) -> Wait
 
 @cache
 def _table() -> _Table:
-    return msgspec.toml.decode((files("hangtop.system.processes") / "waits.toml").read_bytes(), type=_Table)
+    return decode_toml((files("hangtop.system.processes") / "waits.toml").read_bytes(), _Table)
 
 
 def _read(path: Path) -> str:

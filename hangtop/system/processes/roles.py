@@ -24,6 +24,10 @@ RAY_DAEMON = re.compile(
 RAY_DAEMON_NAMES = frozenset(("raylet", "gcs_server"))
 SHELLS = frozenset("bash sh dash zsh fish ksh env nohup timeout numactl nsys ncu time strace stdbuf uv conda".split())
 """Programs that start another one and wait: the rank is what they started."""
+RELAYS = frozenset(
+    "tee cat ts grep egrep rg sed awk gawk mawk tr cut head pv logger rotatelogs multilog svlogd cronolog unbuffer script".split()
+)
+"""Programs that only pass on what others write. Not `nohup`, which becomes the program it starts."""
 PYTHON = re.compile(r"(?:^|/)(?:python|pypy)[\d.]*t?$")
 FORKED = re.compile(r"--multiprocessing-fork|multiprocessing[./](?:spawn|forkserver)")
 SERVICE = re.compile(r"multiprocessing[./](?:resource|semaphore)_tracker\b")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import takewhile
 
 from hangtop.common.memo import memoized
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.table import Stat
 
 Children = Mapping[int, list[int]]
@@ -72,3 +71,12 @@ def preorder(children: Children, members: Collection[int], stats: Mapping[int, S
     }
     tops = sorted((pid for pid in wanted if stats[pid].ppid not in wanted), key=lambda pid: (stats[pid].start_ticks, pid))
     return [pid for top in tops for pid in descendants(ordered, top)]
+
+
+def ancestors(stats: Mapping[int, Stat], pid: int) -> list[int]:
+    """Parent, grandparent … of a process; stops at one that is not in the table."""
+    line: list[int] = []
+    while (stat := stats.get(pid)) is not None and stat.ppid in stats and stat.ppid not in line:
+        pid = stat.ppid
+        line.append(pid)
+    return line

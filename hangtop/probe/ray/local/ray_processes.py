@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
 from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_titles import WorkerTitle, parse_title
 from hangtop.records.ray import DaemonKind
+from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
 from hangtop.system.network.connections import is_on_our_network
 from hangtop.system.processes.proc_files import status_of
@@ -194,7 +194,7 @@ class RayTable:
                 _ray_pid(stat.pid),
                 uid=self._table.owner(stat.pid),
             )
-            title = parse_title(words[0]) if words else worker.title
+            title = assigned_title(words[0]) if words else worker.title
             self._workers[identity] = replace(
                 worker, state=stat.state, title=title, raylet=next((pid for pid in self._above(stat.pid) if pid in raylets), None)
             )
