@@ -43,7 +43,7 @@ class ActorScreen(PageScreen):
         return select_actor(self._last[1]) if self._last is not None else None
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))
+        return ((f"actor {self._last[1].cls if self._last else self._key}", "ink"),)
 
     def show(self, view: View) -> None:
         self._last = found(view, self._key) or self._last

@@ -39,7 +39,7 @@ class GpuScreen(PageScreen):
         gpu = self._gpu(view)
         told = (self.host, short_name(gpu.name) if gpu is not None else "")
         known: list[Row] = [((f"GPU {self.index}", "ink"),), *(((word, "muted"),) for word in told if word)]
-        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
+        return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
         gpu = self._gpu(view)

@@ -38,7 +38,7 @@ class ProcessScreen(PageScreen):
         return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
+        return ((f"process {self.key[1]}", "ink"),)
 
     def rows(self, view: View, width: int) -> list[Row]:
         found = all_members(view)

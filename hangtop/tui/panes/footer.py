@@ -29,7 +29,7 @@ def source_sign(health: SourceHealth) -> tuple[str, str]:
         return "?", "warn"
     if health.busy_s > max(NO_ANSWER_S, health.deadline_s):
         return "■", "bad"
-    if health.busy_s > health.deadline_s:
+    if health.is_late:
         return "▲", "warn"
     return "●", "ok"
 
@@ -40,7 +40,7 @@ def sources_row(view: View) -> Row:
     row: Row = ()
     for health in _known(view):
         sign, role = source_sign(health)
-        late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.busy_s > health.deadline_s else ""
+        late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.is_late else ""
         row = (
             *row,
             ("  " if row else "", ""),
