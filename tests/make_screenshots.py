@@ -17,10 +17,9 @@ from html import escape
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "app"))
+sys.path.insert(0, str(HERE.parent))
 
 from msgspec.structs import replace  # noqa: E402
-from play import Clock, MemoryFeed, session, settle  # noqa: E402
 from rich.cells import cell_len  # noqa: E402
 from rich.color import Color  # noqa: E402
 from rich.style import Style  # noqa: E402
@@ -32,6 +31,7 @@ from hangtop.records.reading import Reading  # noqa: E402
 from hangtop.records.stack import StacksReading  # noqa: E402
 from hangtop.tui import open_action  # noqa: E402
 from hangtop.tui.app import HangtopApp  # noqa: E402
+from tests.app.play import Clock, MemoryFeed, session, settle  # noqa: E402
 
 OUT = HERE.parent / "screenshots"
 CELL_W, CELL_H, MARGIN, FONT = 9.6, 20, 12, 16

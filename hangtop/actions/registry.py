@@ -1,6 +1,7 @@
 """The actions, in the order of the footer. Keys, dialogs, help page and commands are made from this list.
 
-A new action is an entry here and a planner in `hangtop.actions.plans`.
+A new action is an entry here and a planner in `hangtop.actions.plans`. Only what no plan can say yet needs more: a field of
+`hangtop.records.plan.Plan`, and the step of the executor that does it.
 """
 
 from __future__ import annotations

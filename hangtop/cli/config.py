@@ -8,6 +8,8 @@ from typing import Literal
 import msgspec
 from platformdirs import user_config_path
 
+from hangtop.common.decode_toml import TomlError, decode_toml
+
 
 class ConfigError(Exception):
     """The config file cannot be used. The message is one line: file, key, what is expected."""
@@ -47,12 +49,10 @@ def load(path: Path | None = None) -> Config:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{chosen}: not UTF-8: {error.reason} at byte {error.start}") from error
     try:
-        return msgspec.toml.decode(text, type=Config)
-    except msgspec.DecodeError as error:
-        from hangtop.common.toml_places import located  # only a file that is wrong needs it
-
-        known = f"; there are {', '.join(Config.__struct_fields__)}" if "unknown field" in str(error) else ""
-        raise ConfigError(f"{chosen}:{located(error, text)}{known}") from error
+        return decode_toml(text, Config)
+    except TomlError as error:
+        known = f"; there are {', '.join(Config.__struct_fields__)}" if error.unknown else ""
+        raise ConfigError(f"{chosen}:{error}{known}") from error
 
 
 def _may_look(path: Path) -> bool:

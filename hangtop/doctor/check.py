@@ -1,4 +1,4 @@
-"""One check of the pre-flight, and what it looks at."""
+"""One check before a run, and the run that is checked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Subject(Struct, frozen=True):
 
 
 Checker = Callable[[Subject], Iterable[Check]]
-"""One family of checks. It may block: it runs in a thread of the doctor, which does not wait for it beyond its deadline."""
+"""A group of checks. It may block: it runs in a thread of the doctor, which waits only until its deadline."""
 
 
 def ok(group: str, title: str, detail: str) -> Check:

@@ -1,4 +1,4 @@
-"""Settings in the environment that nobody reads, or that should not stay set; caches and locks; paths of the command line."""
+"""Environment variables that no program reads or that slow a run down; caches and locks; paths on the command line."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ DEBUG_ONLY = {
     "TORCH_NCCL_BLOCKING_WAIT": "blocks the CPU in every collective",
     "NCCL_BLOCKING_WAIT": "is the old name of TORCH_NCCL_BLOCKING_WAIT",
 }
-"""Good for a test, a brake when they stay (NCCL docs: debugging variables should not be left set)."""
+"""Good for a test, slow when they stay set (NCCL docs: debugging variables should not be left set)."""
 LOCKS = {"dataset locks": "datasets/*.lock", "download locks": "hub/.locks/*/*.lock"}
 MOST_LOCKS = 500
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 GATED = ("meta-llama/", "google/gemma", "mistralai/", "black-forest-labs/FLUX")
-"""Their models are given to accounts that accepted a licence. Seen in the name only: the hub is not asked."""
+"""Models of these need an account that accepted a licence. Only the name is checked: the hub is not asked."""
 DATA_ENDINGS = (".json", ".jsonl", ".parquet", ".csv", ".yaml", ".yml", ".toml", ".py", ".sh", ".arrow", ".safetensors")
 
 
 def settings(subject: Subject) -> Iterator[Check]:
-    """Variables that nobody honours, with what does work, and debugging switches that brake."""
+    """Variables that no program reads, with what works instead, and debugging switches that slow the run down."""
     known = load().settings
     found = False
     for name in sorted(subject.environ):
         setting = known.get(name)
         if setting is not None and not setting.honoured_by:
             found = True
-            detail = f"set, but nobody reads it. {setting.truth}"
+            detail = f"set, but no program reads it. {setting.truth}"
             yield warn("settings", name, detail, f"unset {name}{_instead(subject.framework, known)}")
         elif name in DEBUG_ONLY and subject.environ[name] not in ("", "0", "OFF", "INFO"):
             found = True
@@ -49,7 +49,7 @@ def settings(subject: Subject) -> Iterator[Check]:
 
 
 def timeouts(subject: Subject) -> Iterator[Check]:
-    """How long a collective may take in the framework found, and which setting of it that is."""
+    """The setting of the framework that limits the time of a collective."""
     for setting in _limits(subject.framework, load().settings):
         default = setting.default if setting.unit == "timedelta" else f"{setting.default} {setting.unit}"
         yield ok("settings", "group timeout", f"{subject.framework} reads {setting.name}; by default {default}")
@@ -103,7 +103,7 @@ def _is_held(lock: Path) -> bool:
 
 
 def paths(subject: Subject) -> Iterator[Check]:
-    """Words of the command line that look like files of this machine, and are not there."""
+    """Words of the command line that look like files of this machine, and do not exist."""
     missing = [word for word in map(_path_in, subject.command) if word and not Path(subject.cwd, word).exists()]
     for word in missing[:5]:
         yield fail("command", word, f"no such file or directory (from {subject.cwd})", f"ls -l {Path(subject.cwd, word).parent}")

@@ -1,4 +1,4 @@
-"""The meeting point of the ranks: does its name resolve, is its port free, do the named interfaces exist?"""
+"""The rendezvous of the ranks: does its name resolve, is its port free, do the named interfaces exist?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONNECT_S = 2.0
 
 
 def master(subject: Subject) -> Iterator[Check]:
-    """The address and port where the ranks will meet, of the command line or of MASTER_ADDR and MASTER_PORT."""
+    """Address and port of the rendezvous, from the command line or from MASTER_ADDR and MASTER_PORT."""
     at = meeting(subject.command, subject.environ)
     name, port_text = at.address, at.port
     if name is None:
@@ -80,7 +80,7 @@ def interfaces(subject: Subject) -> Iterator[Check]:
 
 
 def own_name(_: Subject) -> Iterator[Check]:
-    """A host name that resolves to loopback makes Gloo and Ray listen where no other node can come."""
+    """A host name that resolves to loopback makes Gloo and Ray listen where no other node can connect."""
     name = socket.gethostname()
     try:
         addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}

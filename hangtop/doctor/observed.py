@@ -26,7 +26,7 @@ COMPAT = "/usr/local/cuda/compat"
 
 
 def observed(subject: Subject) -> Iterator[Check]:
-    """Look once through a probe, so that a sick driver can be left alone with it."""
+    """Look once through a probe: a driver that hangs then blocks only the probe."""
     state = asyncio.run(_look())
     yield from _gpus(state)
     yield from _leftovers(state)
@@ -35,7 +35,7 @@ def observed(subject: Subject) -> Iterator[Check]:
 
 
 def _pairs(state: RunState, subject: Subject) -> Iterator[Check]:
-    """What is installed against what runs."""
+    """Installed versions against those of the driver and the Ray cluster."""
     drivers = {node.reading.driver for node in state.gpus.values()}
     clusters = {cluster.api.version for reading in state.ray.values() for cluster in reading.clusters}
     if not drivers and not clusters:
@@ -54,7 +54,7 @@ async def _look() -> RunState:
     state = RunState()
     async for state, _ in looks(ProbeFeed(WatchSpec(sources=SOURCES)), PATIENCE_S):
         health = [state.health.get(name) for name in SOURCES]
-        if all(one is not None and one.told for one in health):
+        if all(source is not None and source.told for source in health):
             break
     return state
 

@@ -1,4 +1,4 @@
-"""Versions inside the run's interpreter that must fit what runs outside of it: the GPU driver, the Ray cluster. Pure."""
+"""Versions in the run's interpreter that must fit the GPU driver and the Ray cluster. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from hangtop.doctor.check import Check, fail, ok
 
 OLDEST_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
-"""By CUDA major version, for its minor versions too (NVIDIA, CUDA Toolkit release notes: minor version compatibility)."""
+"""The oldest driver by CUDA major version (NVIDIA, CUDA Toolkit release notes: minor version compatibility)."""
 
 
 def cuda_of(installed: Mapping[str, str]) -> tuple[int, int] | None:

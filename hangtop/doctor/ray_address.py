@@ -1,4 +1,4 @@
-"""Whether the next `ray.init()` would join a cluster that is gone: what the last `ray start` left in Ray's temporary folders."""
+"""Whether the next `ray.init()` would try to join a cluster that is gone: what `ray start` left in Ray's temporary folders."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator, Mapping
 
 from hangtop.doctor.check import Check, Subject, fail, ok, unknown, warn
-from hangtop.probe.processes.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
-from hangtop.probe.processes.open_handles import command_lines
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.leftovers.leftover_places import RAY_ADDRESS, RAY_LINK, candidates, usual_places
+from hangtop.probe.leftovers.open_handles import command_lines
 from hangtop.probe.ray.local.address_file import read_address, why_current
+from hangtop.system.processes.table import open_table
 from hangtop.system.processes.users import Users
 
 
 def addresses(subject: Subject) -> Iterator[Check]:
-    """One line for each folder in which something is left. `RAY_ADDRESS` goes before all of it."""
+    """One check for each folder in which something is left. `RAY_ADDRESS` overrides all of it."""
     if subject.environ.get("RAY_ADDRESS"):
         return
     places = usual_places(dict(subject.environ))
@@ -41,7 +41,7 @@ def _address(path: str, commands: Mapping[int, str]) -> Check:
 
 
 def _mend(path: str) -> str:
-    """Only its owner may remove it, in a folder like /tmp."""
+    """In a folder like /tmp only its owner may remove it."""
     try:
         owner = os.lstat(path).st_uid
     except OSError:  # gone meanwhile

@@ -121,7 +121,7 @@ def settled(state: RunState) -> bool:
     log = state.health.get("log")
     failed = log is not None and log.problem is not None
     caught_up = state.log is not None and state.log.caught_up
-    return bool(looked) and all(one.told for one in looked) and (caught_up or failed)
+    return bool(looked) and all(source.told for source in looked) and (caught_up or failed)
 
 
 def ray_known(state: RunState) -> bool:

@@ -57,5 +57,5 @@ def _at_once(said: Verdict, verdict: Verdict) -> bool:
 
 def meaning(verdict: Verdict) -> tuple[object, ...]:
     """What makes two verdicts the same, whatever their numbers say."""
-    culprits = frozenset((one.rank, one.pid) for one in verdict.culprits)
+    culprits = frozenset((culprit.rank, culprit.pid) for culprit in verdict.culprits)
     return verdict.word, verdict.kind, culprits, verdict.at_work

@@ -11,6 +11,8 @@ from rich.color import Color, ColorParseError
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
+from hangtop.common.decode_toml import decode_toml
+
 DEFAULT_THEME = "dark"
 ATTRIBUTES = ("bold", "dim", "reverse", "italic", "underline")
 
@@ -128,13 +130,13 @@ def theme_folders(config_dir: str | None) -> tuple[Path, ...]:
 def load_palette(path: Path) -> Palette:
     """Raises `ThemeError` for a file that cannot be read or is no theme."""
     try:
-        palette = msgspec.toml.decode(path.read_bytes(), type=Palette)
+        palette = decode_toml(path.read_bytes(), Palette)
         for role in ROLES:
             palette.style(role)
         palette.theme()
     except OSError as error:
         raise ThemeError(f"cannot read theme {path}: {error.strerror}") from error
-    except (ValueError, msgspec.DecodeError, ColorParseError) as error:
+    except (ValueError, ColorParseError) as error:
         raise ThemeError(f"theme {path}: {error}") from error
     return palette
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pyte
-from play import Clock, MemoryFeed, session, settle
 from test_updates import Mirrored
 
 from hangtop.tui.dialogs.quit_dialog import QuitScreen
+from tests.app.play import Clock, MemoryFeed, session, settle
 
 
 async def test_the_badge_around_a_box_ticks_and_turns():

@@ -14,13 +14,15 @@ import pytest
 
 from hangtop.actions.execute import delete_leftovers, start_run, terminate
 from hangtop.actions.execute.executor import execute
-from hangtop.probe.processes.leftovers_source import LeftoverSource, Places
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.leftovers.leftover_places import LeftoverPlaces
+from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.launch import Launch
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Removal, Start, Step, Target
 from hangtop.records.watch_spec import WatchSpec
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import end_group
 from tests.fakes.started import end_run
@@ -80,9 +82,9 @@ class Scene:
         return Plan("restart", "Restart", targets, grace_s=0.2, removals=self.leftovers(), start=start)
 
     def leftovers(self) -> tuple[Removal, ...]:
-        places = Places(shm=(str(self.folder),), ray=(str(self.folder),))
+        places = LeftoverPlaces(shm=(str(self.folder),), ray=(str(self.folder),))
         ask = LeftoversAsk(1, 600.0)
-        (found,) = LeftoverSource(WatchSpec(), places).answer(ask, time.time() + LATER_S)
+        (found,) = LeftoverSource(ProbeContext(WatchSpec()), places).answer(ask, time.time() + LATER_S)
         assert isinstance(found, LeftoversReading)
         return found.found
 

@@ -24,10 +24,10 @@ from hangtop.actions.prove import preflight, start_check
 from hangtop.actions.prove.start_check import check_start, wait_for_start_check
 from hangtop.cli.commands.action import show
 from hangtop.common.raw_text import from_os
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.fit import FitAsk
 from hangtop.records.launch import Conditions
 from hangtop.records.plan import Plan, RayStart, Removal, Start, Target
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.launched import needs_root
 from tests.fakes.processes import PATIENCE_S, python
@@ -148,7 +148,7 @@ def test_what_cannot_start_is_refused_with_the_reason_and_nothing_is_signalled(r
         steps = list(execute(Plan("restart", "Restart", targets=(target,), start=start(run, text)), table))
         said = "\n".join(step.text for step in steps)
         assert {step.kind for step in steps} == {"failed"}, said
-        assert "nothing was signalled, for the run could not be started again: " in said
+        assert "nothing was signalled, because the run could not be started again: " in said
         assert why in said
         assert old.poll() is None
 
@@ -208,11 +208,11 @@ def test_what_another_user_owns_cannot_take_the_output(run: Path) -> None:
     assert "cannot be appended: permission denied" in said
 
 
-def test_a_book_of_starts_that_cannot_be_written_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_starts_that_cannot_be_written_is_a_problem(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = start(run, "python train.py")
     (run / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(run / "file"))
-    assert any("a start must be taken down" in problem for problem in wait_for_start_check(FitAsk(made)).problems)
+    assert any("a start must be recorded" in problem for problem in wait_for_start_check(FitAsk(made)).problems)
 
 
 def test_a_full_disk_is_a_problem_and_little_room_a_warning(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from contextlib import aclosing
+from typing import get_args
 
 import pytest
 
@@ -17,7 +18,8 @@ from hangtop.cli.commands import action as command
 from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.questions import unanswered
-from hangtop.records.ask import Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
+from hangtop.probe.source import SOURCES
+from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.watch_spec import WatchSpec
@@ -70,6 +72,11 @@ async def test_a_source_that_finds_nothing_to_read_answers_all_the_same():
     ends, state = await ends_of(ProbeFeed(SPEC, probe_with(bad_sources.IsAbsent)), LaunchAsk(7))
     assert ends == {7: None}
     assert state.launch == LaunchReading(7, problem="it was asked")
+
+
+def test_every_question_is_answered_by_a_source_that_there_is():
+    assert set(ANSWERED_BY) == set(get_args(Ask))
+    assert set(ANSWERED_BY.values()) <= SOURCES.keys()
 
 
 async def test_an_answer_that_is_empty_ends_too():

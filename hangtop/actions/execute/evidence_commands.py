@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 
 from hangtop.actions.execute.command_run import run_command
 from hangtop.actions.execute.steps import CancelFlag, step
 from hangtop.common import text
 from hangtop.records.plan import EvidenceCommand, Step
+from hangtop.system.hangtop_child import hangtop_command
 
 
 def run_all(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[Step]:
@@ -22,7 +22,7 @@ def run_all(commands: Iterable[EvidenceCommand], halt: CancelFlag) -> Iterator[S
 
 def _run(command: EvidenceCommand, halt: CancelFlag) -> Iterator[Step]:
     yield step("doing", f"{command.title}, within {command.deadline_s:.0f} s")
-    argv = [sys.executable, "-m", "hangtop", *command.words]
+    argv = hangtop_command("hangtop", *command.words)
     try:
         code, printed, took_s = run_command(argv, command.deadline_s, halt=halt, output=command.output)
     except OSError as error:

@@ -14,6 +14,7 @@ from hangtop.common import clock, text
 from hangtop.common.clean_text import clean_text
 from hangtop.common.raw_text import raw_environ
 from hangtop.common.redact import Redactor
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.plan import RayStart, Step
@@ -91,7 +92,7 @@ def _prove(starts: Sequence[RayStart], halt: CancelFlag) -> Generator[Step, None
     first = starts[0]
     until = time.monotonic() + HEALTHY_WITHIN_S
     problems, since = list[str](), time.monotonic()
-    source = RaySource(WatchSpec(ray=first.gcs_address))
+    source = RaySource(ProbeContext(WatchSpec(ray=first.gcs_address)))
     cluster: RayCluster | None = None
     try:
         while True:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hangtop.actions.command_line.option_edits import Option, has_option, with_option
 from hangtop.common import text
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.plan import Plan, Start
 
 FILE = Path(__file__).with_name("presets.toml")
@@ -46,7 +47,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @lru_cache(maxsize=1)
 def presets() -> tuple[Preset, ...]:
     """All presets, in the order of the file."""
-    return msgspec.toml.decode(FILE.read_bytes(), type=_File).preset
+    return decode_toml(FILE.read_bytes(), _File).preset
 
 
 def presets_for(frameworks: frozenset[str], start: Start) -> tuple[Preset, ...]:

@@ -1,4 +1,4 @@
-"""The process that looks whether a start would succeed, before anything is ended for it. It changes nothing that stays.
+"""The process that checks whether a start would succeed, before anything is ended for it. It leaves nothing behind.
 
 stdin: a `FitAsk` as JSON. stdout: one line, a `Fit` as JSON. All of it can block (a dead file server), so it has a process of its
 own (`hangtop.actions.prove.start_check` asks it), with the rights, the limits and the disk that the start will have.
@@ -27,11 +27,11 @@ from hangtop.system.processes.limits import take_on
 from hangtop.system.stores import launch_store
 
 LEAST_BYTES, LITTLE_BYTES = 16 << 20, 1 << 30
-"""With less room than that a run ends at its first lines; with less than the second at its first checkpoint."""
+"""With less free than the first a run ends at its first lines; with less than the second at its first checkpoint."""
 
 
 def examined(ask: FitAsk) -> Fit:
-    """The answer, fit to be shown. Takes the limits of the start on for this process: nothing comes after it."""
+    """The answer, clean to be shown. Takes on the limits of the start for this process, so call it once."""
     told = list(dict.fromkeys(_all(ask)))
     return Fit(
         problems=tuple(clean_words(from_os(line)) for kind, line in told if kind == "problem"),
@@ -48,7 +48,7 @@ def _all(ask: FitAsk) -> Iterator[Finding]:
     yield from _folder(cwd)
     yield from _removed(ask)
     yield from _log(to_os(start.log))
-    yield from _book()
+    yield from _records()
     for place in dict.fromkeys((os.path.dirname(to_os(start.log)), cwd)):
         yield from _room(place)
     try:
@@ -75,7 +75,7 @@ def _folder(cwd: str) -> Iterator[Finding]:
 
 
 def _removed(ask: FitAsk) -> Iterator[Finding]:
-    """What the plan itself takes away before the start."""
+    """Paths that the start needs and the plan itself removes."""
     for path in ask.removed:
         for needed in (ask.start.cwd, ask.start.log, *ask.start.argv):
             if needed == path or needed.startswith(f"{path}/"):
@@ -83,7 +83,7 @@ def _removed(ask: FitAsk) -> Iterator[Finding]:
 
 
 def _log(log: str) -> Iterator[Finding]:
-    """Whether its output can be appended. A file that is not there is not made for that."""
+    """Whether its output can be appended. A missing file is not created."""
     folder = os.path.dirname(log) or "."
     if not os.path.lexists(log):
         if not os.path.isdir(folder):
@@ -109,7 +109,7 @@ def _log(log: str) -> Iterator[Finding]:
 
 
 def _room(folder: str) -> Iterator[Finding]:
-    """Of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
+    """Free space of the disk that this folder is on. Some file systems have no size (proc, some of the network)."""
     try:
         disk = os.statvfs(folder or ".")
     except OSError:  # told by another check
@@ -125,8 +125,8 @@ def _room(folder: str) -> Iterator[Finding]:
         yield "warning", f"{folder}: the disk has only {text.size(free)} free"
 
 
-def _book() -> Iterator[Finding]:
-    """Each start is taken down before it is told: without that nobody could start it again."""
+def _records() -> Iterator[Finding]:
+    """Each start is recorded first: without its record nobody could start it again."""
     try:
         draft = launch_store.folder() / f"{os.urandom(8).hex()}.draft"
         draft.write_bytes(b"x")
@@ -134,7 +134,7 @@ def _book() -> Iterator[Finding]:
     except OSError as error:
         yield (
             "problem",
-            f"{error.filename or 'the book of starts'}: {(error.strerror or str(error)).lower()}: a start must be taken down",
+            f"{error.filename or 'the records of starts'}: {(error.strerror or str(error)).lower()}: a start must be recorded",
         )
 
 

@@ -175,7 +175,7 @@ def _of_itself(gpu: Gpu, track: GpuTrack, now: float) -> list[GpuFact]:
         said.append(("remap", gpu.remap))
     if gpu.xid is not None and status != "lost":
         said.append(("xid", f"Xid {gpu.xid}"))
-    return [GpuFact(gpu.index, *one) for one in said]
+    return [GpuFact(gpu.index, *fact) for fact in said]
 
 
 class Peers:

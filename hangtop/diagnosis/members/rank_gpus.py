@@ -132,7 +132,7 @@ def of_run(state: RunState, host: str) -> frozenset[int] | None:
         return None
     if nobody_here(procs):
         return frozenset()
-    if any(one.role == "rank" for one in procs.ended) or not procs.processes:
+    if any(process.role == "rank" for process in procs.ended) or not procs.processes:
         return _not_of_others(node.reading, procs)
     if _holds_none(node.reading, procs):
         return frozenset()

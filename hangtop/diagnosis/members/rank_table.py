@@ -83,14 +83,14 @@ def _known(state: RunState) -> KnownOfRanks:
     )
 
 
-def _places(state: RunState, process: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
+def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
     """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
-    worlds = [log.world for log in state.ranks.values()] + [one.world for one in process.values()]
-    world = max((one for one in (state.log.world if state.log is not None else None, *worlds) if one), default=None)
+    worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
+    world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
-    said = said or places(by_arguments({one.command for each in readings for one in each.processes}), world)
+    said = said or places(by_arguments({process.command for each in readings for process in each.processes}), world)
     return said or places(
-        ParallelLayout(told={rank: told for rank, one in process.items() if (told := by_title(one.command))}), world
+        ParallelLayout(told={rank: told for rank, process in process_of.items() if (told := by_title(process.command))}), world
     )
 
 
@@ -147,7 +147,7 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
     crew = siblings(processes, world or least or None, entries(stacks.values()))
     seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
-    launcher = next((one for one in processes if crew and one.pid == crew[0].ppid), None)
+    launcher = next((process for process in processes if crew and process.pid == crew[0].ppid), None)
     children = [stacks[process.pid] for process in crew if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
     parent = None if above is not None and watches_children(above, children) else launcher

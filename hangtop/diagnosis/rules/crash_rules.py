@@ -118,9 +118,9 @@ def _never_complained(snapshot: Snapshot) -> tuple[Culprit, ...]:
         for rank in (*finding.ranks, finding.rank)
         if rank is not None
     }
-    silent = [one for one in snapshot.ranks if one.rank not in victims]
+    silent = [rank for rank in snapshot.ranks if rank.rank not in victims]
     return tuple(
-        Culprit(one.rank, one.pid, one.host, "possible", ("all its peers lost a connection, it did not",)) for one in silent
+        Culprit(rank.rank, rank.pid, rank.host, "possible", ("all its peers lost a connection, it did not",)) for rank in silent
     )
 
 

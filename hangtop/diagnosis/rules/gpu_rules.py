@@ -87,14 +87,14 @@ def failed(snapshot: Snapshot) -> Verdict | None:
                 found.append((fact, replace(culprit, confidence="certain" if fact.kind == "lost" else "likely")))
     if not found:
         return None
-    first, culprit = min(found, key=lambda one: FAILED.index(one[0].kind))
+    first, culprit = min(found, key=lambda suspect: FAILED.index(suspect[0].kind))
     more = f", and {some(len(found) - 1, 'more GPU')} in trouble" if len(found) > 1 else ""
     return Verdict(
         word="hung",
         headline=f"GPU {first.index} of {culprit.name}: {first.text}{more}; no output since {snapshot.silent_since}.",
         refute="a line is written, or the GPU answers again",
         confidence=culprit.confidence,
-        culprits=tuple(one for _, one in found),
+        culprits=tuple(suspect for _, suspect in found),
         evidence=(*(Evidence("gpu", f"GPU {fact.index}: {fact.text}") for fact, _ in found[:3]), silence(snapshot)),
         next=(("3", "GPUs"), ("b", "bundle")),
     )
@@ -126,7 +126,7 @@ def spins(snapshot: Snapshot) -> Verdict | None:
                 suspects.append(suspect)  # of a GPU that may be anybody's only where a rank is known to be on it
     if not waiting:
         return None
-    odd = sorted({one.rank for one in suspects if one.rank is not None})
+    odd = sorted({suspect.rank for suspect in suspects if suspect.rank is not None})
     does, wait = "does" if len(odd) == 1 else "do", "waits" if waiting == 1 else "wait"
     who = f"{numbered('rank', odd)} {does} not" if odd else "none stands out"
     return Verdict(
@@ -143,7 +143,7 @@ def spins(snapshot: Snapshot) -> Verdict | None:
 
 def works(snapshot: Snapshot) -> tuple[Evidence, ...]:
     """GPUs of the run at normal power: they compute, whatever the log does."""
-    return tuple(one for one in gpu_evidence(snapshot.state, snapshot.now) if one.supports is False)
+    return tuple(fact for fact in gpu_evidence(snapshot.state, snapshot.now) if fact.supports is False)
 
 
 def _suspects(snapshot: Snapshot, host: str) -> Callable[[GpuFact], Culprit]:

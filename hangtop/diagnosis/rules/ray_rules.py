@@ -76,16 +76,20 @@ def actor_apart(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet:
         return None
-    stands = {one.pid: one for one in snapshot.member_statuses}
+    stands = {member.pid: member for member in snapshot.member_statuses}
     for cluster in clusters_of_run(snapshot.state):
         apart = [odd for odd in outlier_actors(cluster) if not odd.sure]
         known = [(odd, stands[odd.actor.pid]) for odd in apart if odd.actor.pid is not None and odd.actor.pid in stands]
-        working = any(one.alive for _, one in known)
+        working = any(member.alive for _, member in known)
         if apart and not working and stale_since(cluster, snapshot.now) is None:
             first = apart[0]
             evidence = (
                 *(Evidence("ray", f"{name(odd.actor)} {odd.why}") for odd in apart[:2]),
-                *(Evidence("stacks", f"{name(odd.actor)}: {one.text}") for odd, one in known[:2] if one.activity is not None),
+                *(
+                    Evidence("stacks", f"{name(odd.actor)}: {member.text}")
+                    for odd, member in known[:2]
+                    if member.activity is not None
+                ),
                 silence(snapshot),
             )
             culprits = tuple(_culprit(odd, sure=len(apart) == 1) for odd in apart[:MOST_CULPRITS])
@@ -135,8 +139,8 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
     """
     if not snapshot.is_quiet or not _only_actors_here(snapshot):
         return None
-    for one in owned(snapshot.state):
-        cluster, jobs = one.cluster, one.proof.jobs
+    for session in owned(snapshot.state):
+        cluster, jobs = session.cluster, session.proof.jobs
         told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
@@ -151,7 +155,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
             kind="dead_process",
             confidence="likely",
             evidence=(
-                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {one.proof.fact}"),
+                Evidence("ray", f"no driver of job {', '.join(sorted(jobs))} any more; {session.proof.fact}"),
                 silence(snapshot),
             ),
             next=(("b", "bundle"), ("r", "restart")),

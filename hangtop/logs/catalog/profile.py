@@ -11,7 +11,7 @@ STAGE_IDS = tuple(
         "train_loop rollout validation checkpoint finish"
     ).split()
 )
-"""The same in every profile; titles are its own."""
+"""The ids of stages, the same in every profile; titles are its own."""
 
 FRAMEWORKS = tuple(
     (
@@ -19,7 +19,7 @@ FRAMEWORKS = tuple(
         "vllm sglang ray selfplay tqdm generic"
     ).split()
 )
-"""What `check --json` may name. A profile of your own may bring a name of its own."""
+"""The frameworks that `check --json` may name; a user's profile may add one."""
 
 _NUMBER = r"(?P<value>[-+]?(?:\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|[nN]a[nN]|[iI]nf(?:inity)?))"
 PAIRS = {
@@ -159,8 +159,8 @@ class MeshLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Detect(Struct, frozen=True, forbid_unknown_fields=True):
-    """Text that speaks for this framework, and how loudly. Distinct texts add up; 3 is proof enough, the highest sum leads.
-    The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
+    """Text that speaks for this framework, and its weight. Weights of distinct texts add up; 3 is proof enough, the highest sum
+    leads. The texts are searched in the whole line with its prefixes, colours removed. `regex` must match too, when given."""
 
     literal: str
     weight: int = 1
