@@ -49,7 +49,7 @@ class ProcessScreen(PageScreen):
             return [((f"No process {self.key[1]} any more.", "muted"),)]
         elif self._gone_at is None:
             self._gone_at = view.now
-        gone = f"is gone since {text.clock(self._gone_at)}; this is the last that was known of it" if self._gone_at else None
+        gone = f"gone since {text.clock(self._gone_at)}; last known values" if self._gone_at else None
         return page_rows(self._last, found, view, width, gone)
 
     def open(self) -> None:

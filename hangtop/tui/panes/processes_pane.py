@@ -104,7 +104,7 @@ class ProcessesPane(SelectablePane):
             self._shown_as = look
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
-            table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
+            table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
         said = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
             said = (*said, ("  ", ""), (command, "ink"))
