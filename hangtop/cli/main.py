@@ -150,12 +150,12 @@ for _command in (*action_commands(), profiles):
 @hangtop.command()
 @click.argument("recording", type=click.Path(path_type=Path))
 @click.option(
-    "--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="So many times as fast as it was.  [default: 1]"
+    "--speed", type=click.FloatRange(min=0.01, max=10_000), default=1.0, help="How many times as fast as it was.  [default: 1]"
 )
 @options(LOOK)
 @click.pass_context
 def replay(context: click.Context, /, recording: Path, speed: float, **given: Any) -> None:
-    """Show a session again that --record wrote, on the same screens.
+    """Play a session that --record wrote, on the same screens.
 
     Keys: p pauses, < and > go 30 s back and on.
     """
@@ -195,7 +195,7 @@ def demo(context: click.Context, /, scenario: str | None, listing: bool, stall: 
 def bundle(context: click.Context, /, output: Path, **given: Any) -> None:
     """Pack the evidence for a bug report, with a ready issue text.
 
-    Secrets are taken out of it; what was taken out is told.
+    Secrets are taken out, and the bundle says which.
     """
     from hangtop.cli.commands import bundle as command
     from hangtop.feeds.probe_feed import ProbeFeed
@@ -245,7 +245,7 @@ def explain(context: click.Context, /, query: str | None, listing: bool, framewo
 @click.option("--function", metavar="TEXT", help="Only stacks with this function.")
 @click.option("--all-threads", is_flag=True, help="Every thread, not only the one that tells what a rank does.")
 @click.option("--again", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Look a second time, and say what moved.")
-@click.option("--native", is_flag=True, help="Frames of C code too: says whom it stops for about 0.1 s, and does.")
+@click.option("--native", is_flag=True, help="Frames of C code too: names the processes, and stops each for about 0.1 s.")
 @click.option("--locals", "with_locals", is_flag=True, help="Local variables too. They may hold secrets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, schema 1.")
 @click.pass_context

@@ -41,7 +41,7 @@ WATCH = (
         metavar="SECONDS",
         help=f"Silence that counts as a stall.  [default: {DEFAULT_STALL_S:g}]",
     ),
-    click.option("--sources", metavar="LIST", help="Read only these of log,procs,gpu,ray,stacks,nccl,checkpoints."),
+    click.option("--sources", metavar="LIST", help=f"Read only these of {','.join(DEFAULT_SOURCES)}."),
     click.option(
         "--ray", metavar="ADDRESS|auto|off", help="Ray dashboard of the run, HOST:8265; auto finds it.  [default: auto]"
     ),

@@ -46,7 +46,7 @@ def late(state: RunState, ask: Ask, asked_s: float) -> str | None:
     health = state.health.get(name)
     if asked_s <= (LATE_S if health is None else health.deadline_s):
         return None
-    hangs = "" if health is None or health.busy_s <= health.deadline_s else f", which is busy for {duration(health.busy_s)}"
+    hangs = "" if health is None or not health.is_late else f", which is busy for {duration(health.busy_s)}"
     trouble = "" if health is None or not health.problem else f": {health.problem}"
     return f"{since} from the {name} source{hangs}{trouble}"
 

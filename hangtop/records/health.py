@@ -26,6 +26,11 @@ class SourceHealth(Struct, frozen=True, omit_defaults=True):
     absent: str | None = None
 
     @property
+    def is_late(self) -> bool:
+        """Whether its present look takes longer than it should."""
+        return self.busy_s > self.deadline_s
+
+    @property
     def told(self) -> bool:
         """Whether it has read something, or has said why it cannot."""
         return bool(self.read_at or self.problem or self.absent)

@@ -43,7 +43,7 @@ def run(feed: Feed, spec: WatchSpec, place: Path, out: TextIO) -> int:
         out.write(f"hangtop bundle: cannot write {printable(str(place))}: {error.strerror}\n")
         return 2
     out.write(f"{printable(str(place))}  {size(place.stat().st_size)}, {some(len(files), 'file')}\n")
-    out.write("what was taken out is told in redacted.txt; the issue text is issue.md\n")
+    out.write("redacted.txt lists what was taken out; the issue text is issue.md\n")
     return 0
 
 

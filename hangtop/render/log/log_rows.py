@@ -117,7 +117,7 @@ def waiting_line(view: View, book: LogViewModel) -> tuple[str, str]:
 def _late(view: View, book: LogViewModel) -> str:
     """Why a search takes long; empty if it does not."""
     pages = view.state.health.get("pages")
-    if not book.waiting or pages is None or pages.busy_s <= pages.deadline_s:
+    if not book.waiting or pages is None or not pages.is_late:
         return ""
     return f"no answer for {text.duration(pages.busy_s)}: the log's file system may not answer"
 

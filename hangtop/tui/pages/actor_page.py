@@ -43,7 +43,7 @@ class ActorScreen(PageScreen):
         return select_actor(self._last[1]) if self._last is not None else None
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"actor {self._last[1].cls if self._last else self._key}", "ink"))
+        return ((f"actor {self._last[1].cls if self._last else self._key}", "ink"),)
 
     def show(self, view: View) -> None:
         self._last = found(view, self._key) or self._last
@@ -97,7 +97,7 @@ def page_rows(cluster: RayCluster, actor: RayActor, said: ActorLogReading | None
     rows: list[Row] = [((title, "bad bold" if odd else "ink bold"), (f"  {odd.why}" if odd else "", "bad")), BLANK]
     since = stale_since(cluster, view.now)
     if since is not None:
-        rows += [((f"What Ray tells is as of {text.clock(since)}.", "warn"),), BLANK]
+        rows += [((f"Values from Ray are of {text.clock(since)}.", "warn"),), BLANK]
     rows += [fact_row(label, value, width) for label, value in facts(cluster, actor, view)]
     if actor.death is not None:
         rows += [BLANK, section("Death", width), *wrapped(_of_death(actor), width)]
@@ -125,7 +125,7 @@ def _of_output(output: WorkerOutput, width: int) -> list[Row]:
 def _of_death(actor: RayActor) -> str:
     death = actor.death
     assert death is not None
-    return f"{death.cause}{': ' + death.detail if death.detail else ''}{' (it was meant to end)' if death.intended else ''}"
+    return f"{death.cause}{': ' + death.detail if death.detail else ''}{' (intended)' if death.intended else ''}"
 
 
 def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[str, str]]:
@@ -134,14 +134,14 @@ def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[st
     yield "state", f"{STATE_WORDS[actor.state]}{since}"
     if actor.method:
         yield "runs", in_words(actor.cls, actor.method)
-    yield "id", actor.id or "not told: the dashboard does not answer, or this is a task"
+    yield "id", actor.id or "unknown: the dashboard does not answer, or this is a task"
     if actor.job:
         yield "job", actor.job
     yield "rank", "none" if actor.rank is None else f"{actor.rank}{f' of {actor.world}' if actor.world else ''}"
     yield "asks for", resources(actor.resources) or "a worker process"
     if actor.state == "resources":
         lack = next((wish.lack for wish in pending_resources(cluster) if wish.asks == resources(actor.resources)), "")
-        yield "lacks", lack or "nothing that is not there: it waits for its turn"
+        yield "lacks", lack or "nothing: it waits for its turn"
     yield "restarts", str(actor.restarts)
     yield "node", " ".join(filter(None, (actor.host, actor.node and actor.node[:12]))) or "none yet"
     if actor.gpus:
@@ -152,7 +152,7 @@ def facts(cluster: RayCluster, actor: RayActor, view: View) -> Iterable[tuple[st
     if actor.gpu_memory_bytes:
         yield "GPU memory", text.size(actor.gpu_memory_bytes)
     if actor.pending_tasks is not None:
-        yield "waits for", f"{text.some(actor.pending_tasks, 'call')} that it made"
+        yield "waits for", f"{text.some(actor.pending_tasks, 'call')} of its own"
 
 
 def _pid(actor: RayActor) -> str:

@@ -39,7 +39,7 @@ class GpuScreen(PageScreen):
         gpu = self._gpu(view)
         told = (self.host, short_name(gpu.name) if gpu is not None else "")
         known: list[Row] = [((f"GPU {self.index}", "ink"),), *(((word, "muted"),) for word in told if word)]
-        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
+        return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
         gpu = self._gpu(view)
@@ -120,7 +120,7 @@ def gpu_facts(gpu: Gpu, now: float) -> Iterable[tuple[str, str]]:
     if gpu.xid is not None:
         yield "last Xid", str(gpu.xid) + ("" if gpu.xid_at is None else f" at {text.moment(gpu.xid_at, now)}")
     if gpu.denied:
-        yield "not told", ", ".join(gpu.denied)
+        yield "not readable", ", ".join(gpu.denied)
     if gpu.uuid:
         yield "UUID", gpu.uuid
 
@@ -131,7 +131,7 @@ def _process_rows(gpu: Gpu, host: str, view: View, width: int) -> list[Row]:
     names = {member.process.pid: named(TreeLine((member,))) for member in all_members(view) if member.host == host}
 
     def row(process: GpuProcess) -> Row:
-        name = names.get(process.pid, "not of this run" if process.visible else "not to be seen from here")
+        name = names.get(process.pid, "not of this run" if process.visible else "not visible from here")
         held = text.size(process.used_bytes)
         return (align(str(process.pid), PID_CELLS, "ink", right=True), (f"  {held:>8}  ", "ink"), (name, "muted"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hangtop import __version__
-from hangtop.render.spans import BLANK, Row, align, cut, pad
+from hangtop.render.spans import BLANK, Row, align, cut, dotted, pad
 from hangtop.render.verdict_labels import LOOKS
 from hangtop.render.view import View
 from hangtop.render.wrap import section
@@ -64,13 +64,10 @@ def _safety(read_only: bool) -> list[Row]:
 
 class HelpScreen(PageScreen):
     def head(self, view: View) -> Row:
-        return (
-            ("Help", "ink bold"),
-            ("   ", ""),
-            (f"hangtop {__version__}", "muted"),
-            (" · ", "faint"),
-            ("Esc goes back", "muted"),
-        )
+        return dotted((((f"hangtop {__version__}", "muted"),), (("Esc goes back", "muted"),)))
+
+    def title_words(self, view: View) -> str:
+        return "Help"
 
     def rows(self, view: View, width: int) -> list[Row]:
         return help_rows(width, replay=self.hangtop.replay is not None, read_only=self.hangtop.read_only)

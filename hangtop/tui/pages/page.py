@@ -20,7 +20,7 @@ from hangtop.tui.widgets.row_widget import RowWidget, WheelWidget
 class PageHead(RowWidget):
     def show(self, view: View) -> None:
         page = cast("PageScreen", self.screen)
-        left: Row = ((" hangtop  ", "muted"), *page.head(view))
+        left: Row = ((" hangtop  ", "muted"), (page.title_words(view), "ink bold"), ("   ", ""), *page.head(view))
         self.paint((between(left, (*badge(view), (" ", "")), self.size.width),))
 
 
@@ -90,6 +90,9 @@ class PageScreen(LiveScreen):
         yield PageHead()
         yield PageBody()
         yield PageFoot()
+
+    def title_words(self, view: View) -> str:
+        return view.title
 
     def head(self, view: View) -> Row:
         """What the page is about."""

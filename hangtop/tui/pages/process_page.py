@@ -38,7 +38,7 @@ class ProcessScreen(PageScreen):
         return select_process(self.hangtop.view, self.key)
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), (f"process {self.key[1]}", "ink"))
+        return ((f"process {self.key[1]}", "ink"),)
 
     def rows(self, view: View, width: int) -> list[Row]:
         found = all_members(view)
@@ -49,7 +49,7 @@ class ProcessScreen(PageScreen):
             return [((f"No process {self.key[1]} any more.", "muted"),)]
         elif self._gone_at is None:
             self._gone_at = view.now
-        gone = f"is gone since {text.clock(self._gone_at)}; this is the last that was known of it" if self._gone_at else None
+        gone = f"gone since {text.clock(self._gone_at)}; last known values" if self._gone_at else None
         return page_rows(self._last, found, view, width, gone)
 
     def open(self) -> None:

@@ -58,7 +58,7 @@ class RankScreen(PageScreen):
                 rank.actor and f"actor {rank.actor}",
             )
             known += [((word, "muted"),) for word in told if word]
-        return ((view.title, "ink bold"), ("   ", ""), *dotted(known))
+        return dotted(known)
 
     def rows(self, view: View, width: int) -> list[Row]:
         ranks = view.ranks

@@ -72,8 +72,8 @@ class StacksScreen(PageScreen):
     def head(self, view: View) -> Row:
         shown = self._view(view)
         told = self._said or ("" if shown is None else summary(shown))
-        chosen: Row = ((f"   only {self._typed}", "warn"),) if self._typed else ()
-        return ((view.title, "ink bold"), *chosen, ("   ", ""), (told or "stacks", "ink"))
+        chosen: Row = ((f"only {self._typed}", "warn"), ("   ", "")) if self._typed else ()
+        return (*chosen, (told or "stacks", "ink"))
 
     def rows(self, view: View, width: int) -> list[Row]:
         if why := self._why_not(view):

@@ -62,7 +62,7 @@ class VerdictScreen(PageScreen):
         self._starts: list[int] = []
 
     def head(self, view: View) -> Row:
-        return ((view.title, "ink bold"), ("   ", ""), ("the verdict in full", "muted"))
+        return (("the verdict in full", "muted"),)
 
     def rows(self, view: View, width: int) -> list[Row]:
         known = bool(findings_of(view.state.log))  # they say it all below, and are what the page is opened for

@@ -9,7 +9,7 @@ from textual.events import Click
 
 from hangtop.common import text
 from hangtop.records.health import NO_ANSWER_S, SourceHealth
-from hangtop.records.watch_spec import ASKED_SOURCES
+from hangtop.records.watch_spec import ASKED_SOURCES, DEFAULT_SOURCES
 from hangtop.render.spans import Row, between, width_of
 from hangtop.render.view import View
 from hangtop.tui.keys import DROPPED_FIRST, DROPPED_FIRST_WHEN_OVER, NEVER_DROPPED, Key
@@ -18,7 +18,6 @@ from hangtop.tui.widgets.row_widget import RowWidget
 HIDDEN = frozenset(ASKED_SOURCES)
 MISSED = ("gpu", "ray")
 """Absent sources are named only if they have a pane."""
-ORDER = ("log", "procs", "gpu", "ray", "stacks", "nccl", "checkpoints")
 
 
 def source_sign(health: SourceHealth) -> tuple[str, str]:
@@ -29,7 +28,7 @@ def source_sign(health: SourceHealth) -> tuple[str, str]:
         return "?", "warn"
     if health.busy_s > max(NO_ANSWER_S, health.deadline_s):
         return "■", "bad"
-    if health.busy_s > health.deadline_s:
+    if health.is_late:
         return "▲", "warn"
     return "●", "ok"
 
@@ -40,7 +39,7 @@ def sources_row(view: View) -> Row:
     row: Row = ()
     for health in _known(view):
         sign, role = source_sign(health)
-        late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.busy_s > health.deadline_s else ""
+        late = f" {text.age(health.busy_s)}" if role in ("bad", "warn") and health.is_late else ""
         row = (
             *row,
             ("  " if row else "", ""),
@@ -99,7 +98,8 @@ def _known(view: View) -> list[SourceHealth]:
         for health in view.state.health.values()
         if health.name not in HIDDEN and (health.absent is None or health.name in MISSED)
     ]
-    return sorted(known, key=lambda h: (ORDER.index(h.name) if h.name in ORDER else len(ORDER), h.name))
+    order = {name: place for place, name in enumerate(DEFAULT_SOURCES)}
+    return sorted(known, key=lambda health: (order.get(health.name, len(order)), health.name))
 
 
 class KeysLine(RowWidget):

@@ -94,7 +94,7 @@ class GpusPane(SelectablePane):
         chosen = self.chosen_line() is not None
         if not chosen:
             self.top = 0
-        at = self.in_sight(max(1, height - 2), len(means)) if chosen else None
+        at = self.in_sight(height, len(means)) if chosen else None
         table = node_table(means, width, height - 1, chosen=self.node, at=at)
         first = at.start if at is not None else 0
         self.painted = (None, None, *range(first, min(len(means), first + len(table) - 1)))

@@ -91,8 +91,7 @@ class ProcessesPane(SelectablePane):
         if not nodes and self.shape == PLAIN:
             return one_line(self, nothing(view), width)
         above, below = self._above(width), self._below(view, width)
-        room = max(1, height - 2 - len(above) - len(below))
-        shown = self.in_sight(room, len(nodes))
+        shown = self.in_sight(height, len(nodes), len(above), len(below))
         look = RowLook(
             now=self._steady[0],
             role=odd_role(view.verdict),
@@ -105,8 +104,7 @@ class ProcessesPane(SelectablePane):
             self._shown_as = look
         table = table_rows(nodes, self._shown_as, width, full=width >= FULL_WIDTH, shown=shown)
         if not nodes:
-            table = [cut((("  no process says that: Esc shows all, / another filter", "muted"),), width)]
-        self.painted = (None, *[None for _ in above], None, *range(shown.start, shown.stop))
+            table = [cut((("  no process contains that: Esc shows all, / another filter", "muted"),), width)]
         said = summary(view, readings, width)
         if not above and (command := missing_right(readings)):
             said = (*said, ("  ", ""), (command, "ink"))

@@ -55,9 +55,7 @@ class RanksPane(SelectablePane):
         return (f"{len(odd)} {odd_word(view, odd) if at_work else 'odd'}", odd[0].role) if odd else None
 
     def _table(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:
-        room = max(1, height - HEAD_LINES)
-        shown = self.in_sight(room, len(rows))
-        self.painted = (None, None, *range(shown.start, shown.stop))
+        shown = self.in_sight(height, len(rows))
         return [self.head(summary(view, rows), width, told_at_right(shown, len(rows))), *table_rows(rows, width, shown=shown)]
 
     def _grid(self, view: View, rows: tuple[RankRow, ...], width: int, height: int) -> list[Row]:

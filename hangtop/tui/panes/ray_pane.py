@@ -67,10 +67,8 @@ class RayPane(SelectablePane):
             return self._node_body(view, shown[0], width, height)
         rows = self._table = self._look(view, shown[0])
         above, below = _above(view, shown[0], width), _below(view, shown, rows, width)
-        room = max(1, height - 2 - len(above) - len(below))
-        seen = self.in_sight(room, len(rows))
+        seen = self.in_sight(height, len(rows), len(above), len(below))
         table = table_rows(rows, width, full=self._full, shown=seen) if rows else []
-        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
         head = self.head(summary(shown[0], rows, view.now), width, self._how(seen, len(rows)))
         return [head, *above, *table, *below]
 
@@ -78,9 +76,7 @@ class RayPane(SelectablePane):
         """The nodes as rows, below the faults."""
         rows = self._by_node = node_rows(cluster, view.now, _in_trouble(view), self.node)
         above = _above(view, cluster, width)
-        room = max(1, height - 3 - len(above))
-        seen = self.in_sight(room, len(rows))
-        self.painted = (None, *[None for _ in above], None, *range(seen.start, seen.stop))
+        seen = self.in_sight(height, len(rows), len(above), below=1)
         said = summary(cluster, actor_rows(cluster, view.now, trouble=_in_trouble(view)), view.now)
         return [self.head(said, width, self._how(seen, len(rows))), *above, *node_table(rows, width, seen)]
 

@@ -48,10 +48,14 @@ class SelectablePane(Pane):
         """Enter, or a click on the chosen row. By default the page of the chosen rank."""
         self.hangtop.action_detail()
 
-    def in_sight(self, room: int, total: int) -> slice:
-        """The lines to paint, scrolled as little as the choice needs."""
+    def in_sight(self, height: int, total: int, above: int = 0, below: int = 0) -> slice:
+        """The lines to paint in a pane of this height, scrolled as little as the choice needs. Around them are the head, so many
+        rows `above`, the column titles, and so many rows `below`."""
+        room = max(1, height - 2 - above - below)
         self.top = kept_in_sight(self.top, self.chosen_line(), room, total)
-        return slice(self.top, min(self.top + room, total))
+        shown = slice(self.top, min(self.top + room, total))
+        self.painted = (*[None] * (2 + above), *range(shown.start, shown.stop))
+        return shown
 
     def action_choose(self, by: int) -> None:
         """Move the choice; without one, begin at the top."""
