@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.progress import StepLine
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts, StageMark
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding, StageEvent, StagePlan
