@@ -19,7 +19,7 @@ from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.longest_gap import SilenceWatch
 from hangtop.logs.extract.model_output import ModelOutput
 from hangtop.logs.extract.stages import StageMarks
-from hangtop.logs.extract.steps import Steps
+from hangtop.logs.extract.steps.step_extractor import Steps
 from hangtop.logs.extract.tail_buffer import TailBuffer
 from hangtop.logs.extract.unstamped_lines import UnstampedLines
 from hangtop.logs.file_facts import FileFacts

@@ -62,7 +62,7 @@ def test_the_screen_comes_up_without_what_blocks_and_without_what_no_key_has_ask
 
 
 def test_the_catalog_is_loaded_without_what_reads_lines() -> None:
-    reads_lines = {"hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.logs.extract.step_tables"}
+    reads_lines = {"hangtop.logs.lines.block_lines", "hangtop.logs.lines.prefixes", "hangtop.logs.extract.steps.step_tables"}
     assert not loaded("import hangtop.logs.catalog.load") & reads_lines
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hangtop.logs.catalog.regex_dos import hostile_texts
-from hangtop.logs.extract.step_tables import REACH
+from hangtop.logs.extract.steps.step_tables import REACH
 from tests.fakes.read_log import read
 
 

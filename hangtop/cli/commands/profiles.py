@@ -13,7 +13,7 @@ from hangtop.logs.catalog.load import Catalog, load
 from hangtop.logs.catalog.profile import Marker, Profile, Stage
 from hangtop.logs.catalog.regex_dos import too_slow
 from hangtop.logs.catalog.signature import Signature, compiled
-from hangtop.logs.extract.step_tables import Columns, is_names
+from hangtop.logs.extract.steps.step_tables import Columns, is_names
 from hangtop.logs.lines.prefixes import strip
 
 OK, FLAWED, UNKNOWN = 0, 1, 2

@@ -102,7 +102,7 @@ def _progress_flaws(key: str, line: ProgressLine) -> Iterator[Flaw]:
 
 
 def _table_flaws(key: str, profile: Profile, table: Table) -> Iterator[Flaw]:
-    from hangtop.logs.extract import step_tables
+    from hangtop.logs.extract.steps import step_tables
 
     if problem := _broken(table.needs):
         yield Flaw(f"{key}.needs", f"does not compile: {problem}")

@@ -35,8 +35,8 @@ PAIRS = {
 
 
 class Marker(Struct, frozen=True, forbid_unknown_fields=True):
-    """Text that proves a stage. `literal`: any of these occurs in the message (they feed the scan). `regex`, searched in the
-    message without its prefixes, is only tried behind a literal. `example` must match."""
+    """Text that proves a stage. `literal`: the message holds one of these; the scan looks for them. `regex`: searched in the
+    message without its prefixes, if a literal was found. `example` must match."""
 
     literal: tuple[str, ...]
     regex: str | None = None
@@ -45,12 +45,11 @@ class Marker(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Stage(Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a run. Seconds are for the default stall limit and scale with it. `recurs`: happens again inside training.
+    """One stage of a run. Seconds are for the default stall limit and scale with it. `recurs`: it happens again during training.
 
-    `steady`: its limit follows the run's own pace (a training loop). `restarts`: seen after training began it means a new
-    attempt in the same file, not a step back. A stage that neither recurs nor restarts and comes up after training began is
-    ignored (a communicator made late, a second data set).
-    `after_done`: the stage that goes on when a `done` marker was seen, where the next enter marker may be long in coming.
+    `steady`: its limit follows the run's own pace (a training loop). `restarts`: a marker after training began means a new
+    attempt in the same file. A stage that neither recurs nor restarts is ignored once training began (a communicator made late,
+    a second data set). `after_done`: the stage that follows a `done` marker, if the next enter marker may come much later.
     """
 
     id: str
@@ -71,20 +70,19 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line that tells how far the run is; the first of a profile that matches wins.
+    """A line that tells the progress of the run; the first one of a profile that matches counts.
 
-    Named groups of `regex`: step, total, n (a step where no `step` group is), rate, unit (`it/s`, `s/it`), ms, sec (of one),
-    elapsed, eta, desc, epoch, any metric by its plain name, and `kv`: text that holds pairs, each found by `pair`: one of
-    `PAIRS`, or a regex of your own with groups `key`, `value`, and `unit` of a value like `412ms`, whose key then is
-    `time[ms]`. `whole`: pairs are looked for in all of the line. `metrics` renames groups or keys to plain names
-    (`"actor/pg_loss" = "loss"`), in lower case if not as they are; keys that are not named here are dropped. The names `total`,
-    `step_s` and `step_ms` stand for the total and the time of a step.
-    `coarse`: epochs, or what is only likely to be steps; it counts where nothing finer is told.
+    Named groups of `regex`: step, total, n (the step, if there is no `step` group), rate, unit (`it/s`, `s/it`), ms, sec (of one
+    step), elapsed, eta, desc, epoch, any metric by its plain name, and `kv`: text with pairs, each found by `pair`: one of
+    `PAIRS`, or a regex with groups `key`, `value`, and `unit` of a value like `412ms`, whose key then is `time[ms]`.
+    `whole`: pairs are searched in the whole line. `metrics` renames groups or keys to plain names (`"actor/pg_loss" = "loss"`),
+    as written or in lower case; other keys are dropped. The names `total`, `step_s` and `step_ms` stand for the total and the
+    time of a step. `coarse`: it counts epochs, or numbers that are only likely steps; used if no other line tells steps.
     `counts` false: a bar of loading or evaluating. It shows life and may prove a stage, but is not the run's step.
-    `below`: where the line tells no metric, lines below it that hold one of these texts may, one each, by the same names.
-    `doubt`: a regex for such a line that settings hold as well, or that begins what it counts: it counts when a line below tells
-    a metric, or, where it has no total, when its number has grown twice.
-    `total_from`: the regex group `total` found once in another line (its literals stand in `total_literal`).
+    `below`: if the line tells no metric, lines below it that hold one of these texts may, one metric each, by the same names.
+    `doubt`: a regex for such lines that may also be settings, or announce what will be counted: the line counts if a line below
+    tells a metric, or, without a total, once its number has grown twice.
+    `total_from`: a regex with the group `total` for another line (its literals are in `total_literal`).
     """
 
     id: str
@@ -111,8 +109,8 @@ class ProgressLine(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table of steps: a line of names, and below it rows with a value for each. Bars, tabs, commas, semicolons or blanks part
-    them. Names are compared in lower case, `_` for blanks, without units in parentheses.
+    """A table of steps: a line of column names, and rows of values below it, separated by bars, tabs, commas, semicolons or
+    blanks. Names are compared in lower case, `_` for blanks, without units in parentheses.
 
     `literal`: any of these occurs in the line of names. `step`: names of the column that counts, the best first; those that are
     in `coarse` count epochs. `needs`: a regex for the name of another column, without which they are no steps. `rank`: names
@@ -132,10 +130,10 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
-    """A block of model output or data inside the log: nothing in it counts. It begins with a line that holds `begin` and ends
-    before a line of the same writer (the same prefix) that holds one of `until`, with one that holds one of `last`, or after
-    `max_lines` lines of that writer; with `max_lines = 1` it is that one line. Lines of other writers in between do not belong
-    to it. `unsure`: its end may be missing, so that what it holds counts as long as nothing has ended it."""
+    """A block of model output or data inside the log: nothing in it counts. It begins with a line that holds `begin`. It ends
+    before a line of the same writer (the same prefix) that holds one of `until`, after a line that holds one of `last`, or after
+    `max_lines` lines of that writer; with `max_lines = 1` it is one line. Lines of other writers do not belong to it. `unsure`:
+    its end may be missing, so messages in it count until its end is seen."""
 
     begin: Marker
     until: tuple[Marker, ...] = ()
@@ -145,11 +143,11 @@ class FreeText(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MeshLine(Struct, frozen=True, forbid_unknown_fields=True):
-    """A line that names the run's parallel groups. Named groups of `regex`, which is searched as often as it occurs in the line:
+    """A line that tells the parallel layout. `regex` is searched repeatedly in the line. Its named groups:
 
     a dimension's short name (pp, dp, cp, tp): its size. `pairs`: sizes as `dp=2, tp=4`; `names` and `sizes`: two lists; both hold
-    all dimensions, slowest first. With `rank` beside them these are the place of that rank. `dimension` and `groups`: lists of
-    ranks, `[[0, 1], [2, 3]]`. `order`: dimensions, slowest first, where it is not pp dp cp tp.
+    all dimensions, slowest first. With a group `rank` these are the coordinates of that rank. `dimension` and `groups`: lists of
+    ranks, `[[0, 1], [2, 3]]`. `order`: dimensions, slowest first, if it is not pp dp cp tp.
     """
 
     literal: tuple[str, ...]
@@ -170,11 +168,11 @@ class Detect(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     """One framework. `framework`: the name to report (empty in the file: the profile's own).
 
-    `contains`: profiles whose lines also occur inside (verl holds vLLM); they never lead over it, and the stages of those with
-    `nests_in` show only as latest proof inside that stage. `refines`: a profile that this one replaces as soon as one of its
-    own texts is seen; its progress lines and free text hold here too. `base`: active in every run, below all others.
+    `contains`: profiles whose lines occur in its logs too (verl contains vLLM). They never lead over it; stages of a profile with
+    `nests_in` are shown inside that stage. `refines`: a profile that this one replaces once one of its own texts is seen; it
+    shares the progress lines and free text of that profile. `base`: active in every run, below all others.
     `teacher_wait_s`: how long its client waits for a teacher server, which is no Ray actor, before it skips the batch.
-    `stall_hint`: stage id to a sentence for a run silent there.
+    `stall_hint`: by stage id, a sentence for a run that is silent there.
     """
 
     schema: int

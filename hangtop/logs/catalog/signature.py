@@ -36,10 +36,10 @@ class Fix(Struct, frozen=True, forbid_unknown_fields=True):
 class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     """`literal`: every match of `regex` holds at least one of these, so the scan finds it. `regex` is searched in one message
     after its prefixes were taken off; groups go into the finding. `negative`: texts that look alike and must not match.
-    `obituary`: it only tells that a process ended; what that process said itself before it died is the cause.
-    `general`: it names only the kind of fault; a message of the same rank right beside it that says which one is the cause.
-    `kind`: of no message but of a kind of exception, told by common words: it is tried only on the exception of a traceback that
-    nothing handled and no other signature knows, and needs no literal.
+    `obituary`: it only tells that a process ended; what that process wrote before it died is the cause.
+    `general`: it names only the kind of fault; a message of the same rank right beside it that names the fault is the cause.
+    `kind`: it describes a kind of exception by common words. It is tried only on the exception of a traceback that nothing
+    handled and no other signature knows, and needs no literal.
     `folklore`: what the usual advice gets wrong. `category` is the file's name. `*_zh`: the same in Chinese."""
 
     id: str
@@ -70,7 +70,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def speaks_zh(self) -> bool:
-        """Whether all texts are translated: a page half in another language helps nobody."""
+        """Whether all texts are translated: a page half in another language is no help."""
         return bool(self.cause_zh and (self.folklore_zh or not self.folklore)) and all(fix.text_zh for fix in self.fix)
 
     def told_in(self, lang: str) -> Signature:

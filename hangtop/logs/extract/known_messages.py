@@ -11,8 +11,8 @@ from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_writers import LineWriters
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.extract.messages import Messages
-from hangtop.logs.extract.progress import StepLine
 from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts
 from hangtop.logs.lines.block_lines import Lines, Writer
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hangtop.logs.catalog.profile import Detect, FreeText, Marker, MeshLine, Profile, ProgressLine, Stage
 from hangtop.logs.catalog.signature import Signature, compiled
-from hangtop.logs.extract.step_tables import Columns
+from hangtop.logs.extract.steps.step_tables import Columns
 
 
 class StageMarker(Struct, frozen=True):

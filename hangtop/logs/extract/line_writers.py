@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from hangtop.logs.extract.extractor import Extractor
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.loss_spike import LossSpike
-from hangtop.logs.extract.pace import PaceMeter
-from hangtop.logs.extract.progress import StepLine
 from hangtop.logs.extract.stages import StageMarks
+from hangtop.logs.extract.steps.loss_spike import LossSpike
+from hangtop.logs.extract.steps.pace import PaceMeter
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts, Kind, PaceFacts, ProgressSeen, WriterFacts
 from hangtop.logs.lines.block_lines import Line, Writer
 

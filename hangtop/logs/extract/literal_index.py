@@ -13,7 +13,7 @@ from hangtop.logs.extract.independent import INDEPENDENT
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_readers import GroupsReader, LineReaders, ProgressReader, StageMarker, TotalReader
 from hangtop.logs.extract.stages import TRAINING
-from hangtop.logs.extract.step_tables import Columns
+from hangtop.logs.extract.steps.step_tables import Columns
 from hangtop.logs.lines.literal_scan import Hit, Scanner
 from hangtop.records.log import Role
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from hangtop.logs.catalog.profile import STAGE_IDS, Profile, Stage
 from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
-from hangtop.logs.extract.progress import StepLine
+from hangtop.logs.extract.steps.progress import StepLine
 from hangtop.logs.file_facts import FileFacts, StageMark
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.records.log import Finding, StageEvent, StagePlan
@@ -58,20 +58,20 @@ class StageMarks(Extractor):
         """How many marks may begin a new attempt: an upper bound until the framework is known."""
         return self._starts
 
-    def add(self, profile: Profile, stage: Stage, line: Line, who: Writer, *, done: bool = False, late: bool = False) -> bool:
-        """Takes in a marker, written by `who`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
+    def add(self, profile: Profile, stage: Stage, line: Line, writer: Writer, *, done: bool = False, late: bool = False) -> bool:
+        """Takes in a marker, by `writer`. Marks that repeat the latest one are not kept. Returns whether it is a new mark of
         a stage that comes once in an attempt."""
         if line.offset != self._line:  # several profiles may know the same line
             self._line, self._from = line.offset, self._stage[0]
-        been = who in self._entered.get(self._from, ())
-        mark = StageMark(profile.name, stage.id, line.offset, line.at, who, done, late or line.prefix.repeated > 0, been)
+        been = writer in self._entered.get(self._from, ())
+        mark = StageMark(profile.name, stage.id, line.offset, line.at, writer, done, late or line.prefix.repeated > 0, been)
         if not done:
             self.latest.setdefault(line.writer, {})[profile.name] = mark
-            if stage.id == TRAINING and self._is_behind(line, who):
+            if stage.id == TRAINING and self._is_behind(line, writer):
                 return False
             passed = stage.id in self._entered and been and not (stage.recurs or stage.id == TRAINING)
             self._starts += (stage.restarts or passed) and self._stage[0] != stage.id and bool(self._entered) and not mark.late
-            self._entered.setdefault(stage.id, set()).add(who)
+            self._entered.setdefault(stage.id, set()).add(writer)
             self._aside = (stage.id, line.at) if stage.recurs and stage.id != TRAINING and line.at is not None else None
         if self._stage != (stage.id, done, mark.late):
             self._stage = (stage.id, done, mark.late)
@@ -86,12 +86,12 @@ class StageMarks(Extractor):
             return True
         return False
 
-    def _is_behind(self, line: Line, who: Writer) -> bool:
+    def _is_behind(self, line: Line, writer: Writer) -> bool:
         """Whether this is a step by a rank that has not yet reached the save, evaluation or sync that another rank has begun."""
         if self._aside is None or line.at is None:
             return False
         stage, since = self._aside
-        return who not in self._entered[stage] and 0 <= line.at - since < PEERS_S
+        return writer not in self._entered[stage] and 0 <= line.at - since < PEERS_S
 
     def all(self) -> tuple[StageMark, ...]:
         """The marks in the order of the file."""

@@ -7,7 +7,7 @@ from itertools import islice
 from math import isfinite
 from statistics import quantiles
 
-from hangtop.logs.extract.loss_spike import LossSpike, LossWatch
+from hangtop.logs.extract.steps.loss_spike import LossSpike, LossWatch
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Writer
 from hangtop.records.log import Pace

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.signature import compiled
 from hangtop.logs.extract.line_readers import ProgressReader
-from hangtop.logs.extract.progress import StepLine, is_loss, number
-from hangtop.logs.extract.step_tables import name_of
+from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
+from hangtop.logs.extract.steps.step_tables import name_of
 from hangtop.logs.file_facts import Kind, ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.split import Block

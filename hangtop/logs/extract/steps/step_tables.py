@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from hangtop.logs.catalog.profile import Profile, Stage, Table
 from hangtop.logs.catalog.signature import compiled
-from hangtop.logs.extract.progress import StepLine, is_loss, number
+from hangtop.logs.extract.steps.progress import StepLine, is_loss, number
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Writer
 from hangtop.logs.lines.prefixes import Prefix

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from msgspec import Struct
 
 from hangtop.logs.catalog.profile import ProgressLine
-from hangtop.logs.extract.progress import metrics_in, number
+from hangtop.logs.extract.steps.progress import metrics_in, number
 from hangtop.logs.file_facts import ProgressSeen
 from hangtop.logs.lines.block_lines import Line, Lines, Span, Writer
 

@@ -13,10 +13,10 @@ from hangtop.logs.extract.extractor import Extractor, FoundLine
 from hangtop.logs.extract.line_ranks import RankTable
 from hangtop.logs.extract.line_sampling import LARGE
 from hangtop.logs.extract.line_writers import LineWriters
-from hangtop.logs.extract.multiline_steps import MultilineSteps
-from hangtop.logs.extract.progress import StepLine, read
-from hangtop.logs.extract.step_heuristic import ANY, StepHeuristic
-from hangtop.logs.extract.step_tables import StepTables
+from hangtop.logs.extract.steps.multiline_steps import MultilineSteps
+from hangtop.logs.extract.steps.progress import StepLine, read
+from hangtop.logs.extract.steps.step_heuristic import ANY, StepHeuristic
+from hangtop.logs.extract.steps.step_tables import StepTables
 from hangtop.logs.file_facts import FileFacts, Kind
 from hangtop.logs.lines.block_lines import Lines, Span
 

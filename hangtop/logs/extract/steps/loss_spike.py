@@ -7,9 +7,10 @@ zero, and a reward or a KL may multiply in one step of a healthy run: those are 
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
 
 from msgspec import Struct
+
+from hangtop.common.median import median
 
 WINDOW, LEAST = 32, 8
 FACTOR = 3.0
