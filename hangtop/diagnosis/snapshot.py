@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hangtop.common.memo import memoized
 from hangtop.common.text import moment
 from hangtop.diagnosis.facts.silence_limits import Limit, current_stage, limit_of, stage_plan
 from hangtop.diagnosis.members.parallel_groups import by_groups, stage_of
@@ -12,7 +11,6 @@ from hangtop.diagnosis.members.rank_table import join
 from hangtop.diagnosis.status.gpu_wait import spinning
 from hangtop.diagnosis.status.majority import with_majority
 from hangtop.diagnosis.status.member_status import MemberStatus, member_statuses
-from hangtop.logs.finding_order import in_order
 from hangtop.records.log import Finding, LogReading, StageEvent, StagePlan
 from hangtop.records.process import ProcessReading
 from hangtop.records.rank import Rank
@@ -70,7 +68,7 @@ class Snapshot(Struct, frozen=True):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What was found in the attempt that runs now, earliest first."""
-        return _findings_of(self.log.findings, self.log.attempt)
+        return tuple(finding for finding in self.log.findings if finding.attempt == self.log.attempt)
 
     @property
     def procs(self) -> ProcessReading | None:
@@ -99,11 +97,6 @@ class Snapshot(Struct, frozen=True):
     def where(self) -> str:
         """The stage in words, for sentences."""
         return "before its first stage" if self.stage is None else f"in {self.stage.title}"
-
-
-@memoized
-def _findings_of(findings: tuple[Finding, ...], attempt: int) -> tuple[Finding, ...]:
-    return in_order(finding for finding in findings if finding.attempt == attempt)
 
 
 def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
