@@ -45,7 +45,7 @@ def _leads_to_weigh(snapshot: Snapshot) -> bool:
 
 
 def _workers_to_come(snapshot: Snapshot) -> bool:
-    """A run on Ray lives in its workers: whose session it is the Ray source tells, and then the process source who they are."""
+    """A run on Ray lives in its workers. The Ray source tells its session, and then the process source tells its workers."""
     health = snapshot.state.health.get("ray")
     if snapshot.log.ray is None or health is None:
         return False
@@ -56,7 +56,7 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
 
 
 def _unproven(snapshot: Snapshot) -> bool:
-    """Somebody waits for the network, and was not watched for long enough to tell whether answers still come."""
+    """Whether a member waits for the network and was not watched for long enough to tell whether answers still come."""
     waits = (member.process for member in snapshot.member_statuses if member.status == "waits" and trades(member.activity))
     return any(process is None or process.recent is None or process.recent.seconds < SPAN_S for process in waits)
 
@@ -70,7 +70,7 @@ def _may_grow(snapshot: Snapshot) -> bool:
 
 
 def stack_request(snapshot: Snapshot) -> StacksAsk | None:
-    """The stacks to ask for now, or none. Dumps never stop the run, and cost some 40 ms of one core a process."""
+    """The stacks to ask for now, or none. A dump never stops the run, and costs some 40 ms of one core a process."""
     if snapshot.silence_s is None or snapshot.silence_s < AT_PART * snapshot.quiet_s or not snapshot.pids:
         return None
     looks = snapshot.state.looks

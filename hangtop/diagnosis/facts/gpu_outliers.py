@@ -139,7 +139,7 @@ def is_used(gpu: Gpu, track: GpuTrack) -> bool:
 
 
 def judged_of(node: NodeGpus, now: float, of_run: Collection[int] | None) -> list[Gpu]:
-    """Those GPUs of the run, as they were lately, whose values are of now and that anyone computes on."""
+    """The GPUs of the run as they were lately: only GPUs whose values are current and that are computed on."""
     mine = (gpu for gpu in all_lately(node, now) if of_run is None or gpu.index in of_run)
     return [gpu for gpu in mine if is_current(gpu, now) and is_used(gpu, node.tracks.get(gpu.index, NO_TRACK))]
 

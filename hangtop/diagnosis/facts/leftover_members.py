@@ -82,7 +82,7 @@ def leftovers(state: RunState, *, over: bool = False) -> LeftoverMembers:
 
 
 def _maker(file: Removal) -> int | None:
-    """The pid of who made it, where it tells: what was made in the same time may be of any run."""
+    """The pid of the maker, where the path tells it. The time alone does not: a path made then may be of any run."""
     match = MAKER.search(file.path)
     return int(match["pid"]) if match is not None else None
 
@@ -103,8 +103,8 @@ def _lost_its_parent(process: Process) -> bool:
 
 
 def _has_a_parent(processes: Iterable[Process]) -> bool:
-    """Whether somebody who is not left over looks after one of them, as a raylet does after detached actors: a clean-up takes
-    only what has lost its parent."""
+    """Whether a process that is not left over looks after one of them, as a raylet does after detached actors. A clean-up
+    takes only what has lost its parent."""
     left = list(processes)
     pids = {process.pid for process in left} | {1}
     return any(process.ppid not in pids for process in left)

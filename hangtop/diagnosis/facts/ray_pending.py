@@ -24,7 +24,8 @@ class PendingResource(Struct, frozen=True):
 
 @memoized
 def pending_resources(cluster: RayCluster) -> tuple[PendingResource, ...]:
-    """Who waits for which resources, and why it does not get them; what can never be had first."""
+    """Actors, placement groups and tasks that wait for resources, and why they do not get them. What can never be granted
+    comes first."""
     alike: dict[tuple[str, tuple[tuple[str, float], ...]], list[RayActor]] = {}
     for actor in cluster.actors:
         if actor.state == "resources":
@@ -53,8 +54,8 @@ def _group_wish(group: PlacementGroup, nodes: Sequence[RayNode]) -> PendingResou
 
 
 def _task_wish(demand: Demand, cluster: RayCluster) -> PendingResource | None:
-    """Tasks that no node can ever run; others are a queue, which is nothing unusual. Names of one's own resources come changed
-    from the dashboard, so those are not looked for."""
+    """Tasks that no node can ever run; other tasks are a queue, which is nothing unusual. The dashboard changes the names of
+    custom resources, so these are not looked for."""
     if not demand.resources.keys() <= PLAIN_RESOURCES:
         return None
     waiting = [actor for actor in cluster.actors if actor.state == "resources"]

@@ -31,10 +31,11 @@ def serves(process: Process) -> bool:
 def siblings(
     processes: Iterable[Process], world: int | None = None, entries: Mapping[int, Hashable] = NOTHING
 ) -> tuple[Process, ...]:
-    """The largest group of children of one parent that run its program, in order of their start; a zombie is one of them still.
+    """The largest group of children of one parent that run its program, in order of their start. A zombie is still one of
+    them.
 
-    Fewer than two are no group, nor are those that a number of their own tells apart. `entries`: by pid, the function that a
-    child was started with, where its stack tells: a hub or a loader beside the ranks is none of them.
+    A single child is no group, and children that a number of their own tells apart are none either. `entries`: by pid, the
+    function that a child was started with, where its stack tells. A hub or a loader beside the ranks is none of them.
     """
     known = {process.pid: process for process in processes}
     groups: dict[int, list[Process]] = {}
@@ -58,7 +59,7 @@ def siblings(
 
 
 def _started_by(process: Process, known: Mapping[int, Process]) -> int:
-    """The pid of who started it; a shell in between, as `subprocess` may put there, is passed over."""
+    """The pid of the parent. A shell in between, as `subprocess` may put there, is skipped."""
     parent = known.get(process.ppid)
     while parent is not None and serves(parent) and parent.ppid > 1:
         process, parent = parent, known.get(parent.ppid)
@@ -66,7 +67,8 @@ def _started_by(process: Process, known: Mapping[int, Process]) -> int:
 
 
 def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, Hashable]) -> list[Process]:
-    """Those that began in one function: that of as many as there are ranks, else of the most. Who has no stack may be one too."""
+    """The children that began in one function: the function of as many as there are ranks, else of most. A child without a
+    stack may be one too."""
     sizes = Counter(entries[process.pid] for process in group if process.pid in entries)
     if len(sizes) < 2 or len(group) == world:
         return group
@@ -118,7 +120,7 @@ def by_order(crew: Sequence[Process], world: int | None, least: int = 0, *, meet
 
 
 def with_parent(crew: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
-    """The siblings and, before them, who forked them, where there is one rank more than siblings: it is rank 0 itself.
+    """Prepend the parent as rank 0 when the world is one larger than the group of siblings.
 
     `parent`: `None` when it is seen to wait for its children.
     """

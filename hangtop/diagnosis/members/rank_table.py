@@ -84,7 +84,8 @@ def _known(state: RunState) -> KnownOfRanks:
 
 
 def _places(state: RunState, process_of: Mapping[int, Process], readings: Collection[ProcessReading]) -> dict[int, Place]:
-    """As the log says, else the arguments of the ranks or of who started them, else the titles of the ranks."""
+    """The place of each rank, from the log, else from the arguments of the ranks or of their launcher, else from the titles of
+    the ranks."""
     worlds = [log.world for log in state.ranks.values()] + [process.world for process in process_of.values()]
     world = max((number for number in (state.log.world if state.log is not None else None, *worlds) if number), default=None)
     said = places(state.log.mesh, world) if state.log is not None and state.log.mesh is not None else {}
@@ -100,8 +101,11 @@ def _still_holds(stack: Stack, spoke_at: float | None) -> bool:
 
 
 def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, int]) -> tuple[dict[int, str], dict[int, Process]]:
-    """Host and process of each rank: by its environment, else by this table from pids. The living hide the ended, and who has a
-    parent hides who lost it: a rank's own stray children carry its number as well."""
+    """Host and process of each rank, by its environment, else by this table from pids.
+
+    A living process hides an ended one, and one with a parent hides an orphan: a rank's stray children carry its number as
+    well.
+    """
     hosts: dict[int, str] = {}
     found: dict[int, Process] = {}
     for host, reading in readings.items():
@@ -123,8 +127,8 @@ def _by_log(state: RunState) -> dict[int, int]:
 
 
 def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
-    """Rank by pid of those on this machine that have no number in their environment: of those that say it otherwise, and of the
-    dead among the ranks."""
+    """Rank by pid of processes on this machine without a number in their environment: the numbers that they tell otherwise,
+    and the dead among the ranks."""
     if len(readings) != 1:
         return {}
     processes = next(iter(readings.values())).processes

@@ -37,7 +37,8 @@ def _is_away(actor: RayActor) -> bool:
 
 
 def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:
-    """(looks, stacks of the last one with those of other nodes, each with its rank). Without a look here, those are the look."""
+    """(looks, stacks of the last look together with the stacks of other nodes, each with its rank). Where no look was taken
+    here, the stacks of other nodes are the look."""
     known = {rank.rank: rank.pid for rank in join(state) if rank.pid is not None}
     far = state.far_stacks
     here = number(looks[-1].stacks, known) if looks else ()

@@ -45,8 +45,8 @@ def _may_end_it(finding: Finding) -> bool:
 
 
 def _sure(first: Finding) -> Confidence:
-    """As sure as the order is in which the messages came: a victim or a consequence is told when nothing else is there (who
-    prints a timeout is who waited, pytorch/pytorch#118369)."""
+    """How sure it is, by the order of the messages. A victim or a consequence is named only when nothing else is there: the
+    rank that prints a timeout is the one that waited (pytorch/pytorch#118369)."""
     if first.doubt in ("order", "attempt"):
         return "possible"
     return "certain" if first.role == "cause" and first.severity == "fatal" else "likely"

@@ -66,7 +66,8 @@ def _worker_place(snapshot: Snapshot, workers: list[Process]) -> str:
 
 
 def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
-    """Children of a member that waits for a batch, dead and not asked for: nobody noticed their exit. Who failed comes first."""
+    """Children of a member that waits for a batch, dead and not collected: nobody noticed their exit. A child that failed
+    comes first."""
     if parent.activity is None or parent.activity.kind not in ("queue", "dataloader", "pipe") or snapshot.procs is None:
         return []
     dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.state in "ZX")

@@ -67,7 +67,7 @@ def lost_one(snapshot: Snapshot) -> Verdict | None:
 
 
 def _lost_launcher(snapshot: Snapshot, left: list[MemberStatus]) -> Process | None:
-    """The launcher that left these ranks alone: who started it may leave before it, and it goes on."""
+    """The launcher that left these ranks alone. A parent of the launcher may leave before it, and it goes on."""
     if snapshot.procs is None:
         return None
     pids = {process.pid for process in snapshot.procs.processes}

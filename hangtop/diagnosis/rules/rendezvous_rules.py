@@ -70,10 +70,10 @@ def missing_ranks(snapshot: Snapshot) -> list[int]:
 
 
 def _never_came(snapshot: Snapshot) -> list[int]:
-    """Those of the missing ranks that are proven not to have come.
+    """The missing ranks that are proven not to have come.
 
-    Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them, all
-    of them, or some, and then nothing says which. Else only the ranks that must have run on this machine are known.
+    Where the run's listener is here, its connections from other machines tell how many ranks came from there: none of them,
+    all of them, or some, and then nothing says which. Otherwise only the ranks that must have run on this machine are known.
     """
     unseen = missing_ranks(snapshot)
     came = _from_elsewhere(snapshot)
@@ -103,7 +103,8 @@ def _meeting_place(snapshot: Snapshot) -> str:
 
 
 def _unconnected(snapshot: Snapshot, meeting: list[MemberStatus]) -> list[MemberStatus]:
-    """Those who wait to meet without a connection to the master's port, where others have one: a wrong address, a firewall."""
+    """Members in the rendezvous that hold no connection to the master's port, where others hold one: a wrong address, or a
+    firewall."""
     where = None if snapshot.procs is None else snapshot.procs.rendezvous
     if where is None or not where.joined:
         return []

@@ -153,7 +153,8 @@ def _way(member: MemberStatus) -> tuple[tuple[str, str], ...]:
 
 
 def _other_than_most(waiting: list[MemberStatus], calls: Counter[str | None]) -> list[MemberStatus]:
-    """Who is not where most are. Where these are just half, those in calls between two ranks were left alone."""
+    """Members that are not where most are. When just half are elsewhere, it is those in calls between two ranks: they were
+    left alone."""
     common, _ = calls.most_common(1)[0]
     odd = [member for member in waiting if member.call != common]
     if 2 * len(odd) == len(waiting):
@@ -188,7 +189,7 @@ def straggler(snapshot: Snapshot) -> Verdict | None:
 
 
 def _never_came(snapshot: Snapshot, odd: list[MemberStatus], peers: list[MemberStatus]) -> str:
-    """Who is missing where, in one sentence."""
+    """Which ranks are missing in which collective, in one sentence."""
     if undecided(odd):
         group = place_words(inner_group(odd[0].place) or ())
         return f"One of {names(odd).lower()} ({group}) never came; {count(peers)} wait{plural_s(peers)}."
@@ -198,7 +199,8 @@ def _never_came(snapshot: Snapshot, odd: list[MemberStatus], peers: list[MemberS
 
 
 def _is_fed(member: MemberStatus) -> bool:
-    """Waits for what another process puts into a queue or a connection: where somebody else stands apart too, for that one."""
+    """Whether it waits for what another process puts into a queue or a connection. Where another member stands apart too, it
+    waits for that one."""
     return (
         member.status == "waits"
         and member.activity is not None
@@ -208,7 +210,8 @@ def _is_fed(member: MemberStatus) -> bool:
 
 
 def _stands(member: MemberStatus) -> bool:
-    """Seen to stand still in code of its own. Where such are the most, they are blamed all the same; an idle worker is not."""
+    """Whether it was seen to stand still in code of its own. Where most members do, they are blamed all the same; an idle
+    worker is not."""
     return member.moved is False and member.activity is not None and member.activity.kind not in ("idle", "remote")
 
 

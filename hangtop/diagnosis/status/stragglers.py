@@ -27,7 +27,7 @@ def stragglers(snapshot: Snapshot) -> tuple[Culprit, ...]:
 
 
 def steps_behind(snapshot: Snapshot) -> tuple[Culprit, ...]:
-    """Those of them that are steps behind, not only silent."""
+    """The stragglers that are steps behind, not only silent."""
     return tuple(straggler for straggler in stragglers(snapshot) if any(STEPS_BEHIND in why for why in straggler.why))
 
 
