@@ -1,8 +1,8 @@
-"""The probe process: runs the sources, each in a thread of its own, and prints what they read, one JSON line each.
+"""The probe process: runs the sources, each in a thread of its own, and prints their values, one JSON line each.
 
-Anything that can block lives here and not in the screen's process, because a thread in uninterruptible sleep keeps its whole
-process from dying. The probe has its own session and no terminal. It ends the moment its stdin or stdout closes, with `os._exit`,
-so that a source stuck in the driver can at worst leave this process behind, never the screen's.
+Everything that can block is here and not in the screen's process, because a thread in uninterruptible sleep keeps its process
+from ending. The probe has its own session and no terminal. When its stdin or stdout closes it ends with `os._exit`, so that a
+source stuck in a driver can at worst leave this process behind, never the screen's.
 
 stdin: the `WatchSpec`, then asks. stdout: readings, a heartbeat each second among them.
 """
@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import SOURCES
 from hangtop.probe.source_runner import SourceThread
 from hangtop.records import wire
@@ -31,7 +32,7 @@ HEARTBEAT_S = 1.0
 
 
 class Output:
-    """The pipe to the screen. Whole lines only; when the other end is gone, so are we."""
+    """The pipe to the screen, in whole lines. When its other end closes, the probe ends."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -51,14 +52,15 @@ class Output:
 def serve(spec: WatchSpec, output: Output, asks: Iterable[bytes]) -> NoReturn:
     """Run the sources of `spec` until `asks` ends."""
     names = [name for name in spec.sources if name in SOURCES]
-    threads = {name: SourceThread(name, spec, output.send) for name in names}
+    context = ProbeContext(spec)
+    threads = {name: SourceThread(name, context, output.send) for name in names}
     for thread in threads.values():
         thread.start()
     threading.Thread(target=_beat, args=(output, tuple(threads.values())), daemon=True).start()
     for line in asks:
         try:
             ask = wire.decode_ask(line)
-        except wire.WireError:  # it has no number by which its end could be told
+        except wire.WireError:  # without a number, its end cannot be told
             traceback.print_exc()
             continue
         name = ANSWERED_BY[type(ask)]

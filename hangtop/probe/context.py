@@ -1,13 +1,12 @@
-"""What the sources of one probe tell each other. Each field has one writer.
+"""What the sources of one probe share: the spec, and what they tell each other.
 
-The log source tells which files are watched, by number, and what the log says; the process source who writes it. The Ray source
-joins that with its clusters and tells whose output files are this run's, which the log source then reads.
+The log source tells which files are watched and what they say, the process source who writes them. The Ray source joins both with
+its clusters and tells whose output files are this run's, which the log source then reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -23,40 +22,46 @@ from hangtop.system.processes.table import Identity
 
 
 class WatchedFile(Struct, frozen=True):
-    """One of them. A pipe and a far file are not here: what is kept of them stands in a spool. `rank_of` tells, as far as it was
-    learned by now, whose line it is; `shift_s` makes unix time of the log's own clock."""
+    """A log as the page source reads it. `rank_of`: whose line it is, as far as the log has told. `shift_s`: from the log's clock
+    to unix time. `buffer`: the last bytes of a pipe or of a file on another node, which cannot be opened again."""
 
     path: str
     rank_of: Callable[[Writer], int | None]
     shift_s: float | None = None
-    spool: Readable | None = None
+    buffer: Readable | None = None
 
 
-class Watched:
-    """What is watched now. Each field is replaced as a whole, never changed: threads need no lock.
+class ProbeContext:
+    """Built once by a probe and passed to every source. Each field has one writer, which replaces it as a whole: threads need no
+    lock."""
 
-    `files`, `index`, `log`, `ranks`: of the log source. `beside`: its files beside the log, the first has number `BESIDE`.
-    `procs`: of the process source; `checkpoint_dir`: of the checkpoint source. Of the Ray source: `ray_workers`, the run's
-    workers on this machine; `workers`, the output files of all of them; `access`, how the clusters that it sees are asked, by
-    session.
-    """
+    def __init__(self, spec: WatchSpec) -> None:
+        self.spec = spec
 
-    def __init__(self) -> None:
+        # by the log source
         self.files: tuple[WatchedFile, ...] = ()
         self.beside: tuple[WatchedFile, ...] = ()
+        """Output files of Ray workers; the first has number `BESIDE`."""
         self.index: LiteralIndex | None = None
         self.log: LogReading | None = None
         self.ranks: Mapping[int, RankLog] = {}
+
+        # by the process source and the checkpoint source
         self.procs: ProcessReading | None = None
         self.checkpoint_dir: str | None = None
+
+        # by the Ray source
         self.ray_workers: frozenset[Identity] = frozenset()
+        """The run's workers on this machine."""
         self.workers: tuple[WorkerLog, ...] = ()
+        """The output files of all its workers."""
         self.access: Mapping[str, ClusterAccess] = {}
+        """How each cluster is asked, by session."""
 
     @property
     def members(self) -> tuple[Process, ...] | None:
-        """The processes that are the run's own by proof: they write its log, or belong to who does. `None` before the first look
-        at them. A process that is only taken for a writer proves nothing."""
+        """The processes that are proven to be the run's: they write its log, or belong to a process that does. `None` before the
+        process source has looked. A process that is only taken for a writer proves nothing."""
         if self.procs is None:
             return None
         return () if self.procs.taken else tuple(process for process in self.procs.processes if process.state not in "ZX")
@@ -65,9 +70,3 @@ class Watched:
         """The file of this number; `None` when there is none."""
         files, place = (self.files, number) if number < BESIDE else (self.beside, number - BESIDE)
         return files[place] if 0 <= place < len(files) else None
-
-
-@lru_cache(maxsize=4)
-def watched(spec: WatchSpec) -> Watched:
-    """The one table for this spec in this process."""
-    return Watched()

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, cast
 
-from hangtop.records.ask import Ask
+from hangtop.probe.context import ProbeContext
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 
 class Absent(Exception):  # not an error: there is nothing here to read
     """There is nothing to read here (no GPU, no Ray). The message says so in one line; the probe looks again later."""
 
 
-class SourceError(Exception):  # a state of the world, shown to the person as it is
+class SourceError(Exception):
     """The source cannot read. The message says what, why and the command that mends it; the probe tries again."""
 
 
-class Source(Protocol):
-    """Reads one thing. All calls come from one thread, never two at once."""
+class Source:
+    """Reads one thing, answers questions about it, or both. All calls come from one thread."""
 
-    name: str
-    interval_s: float
-    deadline_s: float
+    deadline_s = 5.0
+
+    @property
+    def interval_s(self) -> float:
+        """The pause between two reads."""
+        return 5.0
 
     def read(self, now: float) -> Iterable[Value]:
-        """What is new since the last call; nothing when nothing is. May raise `Absent` or `SourceError`."""
-        ...
+        """What is new since the last call, as of unix time `now`. May raise `Absent` or `SourceError`."""
+        return ()
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """The answer to a question for this source, in as many parts as it takes."""
-        ...
+    def answer(self, ask: Any, now: float) -> Iterable[Value]:
+        """The parts of the answer to a question: one of the types for which `ANSWERED_BY` names this source."""
+        return ()
 
 
 SOURCES: dict[str, str] = {
@@ -46,13 +48,13 @@ SOURCES: dict[str, str] = {
     "rayworkers": "hangtop.probe.ray.workers_source:RayWorkerSource",
     "stacks": "hangtop.probe.stacks.stack_source:StackSource",
     "launch": "hangtop.probe.processes.launch_source:LaunchSource",
-    "leftovers": "hangtop.probe.processes.leftovers_source:LeftoverSource",
+    "leftovers": "hangtop.probe.leftovers.leftovers_source:LeftoverSource",
     "nccl": "hangtop.probe.nccl.nccl_source:NcclSource",
 }
-"""Every source: its name and where its class is. Imported only in the probe, and only those that are asked for."""
+"""Every source: its name and its class, which is imported when the source is first opened."""
 
 
-def open_source(name: str, spec: WatchSpec) -> Source:
+def open_source(name: str, context: ProbeContext) -> Source:
     """The source of this name. Raises `KeyError` for a name that is not in `SOURCES`."""
     module, _, attribute = SOURCES[name].partition(":")
-    return cast("Source", getattr(import_module(module), attribute)(spec))
+    return cast("Callable[[ProbeContext], Source]", getattr(import_module(module), attribute))(context)

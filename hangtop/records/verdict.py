@@ -1,4 +1,4 @@
-"""What `diagnose(state, now)` says: the contract of `hangtop check --json`, schema 1."""
+"""The verdict of `diagnose(state, now)`: the contract of `hangtop check --json`, schema 1."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ ENDED = frozenset(word for word, state in STATES.items() if state.ended)
 
 
 class Evidence(Struct, frozen=True):
-    """One fact with its source. `supports`: true for, false against, `None` could not look (text says what would permit it)."""
+    """One fact with its source. `supports`: true for, false against the verdict; `None`: it could not be checked, and the text
+    says what would permit that."""
 
     source: str
     text: str
@@ -79,7 +80,7 @@ class Culprit(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its pid where it has no number; of a GPU whose rank nobody knows the machine."""
+        """Its rank, else its pid, else its machine (of a GPU whose rank is unknown)."""
         if self.rank is None and self.pid is None:
             return self.host or "unknown"
         return f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
@@ -95,10 +96,10 @@ class StageNow(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """The answer. Its text holds clock times, never ages: it stands still while nothing changes.
+    """The answer. Its text holds clock times, never ages, so it changes only when the verdict does.
 
-    `message`: id of the known message that the headline tells; its fix is the one to print.
-    `at_work`: the few ranks for which the others wait while they work: why a quiet run is no hung one. For the screen alone.
+    `message`: id of the known message in the headline; its fix is the one to print.
+    `at_work`: the few ranks that work while the others wait for them: why a quiet run is not hung. Only the screen shows it.
     """
 
     word: VerdictWord
@@ -123,8 +124,8 @@ class Verdict(Struct, frozen=True):
 
     @property
     def apart(self) -> tuple[int, ...]:
-        """The ranks that stand first: those that are blamed, else those at work."""
-        return tuple(one.rank for one in self.culprits if one.rank is not None) or self.at_work
+        """The ranks to list first: the culprits, else the ranks at work."""
+        return tuple(culprit.rank for culprit in self.culprits if culprit.rank is not None) or self.at_work
 
 
 class VerdictChanged(Struct, frozen=True):

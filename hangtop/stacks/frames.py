@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from hangtop.common.decode_toml import decode_toml
 from hangtop.records.stack import Frame
 
 DoingKind = Literal[
@@ -85,7 +86,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def table() -> Table:
-    return msgspec.toml.decode(Path(__file__).with_name("frames.toml").read_bytes(), type=Table)
+    return decode_toml(Path(__file__).with_name("frames.toml").read_bytes(), Table)
 
 
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/([^/]+)")

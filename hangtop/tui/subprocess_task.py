@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from hangtop.actions.execute.steps import step
 from hangtop.records.plan import Step
+from hangtop.system.hangtop_child import hangtop_command
 
 
 async def run_task(words: Sequence[str]) -> AsyncIterator[Step]:
     """`hangtop WORDS`, line by line; the last step says whether it went well."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "hangtop",
-        *words,
+        *hangtop_command("hangtop", *words),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from play import Clock, MemoryFeed, screen_text, settle
-
 from hangtop.records.ask import Ask, RemoteStacksAsk
 from hangtop.records.log import LogFile, LogReading
 from hangtop.records.ray import RayActor, RayCluster, RayNode, RayReading
@@ -12,6 +10,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.stack import Frame, Stack, Thread
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.tui.app import HangtopApp
+from tests.app.play import Clock, MemoryFeed, screen_text, settle
 
 NOW = 1_768_125_000.0
 OFF = "the dashboard does not permit profiling"

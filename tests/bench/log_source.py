@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
 from hangtop.records.log import LogReading
 from hangtop.records.watch_spec import WatchSpec
@@ -45,7 +46,7 @@ def _cpu_s() -> float:
 
 def _catch_up(path: str) -> tuple[float, float, float]:
     """Reads a whole file as the probe does: seconds to the first reading, CPU seconds, peak RSS in MB."""
-    source = LogSource(WatchSpec(logs=(path,)))
+    source = LogSource(ProbeContext(WatchSpec(logs=(path,))))
     before, began, first_s = _cpu_s(), time.monotonic(), 0.0
     reading: LogReading | None = None
     while reading is None or not reading.caught_up or reading.lines is None:
@@ -58,7 +59,7 @@ def _catch_up(path: str) -> tuple[float, float, float]:
 
 def _follow(path: str, seconds: float) -> float:
     """Follows a live writer at the probe's own pace: CPU percent of a core."""
-    source = LogSource(WatchSpec(logs=(path,)))
+    source = LogSource(ProbeContext(WatchSpec(logs=(path,))))
     list(source.read(clock.now()))
     writer = multiprocessing.get_context("spawn").Process(target=write_live, args=(path, seconds))
     writer.start()

@@ -6,25 +6,22 @@ import sys
 import time
 from collections.abc import Iterable
 
+from hangtop.probe import source
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.source import Absent, SourceError
 from hangtop.records.ask import Ask
 from hangtop.records.launch import LaunchReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 PATIENCE_S = 0.5
 
 
-class Source:
-    name = "launch"
+class Source(source.Source):
     interval_s = 1.0
     deadline_s = 0.1
 
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         """There is nothing to open."""
-
-    def read(self, now: float) -> Iterable[Value]:
-        return ()
 
     def answer(self, ask: Ask, now: float) -> Iterable[Value]:
         return (LaunchReading(ask.ask, problem="it was asked"),)
@@ -43,7 +40,7 @@ class HangsOnAsk(Source):
 
 
 class HangsOpening(Source):
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         time.sleep(600)
 
 
@@ -53,7 +50,7 @@ class Fails(Source):
 
 
 class FailsOpening(Source):
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         raise SourceError("the driver does not answer: reboot")
 
 
@@ -67,10 +64,10 @@ class SaysNothing(Source):
         return ()
 
 
-def probe_with(source: type[Source]) -> tuple[str, ...]:
+def probe_with(kind: type[Source]) -> tuple[str, ...]:
     """The real probe, in which this is the launch source."""
     code = (
-        "from hangtop import probe, sources; from hangtop.probe.source import runner; "
-        f"runner.PATIENCE_S = {PATIENCE_S}; sources.SOURCES['launch'] = '{__name__}:{source.__name__}'; probe.main()"
+        "from hangtop.probe import __main__ as probe, source, source_runner; "
+        f"source_runner.PATIENCE_S = {PATIENCE_S}; source.SOURCES['launch'] = '{__name__}:{kind.__name__}'; probe.main()"
     )
     return (sys.executable, "-c", code)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
@@ -41,7 +42,8 @@ class Watch:
     """One source and its last reading; time is moved by hand, one second a look, so that rates need no waiting."""
 
     def __init__(self, log: Path) -> None:
-        self.source = ProcessSource(WatchSpec(logs=(str(log),)))
+        self.context = ProbeContext(WatchSpec(logs=(str(log),)))
+        self.source = ProcessSource(self.context)
         self.last = ProcessReading()
 
     def look(self) -> ProcessReading:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
 from hangtop.records import wire
 from hangtop.records.log import LogReading
@@ -22,7 +23,7 @@ class Session:
 
     def __init__(self, *logs: str | Path, **spec: object) -> None:
         self.spec = WatchSpec(logs=tuple(os.fspath(log) for log in logs), **spec)  # type: ignore[arg-type]
-        self.source = LogSource(self.spec)
+        self.source = LogSource(ProbeContext(self.spec))
         self.state = RunState()
         self.readings: list[LogReading] = []
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from hangtop.common import clock
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
 from hangtop.probe.log.pages import PageSource
 from hangtop.probe.ray.local.worker_files import rank_files, worker_files
@@ -43,8 +43,8 @@ class Run:
         self.log.write_text("(TaskRunner pid=90) Training Progress:   3%|3         | 1/30 [00:02<00:58,  2.00s/it]\n")
         for rank in range(RANKS):
             self.say(rank, f":job_id:{JOB}\n:actor_name:WorkerDict\nstarting\n")
-        self.spec = WatchSpec(logs=(str(self.log),))
-        self.source = LogSource(self.spec)
+        self.context = ProbeContext(WatchSpec(logs=(str(self.log),)))
+        self.source = LogSource(self.context)
         self.state = RunState()
 
     def path(self, rank: int, stream: str = "out") -> Path:
@@ -68,7 +68,7 @@ class Run:
         )
 
     def meet(self) -> None:
-        watched(self.spec).workers = rank_files((self.cluster(),))
+        self.context.workers = rank_files((self.cluster(),))
 
     def read(self, until) -> RunState:
         end = time.monotonic() + PATIENCE_S
@@ -126,7 +126,7 @@ def test_a_worker_that_died_keeps_its_file(run):
     run.meet()
     run.say(1, bar(5, 101))
     run.read(lambda s: steps(s).get(1) == 5)
-    watched(run.spec).workers = tuple(file for file in rank_files((run.cluster(),)) if file.rank != 1)
+    run.context.workers = tuple(file for file in rank_files((run.cluster(),)) if file.rank != 1)
     run.say(1, bar(6, 101))
     run.read(lambda s: steps(s)[1] == 6)
 
@@ -135,9 +135,9 @@ def test_another_job_of_the_session_starts_over(run):
     run.meet()
     run.say(1, bar(5, 101))
     run.read(lambda s: steps(s).get(1) == 5)
-    next_job = tuple(replace(file, job="02000000", path=file.path.replace(JOB, "02000000")) for file in watched(run.spec).workers)
+    next_job = tuple(replace(file, job="02000000", path=file.path.replace(JOB, "02000000")) for file in run.context.workers)
     Path(next_job[2].path).write_text(bar(1, 101))
-    watched(run.spec).workers = next_job
+    run.context.workers = next_job
     state = run.read(lambda s: steps(s).get(1) == 1)
     assert set(steps(state)) == {1}
 
@@ -146,7 +146,7 @@ def test_lines_of_a_worker_s_file_can_be_asked_for_by_its_number(run):
     run.meet()
     state = run.read(lambda s: len(s.log.beside) == 2 * RANKS)
     number = BESIDE + next(place for place, file in enumerate(state.log.beside) if file.path == str(run.path(2)))
-    *_, page = PageSource(run.spec).answer(PageAsk(1, number, 1 << 40), 0.0)
+    *_, page = PageSource(run.context).answer(PageAsk(1, number, 1 << 40), 0.0)
     assert isinstance(page, PageReading)
     assert [(line.rank, line.text) for line in page.lines][-1] == (2, "starting")
 
@@ -163,8 +163,8 @@ def test_the_ray_source_finds_the_files_of_the_job_whose_driver_writes_the_log(r
     from hangtop.records.ray import RayReading
 
     both = replace(run.cluster(), actors=(*run.actors(), *run.actors("02000000")))
-    source = RaySource(run.spec)
-    watched(run.spec).procs = ProcessReading(writers=(Writer(90, 0.0, 0, "python", "python train.py", (str(run.log),)),))
+    source = RaySource(run.context)
+    run.context.procs = ProcessReading(writers=(Writer(90, 0.0, 0, "python", "python train.py", (str(run.log),)),))
     found = rank_files(clusters_of_run(source.run_with(RayReading((both,)))))
     assert {file.job for file in found} == {JOB}
     source.close()

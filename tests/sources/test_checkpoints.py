@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.source import Absent, SourceError
 from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
@@ -33,7 +33,7 @@ def told(source: CheckpointSource, now: float) -> CheckpointReading | None:
 
 
 def test_the_newest_file_and_the_growth_of_the_given_directory_are_told(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path))))
     first = told(source, 100.0)
     assert first == CheckpointReading(directory=str(tmp_path), found_by="--ckpt")
     step = tmp_path / "global_step_20"
@@ -51,7 +51,7 @@ def test_the_newest_file_and_the_growth_of_the_given_directory_are_told(tmp_path
 
 
 def test_nothing_is_read_again_before_something_stirs_or_time_is_up(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path))))
     assert told(source, 100.0) is not None
     assert told(source, 101.0) is not None, "one look alone cannot tell that a save goes on"
     assert told(source, 102.0) is None
@@ -59,7 +59,7 @@ def test_nothing_is_read_again_before_something_stirs_or_time_is_up(tmp_path: Pa
 
 
 def test_a_write_wakes_the_look_before_its_time(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path))))
     assert told(source, 100.0) is not None
     number = iter(range(1_000_000))
 
@@ -72,7 +72,7 @@ def test_a_write_wakes_the_look_before_its_time(tmp_path: Path) -> None:
 
 
 def test_while_it_grows_it_is_looked_at_every_two_seconds(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path))))
     told(source, 100.0)
     (tmp_path / "model.pt").write_text("x")
     told(source, 100.0 + FLOOR_S)
@@ -81,14 +81,14 @@ def test_while_it_grows_it_is_looked_at_every_two_seconds(tmp_path: Path) -> Non
 
 
 def test_a_directory_that_is_not_there_is_trouble(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path / "none")))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path / "none"))))
     with pytest.raises(SourceError, match="none: no such directory"):
         told(source, 100.0)
 
 
 @linux_only
 def test_without_a_run_there_is_none(tmp_path: Path) -> None:
-    source = CheckpointSource(WatchSpec(logs=(str(tmp_path / "train.log"),)))
+    source = CheckpointSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "train.log"),))))
     with pytest.raises(Absent, match="--ckpt DIR"):
         told(source, 100.0)
 
@@ -104,11 +104,11 @@ def test_the_directory_is_found_by_the_run_itself(tmp_path: Path, how: str) -> N
     with log.open("wb") as out, python(program, *words, stdout=out, stderr=subprocess.DEVNULL, cwd=tmp_path):
         eventually(lambda: log.stat().st_size)
         (keeps / "step_1.pt").write_bytes(b"x")
-        spec = WatchSpec(logs=(str(log),))
-        list(ProcessSource(spec).read(time.time()))
+        context = ProbeContext(WatchSpec(logs=(str(log),)))
+        list(ProcessSource(context).read(time.time()))
         if how == "the log":
-            watched(spec).log = LogReading(files=(), checkpoint_dir="checkpoints")
-        reading = told(CheckpointSource(spec), 100.0)
+            context.log = LogReading(files=(), checkpoint_dir="checkpoints")
+        reading = told(CheckpointSource(context), 100.0)
         assert reading is not None
         assert (reading.directory, reading.found_by) == (str(keeps), how)
 
@@ -121,11 +121,11 @@ def test_what_an_older_run_left_in_the_folder_is_not_the_runs(tmp_path: Path) ->
     os.utime(old / "global_step_900.pt", (1_000_000.0, 1_000_000.0))
     with log.open("wb") as out, python("import time; print(1, flush=True); time.sleep(600)", stdout=out, cwd=tmp_path):
         eventually(lambda: log.stat().st_size)
-        spec = WatchSpec(logs=(str(log),))
-        list(ProcessSource(spec).read(time.time()))
+        context = ProbeContext(WatchSpec(logs=(str(log),)))
+        list(ProcessSource(context).read(time.time()))
         with pytest.raises(Absent, match="--ckpt DIR"):
-            told(CheckpointSource(spec), 100.0)
-        given = replace(spec, checkpoint_dir=str(old))
+            told(CheckpointSource(context), 100.0)
+        given = ProbeContext(replace(context.spec, checkpoint_dir=str(old)))
         list(ProcessSource(given).read(time.time()))
         reading = told(CheckpointSource(given), 100.0)
         assert reading is not None
@@ -141,11 +141,11 @@ def test_the_folder_of_a_program_that_only_may_be_the_run_is_not_the_runs(tmp_pa
         assert other.stdout is not None
         other.stdout.readline()
         log.write_text("step 1\n")
-        spec = WatchSpec(logs=(str(log),))
-        (procs,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
+        context = ProbeContext(WatchSpec(logs=(str(log),)))
+        (procs,) = [value for value in ProcessSource(context).read(time.time()) if isinstance(value, ProcessReading)]
         assert (procs.leads, procs.processes) == ((other.pid,), ())
         with pytest.raises(Absent, match="--ckpt DIR"):
-            told(CheckpointSource(spec), 100.0)
+            told(CheckpointSource(context), 100.0)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_directory_of_steps_is_found_below_where_the_run_works(tmp_path: Path)
 
 def test_a_folder_that_costs_much_to_look_at_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look that takes a second of CPU is not repeated each two seconds of a save."""
-    source = CheckpointSource(WatchSpec(checkpoint_dir=str(tmp_path)))
+    source = CheckpointSource(ProbeContext(WatchSpec(checkpoint_dir=str(tmp_path))))
     spent = iter(range(100))
     monkeypatch.setattr("hangtop.probe.storage.checkpoint_source.time.thread_time", lambda: float(next(spent)))
     told(source, 100.0)

@@ -18,8 +18,9 @@ from hangtop.actions.execute import delete_leftovers
 from hangtop.actions.execute.delete_leftovers import _move_all
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.steps import CancelFlag
-from hangtop.probe.processes.leftover_places import LeftoverPlaces, candidates
-from hangtop.probe.processes.leftovers_source import LeftoverSource
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.leftovers.leftover_places import LeftoverPlaces, candidates
+from hangtop.probe.leftovers.leftovers_source import LeftoverSource
 from hangtop.records.ask import LeftoversAsk
 from hangtop.records.leftovers import LeftoversReading
 from hangtop.records.plan import Plan, Step
@@ -76,7 +77,7 @@ def look(
 ) -> LeftoversReading:
     """As if `later_s` had passed: a change time cannot be set back, so the clock is set on."""
     ask = LeftoversAsk(1, older_s, pids, ending)
-    (reading,) = LeftoverSource(WatchSpec(), places, Family()).answer(ask, time.time() + later_s)
+    (reading,) = LeftoverSource(ProbeContext(WatchSpec()), places, Family()).answer(ask, time.time() + later_s)
     assert isinstance(reading, LeftoversReading)
     return reading
 
@@ -91,7 +92,7 @@ def reasons(reading: LeftoversReading) -> dict[str, str]:
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The performer, too, looks an hour from now."""
+    """The executor, too, looks an hour from now."""
     monkeypatch.setattr(delete_leftovers.clock, "now", lambda: time.time() + OLD_S)
 
 
@@ -322,10 +323,11 @@ def test_a_removal_that_was_broken_off_is_finished_by_the_next(places: LeftoverP
     """Killed between the move and the end: the thing is aside, whole, and a leftover itself."""
     folder = session(places)
     program = (
-        "import msgspec, os, sys; from hangtop.actions import removing; from hangtop.records.plan import Plan;"
-        "from hangtop.probe.processes.process_source import open_table; import time;"
+        "import msgspec, os, sys; from hangtop.actions.execute import delete_leftovers as removing;"
+        "from hangtop.records.plan import Plan;"
+        "from hangtop.system.processes.table import open_table; import time;"
         "removing.clock.now = lambda: time.time() + 3600; removing.shutil.rmtree = lambda *a, **k: os._exit(9);"
-        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.Halt()))"
+        "list(removing.remove(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan), open_table(), removing.CancelFlag()))"
     )
     plan = Plan("clean", "Clean", removals=look(places).found)
     done = subprocess.run([sys.executable, "-c", program], input=msgspec.json.encode(plan), check=False, timeout=240)

@@ -24,7 +24,7 @@ def used_by(*pids: int, used_bytes: int = 60 * GIB) -> tuple[Gpu, ...]:
 
 
 def seen(sight: PidVisibility, gpus: tuple[Gpu, ...], now: float) -> tuple[list[bool], bool]:
-    marked, hidden = sight.look(gpus, now)
+    marked, hidden = sight.mark(gpus, now)
     return [process.visible for gpu in marked for process in gpu.processes], hidden
 
 
@@ -73,7 +73,7 @@ def test_a_process_that_just_ended_is_not_called_hidden() -> None:
 
 def test_on_a_host_only_the_process_that_is_gone_is_marked() -> None:
     sight = PidVisibility(in_container=False)
-    sight.look(used_by(os.getpid(), NOBODY), 0.0)
+    sight.mark(used_by(os.getpid(), NOBODY), 0.0)
     assert seen(sight, used_by(os.getpid(), NOBODY), UNSEEN_S) == ([True, False], False)
 
 

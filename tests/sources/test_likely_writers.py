@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.leads import lead_words, surest
 from hangtop.probe.processes.probable_writers import Clue, choose
 from hangtop.probe.processes.process_source import ProcessSource
@@ -42,9 +42,9 @@ def writing(log: Path, program: str = LINES) -> Iterator[int]:
 
 def look(log: Path, *, ranks: Mapping[int, RankLog] | None = None) -> ProcessReading:
     """One look at who writes this log. `ranks`: what the log says of them."""
-    spec = WatchSpec(logs=(str(log),))
-    watched(spec).ranks = ranks or {}
-    (reading,) = [value for value in ProcessSource(spec).read(time.time()) if isinstance(value, ProcessReading)]
+    context = ProbeContext(WatchSpec(logs=(str(log),)))
+    context.ranks = ranks or {}
+    (reading,) = [value for value in ProcessSource(context).read(time.time()) if isinstance(value, ProcessReading)]
     return reading
 
 
@@ -135,12 +135,12 @@ def test_what_was_taken_for_the_run_and_is_so_no_more_does_not_stay_among_its_pr
     with writing(log, TWO_RANKS) as pid:
         eventually(lambda: log.read_text().count("step") == 2, "a line of each rank")
         eventually(lambda: not look(log).writers, "that they have closed it")
-        spec = WatchSpec(logs=(str(log),))
-        watched(spec).ranks = {0: RankLog(0, pid=pid, lines=1)}
-        source = ProcessSource(spec)
+        context = ProbeContext(WatchSpec(logs=(str(log),)))
+        context.ranks = {0: RankLog(0, pid=pid, lines=1)}
+        source = ProcessSource(context)
         (first,) = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
         assert first.taken == (pid,)
-        watched(spec).ranks = {}
+        context.ranks = {}
         (second,) = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
         assert (second.taken, second.leads, second.processes) == ((), (pid,), ())
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
 from hangtop.probe.source import Absent, open_source
 from hangtop.records.watch_spec import WatchSpec
@@ -18,13 +19,13 @@ from tests.fakes.log_session import PATIENCE_S, Session, append, settled, steps
 
 
 def test_the_source_table_opens_it(tmp_path):
-    source = open_source("log", WatchSpec(logs=(str(tmp_path / "x.log"),)))
-    assert source.name == "log"
+    source = open_source("log", ProbeContext(WatchSpec(logs=(str(tmp_path / "x.log"),))))
+    assert isinstance(source, LogSource)
 
 
 def test_no_log_is_absent_and_no_error():
     with pytest.raises(Absent, match="hangtop --log FILE"):
-        LogSource(WatchSpec())
+        LogSource(ProbeContext(WatchSpec()))
 
 
 def test_the_first_reading_shows_the_last_lines_and_the_next_understands_them(tmp_path, watch):

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.probe.storage.mounts import BlockedMounts, file_of, mount_of
+from hangtop.probe.storage.mounts import BlockedMounts, file_of
 from hangtop.records.process import BlockedOn, Process
+from hangtop.system.files.network_filesystems import mount_of
 from tests.fakes.frozen_disk import frozen_disk
 from tests.fakes.processes import PATIENCE_S, eventually, python
 
@@ -44,7 +45,7 @@ def dead_mount(tmp_path: Path) -> Iterator[Path]:
 
 def blockage(pid: int, blockages: BlockedMounts) -> BlockedOn | None:
     one = Process(pid, 0.0, 1, 1, "python", "python", "D")
-    return next(iter(blockages.look([one], time.time())), None)
+    return next(iter(blockages.find([one], time.time())), None)
 
 
 def found(pid: int, path: Path, answers: bool) -> BlockedOn:
@@ -97,4 +98,4 @@ def test_the_innermost_mount_holds_a_file_and_the_last_one_hides_those_before() 
     assert mount_of("/mnt/data/a.bin", mounts) == ("/mnt", "nfs4", "b:/y")
     assert mount_of("/mnt2", mounts) == ("/mnt2", "xfs", "/dev/sdb")
     assert mount_of("/home/x", mounts) == ("/", "ext4", "/dev/sda")
-    assert mount_of("/home/x", []) == ("/", "", "")
+    assert mount_of("/home/x", []) is None

@@ -20,8 +20,8 @@ from hangtop.diagnosis.facts.collective_counts import behind_in_flight
 from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.dump_ownership import dumps_of
 from hangtop.probe.nccl.rank_environments import RankEnvironments, RankProcess
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.process import Process
+from hangtop.system.processes.table import open_table
 from tests.fakes.processes import PATIENCE_S, eventually, running
 from tests.fakes.ras import NEW, OLD, nccl, ras_port
 
@@ -117,7 +117,7 @@ def test_a_shell_that_becomes_the_rank_is_asked_again() -> None:
 
         def seen() -> tuple[Mapping[str, str], ...]:
             table.refresh(())
-            environments.look(time.time())
+            environments.refresh(time.time())
             stat = table.stats[rank.pid]
             found = environments.of([Process(rank.pid, 0.0, stat.start_ticks, 1, "sleep", "", "S")])
             return tuple(environ for environ in found if "RANK" in environ)

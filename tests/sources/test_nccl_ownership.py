@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.nccl import ras
 from hangtop.probe.nccl.nccl_source import NcclSource
 from hangtop.probe.source import Absent, SourceError
@@ -45,7 +46,7 @@ class Run:
         self.rank = rank
         self.watch = Watch(log)
         self.watch.until(lambda reading: any(one.pid == rank.pid for one in self.watch.ranks().values()), "the rank")
-        self.source = NcclSource(WatchSpec(logs=(str(log),)))
+        self.source = NcclSource(self.watch.context)
 
     def look(self) -> NcclReading:
         (reading,) = self.source.read(time.time())
@@ -79,7 +80,7 @@ def dump_in(path: Path, enqueued: int = 7, **more: object) -> Path:
 
 def port_of(run: Run) -> str:
     """The port that the rank wrote into its log."""
-    log = Path(run.watch.source._spec.logs[0])
+    log = Path(run.watch.context.spec.logs[0])
     return eventually(lambda: log.read_text().strip(), "the port")
 
 
@@ -130,7 +131,7 @@ def test_a_wrong_answer_of_the_runs_own_port_is_trouble(tmp_path: Path, monkeypa
 def test_where_nobody_writes_the_log_nobody_is_asked(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1\n")
     watch = Watch(tmp_path / "train.log")
-    source = NcclSource(WatchSpec(logs=(str(tmp_path / "train.log"),)))
+    source = NcclSource(watch.context)
     assert list(source.read(time.time())) == []
     watch.look()
     with pytest.raises(Absent, match="no process of the run is known here"):
@@ -139,7 +140,7 @@ def test_where_nobody_writes_the_log_nobody_is_asked(tmp_path: Path) -> None:
 
 def test_without_the_source_of_processes_nothing_is_known_to_be_the_runs() -> None:
     with pytest.raises(Absent, match="which --sources leaves out"):
-        list(NcclSource(WatchSpec(logs=("nowhere.log",), sources=("log", "nccl"))).read(time.time()))
+        list(NcclSource(ProbeContext(WatchSpec(logs=("nowhere.log",), sources=("log", "nccl")))).read(time.time()))
 
 
 def test_dumps_of_the_run_are_read_where_its_own_environment_says(tmp_path: Path) -> None:

@@ -22,14 +22,16 @@ from hangtop.actions.execute.lock import HeldError, Lock
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.stop_plan import OwnProcess
 from hangtop.actions.plans.stop_plan import stop_plan as stop_plan
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource
-from hangtop.probe.processes.process_source import ProcessSource, open_table
+from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually
 
@@ -94,10 +96,10 @@ def copies(log: Path) -> list[int]:
 def planned(log: Path) -> Plan:
     """The plan to restart what writes this log now, or wrote it last."""
     spec = WatchSpec(logs=(str(log),))
-    source = ProcessSource(spec)
+    source = ProcessSource(ProbeContext(spec))
     readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
     state = RunState(procs=readings[-1] if readings else ProcessReading())
-    (told,) = LaunchSource(spec).answer(restart_plan.launch_ask(state, 1), time.time())
+    (told,) = LaunchSource(ProbeContext(spec)).answer(restart_plan.launch_ask(state, 1), time.time())
     assert isinstance(told, LaunchReading)
     made = restart_plan.answered(state, told, ME, None, (str(log),))
     assert isinstance(made, Plan), made
@@ -133,7 +135,8 @@ def test_the_second_hand_is_told_who_holds_the_run_and_does_nothing(log: Path) -
         assert holder.stdout is not None
         with holder.stdout:
             holder.stdout.readline()
-            readings = [r for r in ProcessSource(WatchSpec(logs=(str(log),))).read(time.time()) if isinstance(r, ProcessReading)]
+            source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))
+            readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
             stop = stop_plan(RunState(procs=readings[-1]), ME)
             assert isinstance(stop, Plan)
             for other in (plan, stop, replace(plan, targets=())):
@@ -250,6 +253,6 @@ def test_a_copy_that_began_to_write_during_the_stop_is_not_doubled(log: Path) ->
 
 
 def test_what_is_asked_of_a_run_without_a_start_names_the_way(tmp_path: Path) -> None:
-    (told,) = LaunchSource(WatchSpec(logs=(str(tmp_path / "x.log"),))).answer(LaunchAsk(1), time.time())
+    (told,) = LaunchSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "x.log"),)))).answer(LaunchAsk(1), time.time())
     assert isinstance(told, LaunchReading)
     assert told.problem is not None

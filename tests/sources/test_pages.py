@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,9 +12,10 @@ import psutil
 import pytest
 
 from hangtop.common import clock
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.log_source import LogSource
 from hangtop.probe.log.pages import PageSource
-from hangtop.records.ask import PageAsk, StacksAsk
+from hangtop.records.ask import PageAsk
 from hangtop.records.log import LogLine, PageReading
 from hangtop.records.watch_spec import WatchSpec
 from tests.fakes.piped import kept
@@ -26,10 +26,10 @@ class Reader:
     """Asks and takes the last part of the answer."""
 
     def __init__(self, *logs: Path, **spec: object) -> None:
-        self.spec = WatchSpec(logs=tuple(os.fspath(log) for log in logs), **spec)  # type: ignore[arg-type]
-        self.log_source = LogSource(self.spec)
+        context = ProbeContext(WatchSpec(logs=tuple(os.fspath(log) for log in logs), **spec))  # type: ignore[arg-type]
+        self.log_source = LogSource(context)
         list(self.log_source.read(clock.now()))
-        self.pages = PageSource(self.spec)
+        self.pages = PageSource(context)
         self.parts: list[PageReading] = []
 
     def ask(self, offset: int, direction: str = "on", **more: object) -> PageReading:
@@ -327,8 +327,3 @@ def test_what_came_through_a_pipe_can_be_paged(reader):
         assert numbers(watching.ask(0, count=1)) == [0]
     os.close(theirs)
     os.close(ours)
-
-
-def test_an_ask_for_another_source_is_not_answered(log, reader):
-    answer: Callable[..., object] = reader(log).pages.answer
-    assert list(answer(StacksAsk(1), 0.0)) == []  # type: ignore[call-overload]

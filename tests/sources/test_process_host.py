@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.storage.checkpoint_source import CheckpointSource
 from hangtop.records.checkpoints import CheckpointReading
@@ -96,7 +97,7 @@ def test_in_a_container_the_path_of_the_group_may_not_exist_here(tmp_path: Path)
 
 
 def test_the_machine_is_read(tmp_path: Path) -> None:
-    reading = MachineReader().look(os.getpid(), [str(tmp_path)], 100.0)
+    reading = MachineReader().read(os.getpid(), [str(tmp_path)], 100.0)
     assert reading.cores >= 1
     assert 0 < (reading.available_bytes or 0) <= (reading.memory_bytes or 0)
     (disk,) = reading.disks
@@ -108,7 +109,7 @@ def test_a_disk_that_fills_has_a_rate(tmp_path: Path, monkeypatch: pytest.Monkey
     free = iter([1_000_000, 900_000, 400_000, 300_000])
     monkeypatch.setattr("hangtop.system.machine._space", lambda pid, path: DiskSpace(1, 2_000_000, next(free)))
     host = MachineReader()
-    rates = [host.look(None, ["/data"], at).disks[0].growth_b_s for at in (0.0, 10.0, GROWTH_OVER_S, GROWTH_OVER_S + 10.0)]
+    rates = [host.read(None, ["/data"], at).disks[0].growth_b_s for at in (0.0, 10.0, GROWTH_OVER_S, GROWTH_OVER_S + 10.0)]
     assert rates == [None, 10_000.0, 20_000.0, 10_000.0]
 
 
@@ -116,17 +117,17 @@ def test_another_disk_in_the_same_place_has_filled_by_nothing(monkeypatch: pytes
     spaces = iter([DiskSpace(1, 24 * GIB, 20 * GIB), DiskSpace(2, 1 << 26, 1 << 25)])
     monkeypatch.setattr("hangtop.system.machine._space", lambda pid, path: next(spaces))
     host = MachineReader()
-    assert [host.look(None, ["/dev/shm"], at).disks[0].growth_b_s for at in (0.0, 5.0)] == [None, None]
+    assert [host.read(None, ["/dev/shm"], at).disks[0].growth_b_s for at in (0.0, 5.0)] == [None, None]
 
 
 def test_a_disk_that_is_not_there_is_left_out_and_one_that_does_not_answer_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert MachineReader().look(None, [str(tmp_path / "none")], 0.0).disks == ()
+    assert MachineReader().read(None, [str(tmp_path / "none")], 0.0).disks == ()
     answers = iter([{}, {"/nfs": DiskSpace(1, GIB, GIB)}, {}, {}, {}])
     monkeypatch.setattr("hangtop.system.guard.Guard.ask", lambda self, questions: next(answers))
     host = MachineReader()
-    looks = [host.look(None, ["/nfs"], at).disks for at in (0.0, 5.0, 10.0, 15.0, 20.0)]
+    looks = [host.read(None, ["/nfs"], at).disks for at in (0.0, 5.0, 10.0, 15.0, 20.0)]
     assert [[disk.problem for disk in disks] for disks in looks] == [[], [None], [], [], ["the file system does not answer"]]
 
 
@@ -134,7 +135,7 @@ def test_a_rise_of_out_of_memory_kills_has_its_time(monkeypatch: pytest.MonkeyPa
     kills = iter([4, 4, 5, 5])
     monkeypatch.setattr("hangtop.system.machine._kills_of_machine", lambda: next(kills))
     host = MachineReader()
-    assert [host.look(None, [], at).oom_at for at in (1.0, 2.0, 3.0, 4.0)] == [None, None, 3.0, 3.0]
+    assert [host.read(None, [], at).oom_at for at in (1.0, 2.0, 3.0, 4.0)] == [None, None, 3.0, 3.0]
 
 
 def test_another_group_counts_other_kills(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,12 +143,12 @@ def test_another_group_counts_other_kills(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("hangtop.system.machine.memory_limit", lambda pid: next(groups))
     monkeypatch.setattr("hangtop.system.machine._kills_of_machine", lambda: 40)
     host = MachineReader()
-    assert [host.look(pid, [], at).oom_at for pid, at in ((7, 1.0), (8, 2.0), (None, 3.0), (7, 4.0))] == [None, None, None, 4.0]
+    assert [host.read(pid, [], at).oom_at for pid, at in ((7, 1.0), (8, 2.0), (None, 3.0), (7, 4.0))] == [None, None, None, 4.0]
 
 
 def test_two_paths_on_one_file_system_are_one_disk(tmp_path: Path) -> None:
     (tmp_path / "ckpt").mkdir()
-    (disk,) = MachineReader().look(os.getpid(), [str(tmp_path / "ckpt"), str(tmp_path)], 1.0).disks
+    (disk,) = MachineReader().read(os.getpid(), [str(tmp_path / "ckpt"), str(tmp_path)], 1.0).disks
     assert disk.path == str(tmp_path / "ckpt")
 
 
@@ -158,16 +159,16 @@ def test_the_shared_memory_of_a_container_is_its_own() -> None:
         assert inside.stdout is not None
         if inside.stdout.readline() != b"mounted\n":
             pytest.skip("this machine does not let root mount a file system")
-        (disk,) = MachineReader().look(inside.pid, ["/dev/shm"], 1.0).disks
+        (disk,) = MachineReader().read(inside.pid, ["/dev/shm"], 1.0).disks
     assert disk.size_bytes == 1 << 20
 
 
 def test_the_disk_of_a_checkpoint_folder_that_was_found_is_watched(tmp_path: Path) -> None:
     log, folder = tmp_path / "train.log", tmp_path / "out"
     folder.mkdir()
-    spec = WatchSpec(logs=(str(log),))
+    context = ProbeContext(WatchSpec(logs=(str(log),)))
     with log.open("wb") as out, python(SLEEP, "--save", str(folder), stdout=out):
-        processes, checkpoints = ProcessSource(spec), CheckpointSource(spec)
+        processes, checkpoints = ProcessSource(context), CheckpointSource(context)
         list(processes.read(1.0))
         assert any(isinstance(value, CheckpointReading) for value in checkpoints.read(2.0))
         (host,) = (value for value in processes.read(3.0) if isinstance(value, HostReading))

@@ -31,14 +31,15 @@ def as_nobody(spec: WatchSpec, looks: int = 1) -> ProcessReading:
     """What hangtop sees as a user without rights after so many looks, in a process of its own."""
     looker = (
         "import os, sys, time, psutil, pwd\n"
+        "from hangtop.probe.context import ProbeContext\n"
         "from hangtop.records.process import ProcessReading\n"
         "from hangtop.records.reading import Reading\n"
         "from hangtop.probe.processes.process_source import ProcessSource\n"
         "from hangtop.records.wire import decode_spec, encode\n"
         "spec = decode_spec(sys.stdin.buffer.read())\n"
-        "list(ProcessSource(spec).read(time.time()))\n"  # loads all that it needs: this folder may be closed to others
+        "list(ProcessSource(ProbeContext(spec)).read(time.time()))\n"  # loads its modules, which nobody may not read
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "source = ProcessSource(spec)\n"
+        "source = ProcessSource(ProbeContext(spec))\n"
         f"told = [value for _ in range({looks}) for value in source.read(time.time()) if isinstance(value, ProcessReading)]\n"
         "sys.stdout.buffer.write(encode(Reading('procs', 'h', 1.0, told[-1])))\n"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.watched_files import WatchedFiles
@@ -75,7 +76,7 @@ def test_a_process_that_is_gone_is_an_error_of_the_system(make: type[ProcessTabl
 def test_without_proc_the_writer_is_found_through_psutil(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
     with log.open("wb") as out, python("import time; time.sleep(600)", stdout=out) as trainer:
-        source = ProcessSource(WatchSpec(logs=(str(log),)), PortableTable())
+        source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))), PortableTable())
 
         def writers() -> list[int]:
             readings = (value for value in source.read(time.time()) if isinstance(value, ProcessReading))
@@ -135,7 +136,7 @@ def test_among_two_thousand_processes_only_the_run_is_asked_for_details(tmp_path
     log = tmp_path / "train.log"
     log.touch()
     table = Crowd(Path(os.path.realpath(log)), others=2_000)
-    source = ProcessSource(WatchSpec(logs=(str(log),)), table)
+    source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))), table)
     readings = [value for look in range(6) for value in source.read(1_000.0 + look) if isinstance(value, ProcessReading)]
     assert len([process for process in readings[-1].processes if process.role == "rank"]) == 8
     assert set(table.asked) == set(range(50, 59))
@@ -269,7 +270,7 @@ def test_the_program_behind_a_pipe_into_hangtop_is_the_writer(tmp_path: Path) ->
     with python("import time; print(1, flush=True); time.sleep(600)", stdout=subprocess.PIPE) as trainer:
         assert trainer.stdout is not None
         pipe = KeptPipe(-1, os.readlink(f"/proc/self/fd/{trainer.stdout.fileno()}"))
-        source = ProcessSource(WatchSpec(logs=("-",), stdin=pipe))
+        source = ProcessSource(ProbeContext(WatchSpec(logs=("-",), stdin=pipe)))
         readings = [value for value in source.read(time.time()) if isinstance(value, ProcessReading)]
         assert [writer.pid for writer in readings[0].writers] == [trainer.pid]
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from hangtop.probe.processes.process_source import SELDOM, ProcessSource, open_table
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.processes.process_source import SELDOM, ProcessSource
 from hangtop.records.process import Process, ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.linux import read_stat
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 from tests.fakes.launched import LAUNCHER, SLEEP, SPIN, Watch, launched
 from tests.fakes.processes import PATIENCE_S, eventually, python, running
 from tests.fakes.runs import quiet_port
@@ -146,7 +147,7 @@ def test_a_zombie_of_another_program_is_told_when_it_was_not_reaped_for_a_while(
     spec = WatchSpec(logs=(str(tmp_path / "train.log"),))
 
     def zombies(at: float) -> set[int]:
-        (reading, *_) = (value for value in ProcessSource(spec).read(at) if isinstance(value, ProcessReading))
+        (reading, *_) = (value for value in ProcessSource(ProbeContext(spec)).read(at) if isinstance(value, ProcessReading))
         return {zombie.pid for zombie in reading.zombies}
 
     with python("") as ended:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.run_logs import RunLogs
 from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.process import ProcessReading, Writer
@@ -40,7 +41,7 @@ def reading(source: ProcessSource, now: float | None = None) -> ProcessReading:
 
 def writers_of(*logs: Path | str) -> Callable[[], tuple[Writer, ...]]:
     """Looks as often as it is called, with one source."""
-    source = ProcessSource(WatchSpec(logs=tuple(map(str, logs))))
+    source = ProcessSource(ProbeContext(WatchSpec(logs=tuple(map(str, logs)))))
     return lambda: reading(source).writers
 
 
@@ -145,8 +146,8 @@ def test_a_run_whose_files_in_the_same_folder_are_not_watched_writes_none_of_the
     mine, theirs = (tmp_path / f"none_{name}" / "attempt_0" / "0" / "stdout.log" for name in ("mine", "theirs"))
     for path in (theirs, mine):
         path.parent.mkdir(parents=True)
-    spec = WatchSpec(logs=(str(tmp_path),))
-    source, logs = ProcessSource(spec), RunLogs(spec)
+    context = ProbeContext(WatchSpec(logs=(str(tmp_path),)))
+    source, logs = ProcessSource(context), RunLogs(context)
     with theirs.open("wb") as their_out, python(TRAINER, stdout=their_out) as other:
         eventually(lambda: theirs.stat().st_size)
         with mine.open("wb") as out, python(TRAINER, stdout=out) as trainer:
@@ -205,7 +206,7 @@ def test_a_deleted_log_has_no_writer_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ending", "code"), [("raise SystemExit(3)", 3), ("import os; os.kill(os.getpid(), 9)", -9), ("", 0)])
 def test_a_writer_that_ends_is_kept_with_its_time_and_exit_code(tmp_path: Path, ending: str, code: int) -> None:
     log = tmp_path / "train.log"
-    source = ProcessSource(WatchSpec(logs=(str(log),)))
+    source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))
     with log.open("wb") as out, python(f"input()\n{ending}", stdin=subprocess.PIPE, stdout=out) as trainer:
         eventually(lambda: reading(source).writers)
         trainer.communicate(b"\n")
@@ -219,7 +220,7 @@ def test_a_writer_that_ends_is_kept_with_its_time_and_exit_code(tmp_path: Path, 
 
 def test_a_zombie_is_gone_and_its_exit_code_is_read_from_the_table(tmp_path: Path) -> None:
     log = tmp_path / "train.log"
-    source = ProcessSource(WatchSpec(logs=(str(log),)))
+    source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))
     with log.open("wb") as out, python("input(); raise SystemExit(7)", stdin=subprocess.PIPE, stdout=out) as trainer:
         eventually(lambda: reading(source).writers)
         assert trainer.stdin is not None
@@ -240,19 +241,19 @@ def test_a_stopped_writer_is_alive(tmp_path: Path) -> None:
 
 def test_pids_given_by_hand_are_the_writers(tmp_path: Path) -> None:
     with python(TRAINER, stdout=subprocess.DEVNULL) as trainer:
-        source = ProcessSource(WatchSpec(logs=(str(tmp_path / "none.log"),), pids=(trainer.pid,)))
+        source = ProcessSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "none.log"),), pids=(trainer.pid,))))
         assert [writer.pid for writer in reading(source).writers] == [trainer.pid]
 
 
 def test_a_pid_given_by_hand_that_does_not_exist_is_said() -> None:
     gone = 2**22 + 1  # above the kernel's largest pid
-    assert reading(ProcessSource(WatchSpec(pids=(gone,)))).note == f"--pid {gone}: no such process on this machine"
+    assert reading(ProcessSource(ProbeContext(WatchSpec(pids=(gone,))))).note == f"--pid {gone}: no such process on this machine"
 
 
 def test_a_log_that_nobody_writes_has_no_writer_and_nothing_is_hidden_from_its_owner(tmp_path: Path) -> None:
     log = tmp_path / "old.log"
     log.write_text("step 1\n")
-    assert reading(ProcessSource(WatchSpec(logs=(str(log),)))).writers == ()
+    assert reading(ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))).writers == ()
 
 
 class OneProcess:
@@ -296,7 +297,7 @@ class OneProcess:
 
 def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     table = OneProcess(tmp_path / "train.log", start_ticks=100)
-    source = ProcessSource(WatchSpec(logs=(str(table.log),)), table)
+    source = ProcessSource(ProbeContext(WatchSpec(logs=(str(table.log),))), table)
     assert [writer.start_ticks for writer in reading(source, now=10.0).writers] == [100]
     table.start_ticks = 900
     first, second = reading(source, now=11.0).writers
@@ -306,7 +307,7 @@ def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
 
 def test_control_codes_in_a_command_line_do_not_reach_the_reading(tmp_path: Path) -> None:
     table = OneProcess(tmp_path / "train.log", start_ticks=100)
-    (writer,) = reading(ProcessSource(WatchSpec(logs=(str(table.log),)), table)).writers
+    (writer,) = reading(ProcessSource(ProbeContext(WatchSpec(logs=(str(table.log),))), table)).writers
     assert writer.command == "python train.py�[31m  --born=100"
 
 

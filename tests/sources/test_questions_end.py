@@ -8,15 +8,18 @@ import os
 import signal
 import sys
 from contextlib import aclosing
+from typing import get_args
 
 import pytest
 
-from hangtop.cli.commands import stop
+from hangtop.actions.action import Choices
+from hangtop.actions.registry import action
+from hangtop.cli.commands import action as command
 from hangtop.feeds import probe_feed
 from hangtop.feeds.probe_feed import ProbeFeed
-from hangtop.monitor import headless
 from hangtop.monitor.questions import unanswered
-from hangtop.records.ask import Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
+from hangtop.probe.source import SOURCES
+from hangtop.records.ask import ANSWERED_BY, Ask, AskEnd, FlightAsk, LaunchAsk, LeftoversAsk, PageAsk, kind_of
 from hangtop.records.health import Heartbeat, ProbeState
 from hangtop.records.launch import LaunchReading
 from hangtop.records.watch_spec import WatchSpec
@@ -69,6 +72,11 @@ async def test_a_source_that_finds_nothing_to_read_answers_all_the_same():
     ends, state = await ends_of(ProbeFeed(SPEC, probe_with(bad_sources.IsAbsent)), LaunchAsk(7))
     assert ends == {7: None}
     assert state.launch == LaunchReading(7, problem="it was asked")
+
+
+def test_every_question_is_answered_by_a_source_that_there_is():
+    assert set(ANSWERED_BY) == set(get_args(Ask))
+    assert set(ANSWERED_BY.values()) <= SOURCES.keys()
 
 
 async def test_an_answer_that_is_empty_ends_too():
@@ -147,8 +155,8 @@ async def test_the_flight_recorders_are_asked_where_no_port_of_nccl_is_found():
 
 
 def test_a_command_whose_probe_dies_again_and_again_ends_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(headless, "FIRST_LOOK_S", 1.0)
+    monkeypatch.setattr(command, "FIRST_LOOK_S", 1.0)
     feed, out = ProbeFeed(SPEC, (sys.executable, "-c", "raise SystemExit(7)")), io.StringIO()
-    assert stop.run(feed, None, yes=True, out=out) == 2
+    assert command.run(action("stop"), SPEC, Choices(), yes=True, out=out, feed_of=lambda _: feed) == 2
     assert "the probe ended with exit code 7" in out.getvalue()
     assert "file system" not in out.getvalue()

@@ -20,7 +20,7 @@ from hangtop.diagnosis.facts.ray_health import outlier_actors, stale_since, trou
 from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask, with_remote_stacks
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.local.worker_files import worker_files
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
@@ -31,7 +31,7 @@ from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.stacks.stack_classes import classes
 from hangtop.state.run_state import RunState, fold
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray
 
@@ -53,7 +53,7 @@ class Watch:
 
     def __init__(self, ray: RealRay, table: ProcessTable | None = None) -> None:
         self._ray = ray
-        self._source = RaySource(WatchSpec(), table)
+        self._source = RaySource(ProbeContext(WatchSpec()), table)
         self.cluster: RayCluster | None = None
         self.sessions: set[str] = set()
         self.daemons = RayDaemons()
@@ -199,16 +199,16 @@ def test_of_sixteen_ranks_the_one_that_stays_behind_is_named_and_by_check(head, 
 def test_each_rank_has_the_step_that_its_own_file_tells(head, play, ends):
     log = head.folder / "bars.log"
     play("bars.py", "3", "1", str(log), until="BARS DRAWN")
-    spec = WatchSpec(logs=(str(log),))
-    sources = [open_source(name, spec) for name in ("procs", "ray", "log")]
-    for source in sources[1:]:
-        ends.callback(source.close)
+    context = ProbeContext(WatchSpec(logs=(str(log),)))
+    sources = {name: open_source(name, context) for name in ("procs", "ray", "log")}
+    for name in ("ray", "log"):
+        ends.callback(sources[name].close)
     state, end = RunState(), time.monotonic() + 3 * PATIENCE_S
     while (steps := {number: rank.step for number, rank in state.ranks.items()}) != {0: 9, 1: 2, 2: 9}:
         assert time.monotonic() < end, steps
-        for source in sources:
+        for name, source in sources.items():
             for value in source.read(time.time()):
-                state = fold(state, Reading(source.name, "here", time.time(), value))
+                state = fold(state, Reading(name, "here", time.time(), value))
         time.sleep(0.2)
     assert [file.path for file in state.log.files] == [str(log)]
 
@@ -228,11 +228,11 @@ def test_two_clusters_on_one_machine_are_told_apart_and_the_token_of_one_goes_to
 def test_workers_of_other_nodes_tell_their_steps_their_output_and_their_stacks(nodes, ends):
     log = nodes.folder / "spread.log"
     driver = nodes.run("spread.py", "8", str(STUCK), str(log), until="SPREAD HANGS")
-    spec = WatchSpec(logs=(str(log),), ray=f"127.0.0.1:{nodes.dashboard_port}")
+    context = ProbeContext(WatchSpec(logs=(str(log),), ray=f"127.0.0.1:{nodes.dashboard_port}"))
     sources = {
-        "ray": RaySource(spec, OnlyHead(open_table())),
-        "rayworkers": RayWorkerSource(spec),
-        "log": open_source("log", spec),
+        "ray": RaySource(context, OnlyHead(open_table())),
+        "rayworkers": RayWorkerSource(context),
+        "log": open_source("log", context),
     }
     for source in sources.values():
         ends.callback(source.close)

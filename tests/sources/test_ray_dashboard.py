@@ -10,10 +10,11 @@ import time
 import pytest
 
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 from hangtop.probe.ray.local.daemons import daemon_of
 from hangtop.probe.ray.ray_source import RaySource, parse_address
 from hangtop.probe.source import Absent, SourceError
@@ -71,7 +72,7 @@ def source():
     made: list[RaySource] = []
 
     def open_source(address: str) -> RaySource:
-        made.append(RaySource(WatchSpec(ray=address), EmptyTable()))
+        made.append(RaySource(ProbeContext(WatchSpec(ray=address)), EmptyTable()))
         return made[-1]
 
     yield open_source
@@ -119,7 +120,7 @@ def test_a_raylet_that_was_not_given_the_id_of_its_node_is_known_by_its_socket(f
     raylet = daemon_of(("/ray/raylet", f"--raylet_socket_name={SOCKET}", "--node_ip_address=10.0.0.1"))
     assert raylet is not None
     cluster = Cluster(SESSION, DashboardPoll(Dashboard(fake(nodes=2).address, lambda: None)))
-    found = cluster.look([raylet], [], 1000.0)
+    found = cluster.read([raylet], [], 1000.0)
     cluster.close()
     assert {node.host: node.local for node in found.nodes} == {"n0": False, "n1": True}
 
@@ -200,7 +201,7 @@ def test_a_token_in_the_file_is_used_and_never_told(fake, tmp_path, capsys, sour
     (folder / "auth_token").write_text("s3cr3t-of-the-cluster\n")
     values = list(source(dashboard.address).read(1000.0))
     assert any(isinstance(value, RayReading) and value.clusters[0].actors for value in values)
-    assert "s3cr3t" not in repr(values) + repr(Token("s3cr3t")) + "".join(capsys.readouterr())
+    assert "s3cr3t" not in repr(values) + repr(AuthToken("s3cr3t")) + "".join(capsys.readouterr())
 
 
 def test_a_wrong_token_is_told_apart_from_none(fake, monkeypatch, source):
@@ -344,7 +345,7 @@ while True:
 """
 CLIENT = """
 import resource, sys
-from hangtop.probe.source.raycluster import shapes
+from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Dashboard, CONNECTIONS
 import hangtop.probe.ray.dashboard.connection
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

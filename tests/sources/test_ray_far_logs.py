@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.tail import Appended
 from hangtop.probe.ray import workers_source
 from hangtop.probe.ray.dashboard.http import Dashboard
@@ -186,13 +187,14 @@ def test_what_was_there_at_first_is_old_and_what_comes_then_is_of_now(fake, log)
 
 def look(spec: WatchSpec, seconds: float) -> RunState:
     """All sources together, for so long of their own time."""
-    ray, workers, log = RaySource(spec), RayWorkerSource(spec), open_source("log", spec)
+    context = ProbeContext(spec)
+    sources = {"ray": RaySource(context), "rayworkers": RayWorkerSource(context), "log": open_source("log", context)}
     state, at = RunState(), time.time()
     for step in range(int(seconds / 2)):
-        for source in (ray, workers, log, log):
-            for value in source.read(at + 2 * step):
-                state = fold(state, Reading(source.name, "here", at, value))
-    for source in (ray, workers, log):
+        for name in (*sources, "log"):
+            for value in sources[name].read(at + 2 * step):
+                state = fold(state, Reading(name, "here", at, value))
+    for source in sources.values():
         source.close()
     return state
 
@@ -244,8 +246,8 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
     fake.files[f"{stem}.out"] = b":job_id:01000000\n:actor_name:WorkerDict\nfine \x1b[31mred\x1b]0;title\x07 [rank0]\n"
     bar = b'{"__magic_token__": "__ray_tqdm_magic_token__", "x": 2, "pos": 0, "desc": "train", "total": 9, "unit": "it"}\n'
     fake.files[f"{stem}.err"] = bar + b"\rtest: 1/9\rtest: 2/9"
-    spec = WatchSpec(logs=("none.log",), ray=fake.address)
-    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    context = ProbeContext(WatchSpec(logs=("none.log",), ray=fake.address))
+    ray, workers = RaySource(context), RayWorkerSource(context)
     list(ray.read(time.time()))
     (said,) = workers.answer(ActorLogAsk(7, SESSION, row["actorId"]), time.time())
     assert (said.ask, said.problem) == (7, "")
@@ -263,8 +265,8 @@ def test_the_page_of_an_actor_asks_for_both_of_its_files_and_gets_them_clean(fak
 
 def stacks(fake: FakeDashboard, *, task: bool = False) -> dict[int | None, str | None]:
     """Problem by rank."""
-    spec = WatchSpec(logs=("none.log",), ray=fake.address)
-    ray, workers = RaySource(spec), RayWorkerSource(spec)
+    context = ProbeContext(WatchSpec(logs=("none.log",), ray=fake.address))
+    ray, workers = RaySource(context), RayWorkerSource(context)
     list(ray.read(time.time()))
     ask = RemoteStacksAsk(7, SESSION, tuple(RemoteWorker(node_id(1), 5000 + rank, rank, "n1") for rank in range(2)), task)
     parts = list(workers.answer(ask, time.time()))

@@ -13,7 +13,7 @@ import pytest
 from hangtop.diagnosis.facts.ray_health import stale_since, troubles
 from hangtop.diagnosis.facts.ray_pending import pending_resources
 from hangtop.diagnosis.members.remote_stacks import remote_stacks_ask
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard import poll
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.probe.ray.workers_source import RayWorkerSource
@@ -22,6 +22,7 @@ from hangtop.records.ray import RayCluster, RayReading
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from hangtop.system.processes.table import open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import ZOO, OnlyHead, RealRay, missing, real_ray, wait_for
 
@@ -75,7 +76,7 @@ def jobs(ray: RealRay) -> int:
 def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
     zoo = bare.run("zoo.py", str(bare.folder / "flag"), until="ZOO READY")
     before = jobs(bare)
-    with closing(RaySource(WatchSpec())) as source:
+    with closing(RaySource(ProbeContext(WatchSpec()))) as source:
         found = until(source, bare, lambda c: {a.name: a.state for a in c.actors if a.id} == ZOO and c.drivers)
     assert found.api.answer == "none"
     assert troubles(found, time.time()) == ()
@@ -92,15 +93,15 @@ def test_a_cluster_without_dashboard_tells_every_state_and_gets_no_job(bare):
 def test_ranks_on_another_node_tell_their_steps_by_its_agent_and_their_stacks_by_a_task(bare, ends):
     log = bare.folder / "spread.log"
     driver = bare.run("spread.py", str(RANKS), str(STUCK), str(log), until="SPREAD HANGS")
-    spec = WatchSpec(logs=(str(log),))
+    context = ProbeContext(WatchSpec(logs=(str(log),)))
     sources: dict[str, Source] = {
-        "ray": RaySource(spec, OnlyHead(open_table())),
-        "rayworkers": RayWorkerSource(spec),
-        "log": open_source("log", spec),
+        "ray": RaySource(context, OnlyHead(open_table())),
+        "rayworkers": RayWorkerSource(context),
+        "log": open_source("log", context),
     }
     for source in sources.values():
         ends.callback(source.close)
-    procs = open_source("procs", spec)
+    procs = open_source("procs", context)
     state = RunState()
 
     def told() -> bool:
@@ -126,7 +127,7 @@ def test_where_the_dashboard_has_lost_a_path_the_tables_tell_what_was_there(monk
     monkeypatch.setattr("hangtop.probe.ray.dashboard.state_tables.ACTORS", "/logical/of/the/future")
     with real_ray() as ray:
         ray.run("fleet.py", "3", "1", until="FLEET HANGS")
-        with closing(RaySource(WatchSpec())) as source:
+        with closing(RaySource(ProbeContext(WatchSpec()))) as source:
             found = until(source, ray, lambda c: {actor.rank for actor in c.actors if actor.id} == {0, 1, 2})
     assert found.api.answer == "strange"
     assert stale_since(found, time.time()) is None

@@ -21,7 +21,7 @@ import pytest
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import ray_plan as ray_action
 from hangtop.actions.plans.stop_plan import OwnProcess
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.ray_source import RaySource
 from hangtop.records.ask import RayAsk
 from hangtop.records.plan import Plan, Refusal
@@ -29,6 +29,7 @@ from hangtop.records.ray_session import RaySession
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState, fold
+from hangtop.system.processes.table import open_table
 from tests.fakes.processes import PATIENCE_S
 from tests.fakes.ray_cluster import PROGRAMS, RealRay, missing, real_ray, wait_for
 
@@ -66,7 +67,7 @@ def namesake(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 def described(ray: RealRay) -> tuple[RunState, RaySession]:
     """The state as the source tells it, and the session of this cluster in full."""
-    source = RaySource(WatchSpec(ray=ray.gcs_address))
+    source = RaySource(ProbeContext(WatchSpec(ray=ray.gcs_address)))
     state = RunState()
     try:
         for _ in range(3):
@@ -159,7 +160,7 @@ def leaves_nothing_that_leads_to_it(ray: RealRay) -> None:
 
 def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived() -> None:
     with real_ray('--resources={"tape": 3}') as ray:
-        source = RaySource(WatchSpec(ray=ray.gcs_address))
+        source = RaySource(ProbeContext(WatchSpec(ray=ray.gcs_address)))
         try:
             state = RunState()
             for value in source.read(time.time()):
@@ -187,7 +188,7 @@ def test_a_ray_that_has_died_is_started_again_with_what_was_seen_while_it_lived(
 
 def test_a_session_of_ray_init_is_left_to_its_driver() -> None:
     with local_run() as (ray, driver):
-        source = RaySource(WatchSpec())
+        source = RaySource(ProbeContext(WatchSpec()))
         try:
             source.read(time.time())
             list(source.read(time.time()))

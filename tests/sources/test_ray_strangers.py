@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.token import find_token
 from hangtop.probe.ray.ray_source import RaySource
@@ -131,7 +132,7 @@ def fake() -> Iterator[FakeDashboard]:
 
 def seen(ends: ExitStack, looks: int = 3) -> list[RayCluster]:
     """The clusters of this test's own processes, after some looks."""
-    source = RaySource(WatchSpec(), Family())
+    source = RaySource(ProbeContext(WatchSpec()), Family())
     ends.callback(source.close)
     found: list[RayCluster] = []
     for look in range(looks):

@@ -15,12 +15,11 @@ import pytest
 from hangtop.actions.execute.action_log import ActionLog, path
 from hangtop.actions.execute.executor import execute
 from hangtop.actions.execute.steps import CancelFlag
-from hangtop.probe.processes.open_handles import open_handles
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.leftovers.open_handles import open_handles
 from hangtop.records import wire
 from hangtop.records.plan import EvidenceCommand, Plan, Start, Step, Target, Watch
 from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.guard import Guard
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, python, running
 from tests.fakes.started import end_run
@@ -165,7 +164,7 @@ def test_what_only_hangtop_itself_reads_is_not_in_use(tmp_path: Path) -> None:
         probe.stdin.flush()
         eventually(lambda: str(log) in {os.path.realpath(one) for one in Path(f"/proc/{probe.pid}/fd").iterdir()}, "the look")
         inside = {(path.stat().st_dev, path.stat().st_ino): path.name for path in (tmp_path, log)}
-        found = open_handles(open_table(), [str(tmp_path)], os.geteuid(), Guard())
+        found = open_handles(open_table(), [str(tmp_path)])
         assert found.holder(str(tmp_path), inside) is None
     with log.open(), python(OLD, cwd=tmp_path):
-        assert open_handles(open_table(), [str(tmp_path)], os.geteuid(), Guard()).holder(str(tmp_path), inside) is not None
+        assert open_handles(open_table(), [str(tmp_path)]).holder(str(tmp_path), inside) is not None

@@ -21,14 +21,16 @@ from hangtop.actions.execute.start_run import LaunchError, launch
 from hangtop.actions.plans import restart_plan
 from hangtop.actions.plans.presets import presets, with_presets
 from hangtop.actions.plans.stop_plan import OwnProcess
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource, interfaces
-from hangtop.probe.processes.process_source import ProcessSource, open_table
+from hangtop.probe.processes.process_source import ProcessSource
 from hangtop.records.ask import LaunchAsk
 from hangtop.records.launch import Launch, LaunchReading
 from hangtop.records.plan import Plan, Refusal, Start
 from hangtop.records.process import ProcessReading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import launch_store
 from tests.fakes.processes import PATIENCE_S, end_group, eventually, running
 from tests.fakes.started import end_run
@@ -251,7 +253,7 @@ def test_an_environment_that_an_older_hangtop_kept_is_read() -> None:
 
 def watch(log: Path) -> RunState:
     """The state once the process source knows the run."""
-    source = ProcessSource(WatchSpec(logs=(str(log),)))
+    source = ProcessSource(ProbeContext(WatchSpec(logs=(str(log),))))
 
     def look() -> RunState | None:
         for value in source.read(time.time()):
@@ -263,7 +265,7 @@ def watch(log: Path) -> RunState:
 
 
 def asked(log: Path, state: RunState) -> LaunchReading:
-    source = LaunchSource(WatchSpec(logs=(str(log),)))
+    source = LaunchSource(ProbeContext(WatchSpec(logs=(str(log),))))
     (reading,) = source.answer(restart_plan.launch_ask(state, 1), time.time())
     assert isinstance(reading, LaunchReading)
     return reading
@@ -337,7 +339,7 @@ def test_nothing_is_started_while_something_of_the_old_run_lives(tmp_path: Path,
 
 
 def test_a_run_that_is_gone_and_was_not_started_by_hangtop_is_refused(tmp_path: Path) -> None:
-    (reading,) = LaunchSource(WatchSpec(logs=(str(tmp_path / "train.log"),))).answer(LaunchAsk(1), time.time())
+    (reading,) = LaunchSource(ProbeContext(WatchSpec(logs=(str(tmp_path / "train.log"),)))).answer(LaunchAsk(1), time.time())
     assert isinstance(reading, LaunchReading)
     refused = restart_plan.answered(RunState(), reading, ME, None, ())
     assert isinstance(refused, Refusal)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hangtop.cli.commands.runs import listing
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.runs_here import RunsSource
 from hangtop.records.runs import RunCandidate, RunsReading
 from hangtop.records.watch_spec import WatchSpec
@@ -25,13 +26,13 @@ STEPS = "import time; print('step 1', flush=True); time.sleep(600)"
 
 def runs_below(folder: Path, source: RunsSource | None = None) -> list[RunCandidate]:
     """The candidates whose log is in this test's folder: others may train on this machine too."""
-    (value,) = (source or RunsSource(WatchSpec())).read(time.time())
+    (value,) = (source or RunsSource(ProbeContext(WatchSpec()))).read(time.time())
     assert isinstance(value, RunsReading)
     return [candidate for candidate in value.candidates if candidate.log.startswith(str(folder))]
 
 
 def one_run(folder: Path) -> RunCandidate:
-    source = RunsSource(WatchSpec())
+    source = RunsSource(ProbeContext(WatchSpec()))
     (candidate,) = eventually(lambda: runs_below(folder, source), "a run")
     return candidate
 
@@ -94,7 +95,7 @@ def test_a_log_that_only_a_container_sees_is_offered_by_a_path_that_can_be_read(
     enter = f"mount -t tmpfs tmpfs {tmp_path}"
     inside = f'{enter} && exec {sys.executable} -c "{STEPS}" train > {tmp_path}/train.log'
     with running("unshare", "--mount", "bash", "-c", inside) as container:
-        source = RunsSource(WatchSpec())
+        source = RunsSource(ProbeContext(WatchSpec()))
 
         def offered() -> list[str]:
             (value,) = source.read(time.time())
@@ -126,18 +127,18 @@ def test_programs_that_do_not_train_are_not_offered(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with log.open("wb") as out, python("print(1, flush=True); import time; time.sleep(600)", stdout=out, cwd="/"):
         eventually(lambda: log.stat().st_size)
-        source = RunsSource(WatchSpec())
+        source = RunsSource(ProbeContext(WatchSpec()))
         assert runs_below(tmp_path, source) == []
 
 
 @linux_only
 def test_only_names_that_tell_a_run_are_kept_of_an_environment(tmp_path: Path) -> None:
     log = tmp_path / "x.log"
-    source = RunsSource(WatchSpec())
+    source = RunsSource(ProbeContext(WatchSpec()))
     secret = {**os.environ, "RANK": "0", "HF_TOKEN": "hf_secret"}
     with log.open("wb") as out, python(STEPS, stdout=out, env=secret):
         eventually(lambda: runs_below(tmp_path, source))
-        assert all("HF_TOKEN" not in member.environ for member in source._known.values())
+        assert all("HF_TOKEN" not in known.environ for known in source._facts._facts.values())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 
 from hangtop.cli.commands import stacks as command
 from hangtop.demo import DemoRun, scenario
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.stacks import source_lines
 from hangtop.probe.stacks import stack_source as source
 from hangtop.probe.stacks.stack_source import StackSource
@@ -61,7 +62,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def look(*pids: int, stop: dict[int, int] | None = None, with_locals: bool = False) -> StacksReading:
     """`stop`: pid → start ticks of those that may be stopped."""
     looks: tuple[StacksReading, ...] = ()
-    for part in StackSource(WatchSpec()).answer(StacksAsk(1, pids, stop or {}, with_locals), time.time()):
+    for part in StackSource(ProbeContext(WatchSpec())).answer(StacksAsk(1, pids, stop or {}, with_locals), time.time()):
         assert isinstance(part, StacksReading)
         looks = add_look(looks, part)
     (whole,) = looks

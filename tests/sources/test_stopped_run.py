@@ -19,14 +19,15 @@ from hangtop.cli.commands.check import verdict_once
 from hangtop.demo import DemoRun, scenario
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import processes_of
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.processes.launch_source import LaunchSource
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.launch import LaunchReading
 from hangtop.records.plan import Plan, Step, Watch
 from hangtop.records.stopped import RunPlace, StoppedRun
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
 from hangtop.system.processes.linux import read_stat
+from hangtop.system.processes.table import open_table
 from hangtop.system.stores import stop_store
 from hangtop.system.stores.stop_store import StopStore
 from tests.fakes.processes import PATIENCE_S, eventually
@@ -73,7 +74,7 @@ def plan_of(run: DemoRun, *, again: bool) -> Plan:
     if not again:
         plan = stop_plan.stop_plan(state, me)
     else:
-        (told,) = LaunchSource(spec_of(run)).answer(restart_plan.launch_ask(state, 1), time.time())
+        (told,) = LaunchSource(ProbeContext(spec_of(run))).answer(restart_plan.launch_ask(state, 1), time.time())
         assert isinstance(told, LaunchReading)
         plan = restart_plan.answered(state, told, me, None, (str(run.log),))
     assert isinstance(plan, Plan), plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hangtop.probe.processes.orphans import is_orphan
+from hangtop.probe.leftovers.orphans import is_orphan
 from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.table import OpenFile, Stat
 

@@ -66,7 +66,7 @@ def parts():
             7: (6, f"python3 -u /x/ray/dashboard/agent.py --session-dir={INNER}"),
         }
     )
-    return {daemon.pid - BASE: daemon for daemon in RayTable(table).look(NOW).daemons}
+    return {daemon.pid - BASE: daemon for daemon in RayTable(table).read(NOW).daemons}
 
 
 def test_an_agent_whose_command_line_names_no_node_serves_that_of_the_raylet_above_it(parts):

@@ -24,7 +24,7 @@ def process(pid: int = 500) -> Process:
 def ties(*targets: str, command: str = "python main.py", environ: dict[str, str] | None = None, logs=(), near: bool = True):
     files = {500: tuple(OpenFile(fd, target, writable=True) for fd, target in enumerate(targets, 3))}
     facts = {500: ProcessFacts.of("python", tuple(command.split()), environ or {})}
-    found = RayTieTable().look((process(),), files, facts, logs, lambda pid: near)
+    found = RayTieTable().update((process(),), files, facts, logs, lambda pid: near)
     return [(tie.kind, tie.name, tie.job) for tie in found]
 
 
@@ -73,13 +73,13 @@ def test_this_machine_is_another_one_in_another_network():
 def test_what_a_process_was_seen_to_hold_is_kept_and_marked_once_it_is_gone():
     known = RayTieTable()
     files = {500: (OpenFile(3, DRIVER_LOG, writable=True),)}
-    (tie,) = known.look((process(),), files, {}, (), lambda pid: True)
+    (tie,) = known.update((process(),), files, {}, (), lambda pid: True)
     assert not tie.gone
-    (kept,) = known.look((process(),), {}, {}, (), lambda pid: True)
+    (kept,) = known.update((process(),), {}, {}, (), lambda pid: True)
     assert not kept.gone
-    (past,) = known.look((), {}, {}, (), lambda pid: True)
+    (past,) = known.update((), {}, {}, (), lambda pid: True)
     assert past.gone
-    (again,) = known.look((process(),), files, {}, (), lambda pid: True)
+    (again,) = known.update((process(),), files, {}, (), lambda pid: True)
     assert not again.gone
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from hangtop.probe.ray.local.actor_deaths import death_of
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of, without_secrets
-from hangtop.probe.ray.local.worker_names import WorkerFile, parse_worker_file, verl_ranks
+from hangtop.probe.ray.local.session_files import WORKER_LOG
+from hangtop.probe.ray.local.worker_names import verl_ranks
 from hangtop.records.ray_titles import WorkerTitle, assigned_title
 
 
@@ -28,11 +29,14 @@ def test_a_title_says_class_method_and_name(text, title):
     assert assigned_title(text) == title
 
 
-def test_a_worker_file_names_its_worker_job_and_pid():
-    name = f"worker-{'a' * 56}-01000000-4242"
-    assert parse_worker_file(f"{name}.out") == WorkerFile("a" * 56, "01000000", 4242)
-    assert parse_worker_file(f"{name}.out.1") is None
-    assert parse_worker_file("raylet.out") is None
+def test_a_worker_s_file_names_its_session_and_its_job():
+    folder = "/tmp/ray/session_2026-01-10_08-00-00_1_5"
+    name = f"{folder}/logs/worker-{'a' * 56}-01000000-4242"
+    for path in (f"{name}.out", f"{name}.err", f"{name}.out.1"):
+        found = WORKER_LOG.fullmatch(path)
+        assert found is not None
+        assert (found["folder"], found["job"]) == (folder, "01000000")
+    assert WORKER_LOG.fullmatch(f"{folder}/logs/raylet.out") is None
 
 
 def test_ranks_count_through_the_node_groups_of_verl():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from typing import IO
 
 import msgspec
 
-from hangtop.probe.log.start_drain import shared_memory
+from hangtop.system.hangtop_child import start_hangtop
+from hangtop.system.unnamed_memory import unnamed_memory
 
 _begun: list[subprocess.Popen[bytes]] = []
 """Those that still work: kept, for Python warns of a forgotten child, and asyncio would kill one whose transport is closed."""
@@ -19,16 +19,10 @@ _begun: list[subprocess.Popen[bytes]] = []
 def begin(module: str, told: msgspec.Struct) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """`python -m MODULE` in a session of its own, and its stdout. The record goes through memory without a name: a pipe
     could fill up and hold us, and a temporary folder may be full. Raises `OSError`."""
-    with os.fdopen(shared_memory(0), "w+b") as record:
+    with os.fdopen(unnamed_memory(0), "w+b") as record:
         record.write(msgspec.json.encode(told))
         record.seek(0)
-        child = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=record,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        child = start_hangtop(module, stdin=record, stdout=subprocess.PIPE)
     assert child.stdout is not None
     _begun[:] = [other for other in _begun if other.poll() is None]
     _begun.append(child)

@@ -19,12 +19,12 @@ from hangtop.diagnosis.snapshot import Snapshot
 from hangtop.doctor.packages import installed
 from hangtop.feeds.probe_feed import Feed
 from hangtop.monitor import evidence_bundle
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.ask import Ask
 from hangtop.records.reading import Reading
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.render.stack_rows import StackView
 from hangtop.system.guard import Guard
+from hangtop.system.processes.table import open_table
 
 MOST_READINGS = 2_000
 STACK_CELLS = 160

@@ -24,9 +24,9 @@ from hangtop.state.run_state import RunState
 
 LOOK_AGAIN_S = 0.5
 STEP_LINE_S = 10.0
-"""Steps are news at most this often."""
+"""Steps are printed at most this often."""
 LAST_WORDS_S = 1.5
-"""A run that dies is still writing: its traceback comes in pieces, and the launcher's summary after it."""
+"""A dying run still writes: its traceback in pieces, then the launcher's summary."""
 READER_GONE = 141
 """128 + SIGPIPE: what a shell says of a program whose reader went away (`hangtop --plain | head -1`)."""
 
@@ -153,7 +153,7 @@ async def watch(
 
 
 async def _until_told(every: AsyncIterator[RunState]) -> AsyncIterator[RunState]:
-    """These states, until a signal says that it is enough: what was seen up to then is worth its verdict."""
+    """These states, until a signal ends the watch; what was seen by then is worth a verdict."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -181,7 +181,7 @@ def run(
 
 
 def reader_gone(out: TextIO) -> bool:
-    """Whether `out` is a pipe that nobody reads any more. A writer learns of it by writing, and a quiet run gives no cause to."""
+    """Whether `out` is a pipe without a reader. A write would tell, but a quiet run writes nothing."""
     try:
         looked = select.poll()
         looked.register(out.fileno(), 0)

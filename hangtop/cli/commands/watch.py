@@ -17,7 +17,7 @@ from hangtop.records.verdict import ENDED, Subscriber, VerdictWord
 from hangtop.records.watch_spec import WatchSpec
 
 Wrap = Callable[[Feed], Feed]
-"""What is put around a feed, such as a recorder."""
+"""What wraps a feed, such as a recorder."""
 
 
 class WatchOptions(Struct, frozen=True):
@@ -38,7 +38,7 @@ class WatchOptions(Struct, frozen=True):
 
 
 def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> int:
-    """Watch until the person quits; the exit code is that of the last verdict in plain output, 0 on the screen."""
+    """Watch until the person quits. The exit code is that of the last verdict in plain output, 0 on the screen."""
     on_screen = take_keys() and not look.as_lines and can_draw()
     feed = ProbeFeed(spec)
     if on_screen:
@@ -51,7 +51,7 @@ def run(spec: WatchSpec, look: WatchOptions, wrap: Wrap = lambda feed: feed) -> 
 
 
 def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], float], *, on_screen: bool) -> int:
-    """Show a feed. Textual is imported here and nowhere before, so that the other commands start without it."""
+    """Show a feed. Textual is imported here, so that other commands start without it."""
     if not on_screen:
         from hangtop.cli.commands import plain
 
@@ -92,7 +92,7 @@ def show(feed: Feed, spec: WatchSpec, look: WatchOptions, now: Callable[[], floa
 
 
 def _no_theme(spec: WatchSpec, name: str) -> str | None:
-    """Why this theme cannot be had. Plain lines need none, but who names one wants to know now, not on the next screen."""
+    """Why this theme cannot be used. Plain lines need no theme, but its name may be wrong."""
     from hangtop.tui.themes import ThemeError, load_palettes, pick_palette, theme_folders
 
     broken: list[str] = []
@@ -105,5 +105,5 @@ def _no_theme(spec: WatchSpec, name: str) -> str | None:
 
 
 def can_draw() -> bool:
-    """Whether stdout is a terminal that knows more than lines: a `dumb` one (an editor's shell) shows control codes raw."""
+    """Whether stdout is a terminal that can be drawn on; a `dumb` one (an editor's shell) cannot."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from hangtop.records.process import Process
-from hangtop.system.files.file_writers import RELAYS
-from hangtop.system.processes.roles import SHELLS, is_forked, is_service
+from hangtop.system.processes.roles import RELAYS, SHELLS, is_forked, is_service
 
 MEMBERS = ("other", "rank")
 NO_MEMBERS = RELAYS | SHELLS

@@ -1,6 +1,6 @@
-"""What a GPU is asked, and how often: the cheap values each second, the others in turn.
+"""What a GPU is asked, and how often: the cheap values each second, the others in turn. A new metric is one entry here.
 
-About 5 calls a GPU and second, so 8 GPUs stay under 50 a second. Each question gives fields of `Gpu`.
+About 5 calls a GPU and second, so 8 GPUs stay under 50 a second. Each query gives fields of `hangtop.records.gpu.Gpu`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ class GpuQuery:
     counters: bool = False
 
 
+def _single(name: str, period_s: float, field: str, read: Callable[[Any, Any], Any]) -> GpuQuery:
+    """A query with one value."""
+    return GpuQuery(name, period_s, (field,), lambda nvml, gpu: {field: read(nvml, gpu)})
+
+
 def _utilisation(nvml: Any, handle: Any) -> Answer:
     rates = nvml.nvmlDeviceGetUtilizationRates(handle)
     return {"util_percent": float(rates.gpu), "memory_util_percent": float(rates.memory)}
@@ -44,12 +49,8 @@ def _memory(nvml: Any, handle: Any) -> Answer:
     return {"used_bytes": memory.used, "total_bytes": memory.total}
 
 
-def _power(nvml: Any, handle: Any) -> Answer:
-    return {"power_w": nvml.nvmlDeviceGetPowerUsage(handle) / 1000}
-
-
 def _temperature(nvml: Any, handle: Any) -> Answer:
-    """The first of these is to go with CUDA 14, the second is not in older drivers."""
+    """The first call is to go with CUDA 14, the second is not in older drivers."""
     if hasattr(nvml, "nvmlDeviceGetTemperature"):
         return {"temperature_c": float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))}
     return {"temperature_c": float(nvml.nvmlDeviceGetTemperatureV(handle, nvml.NVML_TEMPERATURE_GPU))}
@@ -63,22 +64,6 @@ def _processes(nvml: Any, handle: Any) -> Answer:
 def _instance(process: Any) -> int | None:
     number = getattr(process, "gpuInstanceId", None)
     return None if number in (None, ALL_LINKS) else int(number)
-
-
-def _limit(nvml: Any, handle: Any) -> Answer:
-    return {"limit_w": nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000}
-
-
-def _sm_clock(nvml: Any, handle: Any) -> Answer:
-    return {"sm_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)}
-
-
-def _memory_clock(nvml: Any, handle: Any) -> Answer:
-    return {"memory_clock_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)}
-
-
-def _sm_clock_max(nvml: Any, handle: Any) -> Answer:
-    return {"sm_clock_max_mhz": nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM)}
 
 
 def _throttle(nvml: Any, handle: Any) -> Answer:
@@ -96,12 +81,12 @@ def _pstate(nvml: Any, handle: Any) -> Answer:
     return {"pstate": None if state == nvml.NVML_PSTATE_UNKNOWN else state}
 
 
-def _pcie_rx(nvml: Any, handle: Any) -> Answer:
-    return {"pcie_rx_bytes_s": nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_RX_BYTES) * KIB}
+def _pcie(nvml: Any, handle: Any, counter: int) -> int:
+    return int(nvml.nvmlDeviceGetPcieThroughput(handle, counter) * KIB)
 
 
-def _pcie_tx(nvml: Any, handle: Any) -> Answer:
-    return {"pcie_tx_bytes_s": nvml.nvmlDeviceGetPcieThroughput(handle, nvml.NVML_PCIE_UTIL_TX_BYTES) * KIB}
+def _ecc(nvml: Any, handle: Any, kind: int) -> int:
+    return int(nvml.nvmlDeviceGetTotalEccErrors(handle, kind, nvml.NVML_VOLATILE_ECC))
 
 
 def _nvlink(nvml: Any, handle: Any) -> Answer:
@@ -114,16 +99,6 @@ def _nvlink(nvml: Any, handle: Any) -> Answer:
         if value.nvmlReturn:
             raise nvml.NVMLError(value.nvmlReturn)
     return {"nvlink_tx_bytes_s": sent.value.ullVal * KIB, "nvlink_rx_bytes_s": received.value.ullVal * KIB}
-
-
-def _ecc_corrected(nvml: Any, handle: Any) -> Answer:
-    count = nvml.nvmlDeviceGetTotalEccErrors(handle, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, nvml.NVML_VOLATILE_ECC)
-    return {"ecc_corrected": count}
-
-
-def _ecc_uncorrected(nvml: Any, handle: Any) -> Answer:
-    count = nvml.nvmlDeviceGetTotalEccErrors(handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC)
-    return {"ecc_uncorrected": count}
 
 
 def _remap(nvml: Any, handle: Any) -> Answer:
@@ -158,35 +133,33 @@ def _mig_instance(nvml: Any, handle: Any, slot: int) -> MigInstance | None:
     )
 
 
-def _minor(nvml: Any, handle: Any) -> Answer:
-    return {"minor": nvml.nvmlDeviceGetMinorNumber(handle)}
-
-
-MINOR = GpuQuery("minor number", 0, ("minor",), _minor)
+MINOR = _single("minor number", 0, "minor", lambda nvml, gpu: nvml.nvmlDeviceGetMinorNumber(gpu))
 """Asked once: N of `/dev/nvidiaN`."""
 
 QUICK = (
     GpuQuery("utilisation", 1, ("util_percent", "memory_util_percent"), _utilisation),
     GpuQuery("memory", 2, ("used_bytes",), _memory),
-    GpuQuery("power", 1, ("power_w",), _power),
+    _single("power", 1, "power_w", lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000),
     GpuQuery("temperature", 2, ("temperature_c",), _temperature),
 )
-"""Asked in every round, what moves slowly in every second. Whether a GPU is well is judged by these."""
+"""Asked in every round, slow values in every second one. Whether a GPU is well is judged by these."""
 
 SLOW = (
     GpuQuery("processes", 2, ("processes",), _processes),
-    GpuQuery("power limit", 30, ("limit_w",), _limit),
-    GpuQuery("SM clock", 5, ("sm_clock_mhz",), _sm_clock),
+    _single("power limit", 30, "limit_w", lambda nvml, gpu: nvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000),
+    _single("SM clock", 5, "sm_clock_mhz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
     GpuQuery("throttle reasons", 5, ("throttle",), _throttle),
-    GpuQuery("PCIe receive", 10, ("pcie_rx_bytes_s",), _pcie_rx),
-    GpuQuery("PCIe send", 10, ("pcie_tx_bytes_s",), _pcie_tx),
+    _single("PCIe receive", 10, "pcie_rx_bytes_s", lambda nvml, gpu: _pcie(nvml, gpu, nvml.NVML_PCIE_UTIL_RX_BYTES)),
+    _single("PCIe send", 10, "pcie_tx_bytes_s", lambda nvml, gpu: _pcie(nvml, gpu, nvml.NVML_PCIE_UTIL_TX_BYTES)),
     GpuQuery("NVLink", 5, ("nvlink_rx_bytes_s", "nvlink_tx_bytes_s"), _nvlink, counters=True),
     GpuQuery("performance state", 30, ("pstate",), _pstate),
-    GpuQuery("memory clock", 30, ("memory_clock_mhz",), _memory_clock),
-    GpuQuery("ECC corrected", 30, ("ecc_corrected",), _ecc_corrected),
-    GpuQuery("ECC uncorrected", 30, ("ecc_uncorrected",), _ecc_uncorrected),
+    _single("memory clock", 30, "memory_clock_mhz", lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
+    _single("ECC corrected", 30, "ecc_corrected", lambda nvml, gpu: _ecc(nvml, gpu, nvml.NVML_MEMORY_ERROR_TYPE_CORRECTED)),
+    _single("ECC uncorrected", 30, "ecc_uncorrected", lambda nvml, gpu: _ecc(nvml, gpu, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED)),
     GpuQuery("row remaps", 60, ("remap",), _remap),
     GpuQuery("MIG", 30, ("mig",), _mig),
-    GpuQuery("highest SM clock", 60, ("sm_clock_max_mhz",), _sm_clock_max),
+    _single(
+        "highest SM clock", 60, "sm_clock_max_mhz", lambda nvml, gpu: nvml.nvmlDeviceGetMaxClockInfo(gpu, nvml.NVML_CLOCK_SM)
+    ),
 )
-"""At most `card.SLOW_PER_ROUND` of these a round, the one that is overdue the longest first."""
+"""At most `gpu_thread.SLOW_PER_ROUND` of these a round, the one that is overdue the longest first."""

@@ -1,4 +1,4 @@
-"""All logs of the run: which files there are, with numbers that stay, and new ones as they appear."""
+"""All logs of the run: the files that there are, and new ones as they appear."""
 
 from __future__ import annotations
 
@@ -7,60 +7,46 @@ import stat
 
 from hangtop.logs.extract.literal_index import LiteralIndex
 from hangtop.logs.lines.timestamps import LogClock, one_clock
-from hangtop.probe.context import WatchedFile, watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.discover import STDIN, FoundLog, discover, rotated_from
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.latest_attempt import LatestAttempt
 from hangtop.probe.log.pipe_buffer import FollowedPipe, PipeBuffer
 from hangtop.probe.log.tail import TAIL_BYTES, Followed
-from hangtop.probe.log.tracked_log import Followable, TrackedLog
+from hangtop.probe.log.tracked_log import TrackedLog, TrackedLogs
 from hangtop.records.log import LogFile
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.files.network_filesystems import FileSystem, file_system_of
-from hangtop.system.files.read_errors import ReadError, shown
+from hangtop.system.files.read_errors import shown
 
 LOOK_AGAIN_S = 5.0
 ALL_TAILS_BYTES = 1 << 20
 LEAST_TAIL_BYTES = 4 << 10
 
 
-class LogSet:
-    """The logs that `spec` asks for. A file keeps its number; a newer attempt of the run starts the numbers over."""
+class LogSet(TrackedLogs):
+    """The logs that were asked for. A newer attempt of the run starts their numbers over."""
 
-    def __init__(self, spec: WatchSpec, index: LiteralIndex, changes: FolderWatch) -> None:
-        self._spec = spec
-        self.index = index
-        self.logs: tuple[TrackedLog, ...] = ()
+    def __init__(self, context: ProbeContext, index: LiteralIndex, changes: FolderWatch) -> None:
+        super().__init__(index)
+        self._context = context
         self.gaps: tuple[LogFile, ...] = ()
-        self.generation = 0
         self._changes = changes
         self._newest = LatestAttempt()
-        self._watched = watched(spec)
         self._looked_at = float("-inf")
         self._pipes: dict[str, FollowedPipe] = {}
         self._systems: dict[str, FileSystem] = {}
 
-    @property
-    def restarts(self) -> int:
-        """Grows when anything of what was told before holds no more."""
-        return self.generation + sum(log.restarts for log in self.logs)
-
-    @property
-    def files(self) -> tuple[WatchedFile, ...]:
-        """For who wants to read pages of them, by number."""
-        return tuple(WatchedFile(log.followed.path, log.rank_of, log.shift_s, _spool(log.followed)) for log in self.logs)
-
-    def is_time_to_look(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
         return now - self._looked_at >= LOOK_AGAIN_S
 
-    def look(self, now: float, *, at_once: bool) -> bool:
-        """Looks for files that came or were left behind, if it is time to; true when there are others than before."""
-        if not at_once and not self.is_time_to_look(now):
+    def find_files(self, now: float, *, at_once: bool) -> bool:
+        """Find new files and drop those of an older attempt, if it is time to; true when the files changed."""
+        if not at_once and not self.is_due(now):
             return False
         self._looked_at = now
-        procs = self._watched.procs
+        procs = self._context.procs
         self._newest.alive = procs is not None and any(writer.alive for writer in procs.writers)
-        discovery = discover(self._spec.logs, self._newest)
+        discovery = discover(self._context.spec.logs, self._newest)
         self._changes.watch(discovery.folders)
         found = {log.path: log for log in discovery.logs if log.fault is None}
         before = (self.logs, self.gaps)
@@ -70,14 +56,18 @@ class LogSet:
         for path, log in known.items():
             if path in found and found[path].rank != log.found.rank:
                 log.learn(self.index, found[path])
-        new = [each for path, each in found.items() if path not in known and rotated_from(path) not in known]
+        new = [log for path, log in found.items() if path not in known and rotated_from(path) not in known]
         tail_bytes = max(LEAST_TAIL_BYTES, min(TAIL_BYTES, ALL_TAILS_BYTES // max(1, len(new))))
-        self.logs += tuple(self._opened(number, each, tail_bytes) for number, each in enumerate(new, len(self.logs)))
-        self.gaps = tuple(_gap(each.path, each.fault) for each in discovery.logs if each.fault is not None)
+        self.logs += tuple(self._opened(number, log, tail_bytes) for number, log in enumerate(new, len(self.logs)))
+        self.gaps = tuple(
+            LogFile(path=shown(log.path), status=log.fault.status, problem=log.fault.problem, lines=0)
+            for log in discovery.logs
+            if log.fault is not None
+        )
         return before != (self.logs, self.gaps)
 
     def settle(self) -> None:
-        """What was there when we came is read by one clock for all that tell the time alike."""
+        """Read the lines that were there before us, with one clock for all logs that tell the time in the same way."""
         if not any(log.is_new for log in self.logs):
             return
         for log in self.logs:
@@ -91,18 +81,8 @@ class LogSet:
             if log.is_new:
                 log.settle(None)
 
-    def learn(self, index: LiteralIndex) -> None:
-        """Other profiles: everything is read again with it."""
-        self.index = index
-        for log in self.logs:
-            log.learn(index, log.found)
-
-    def close(self) -> None:
-        for log in self.logs:
-            log.followed.close()
-
     def _start_over(self) -> None:
-        self.generation += 1 + self.restarts
+        self._generation += 1 + self.restarts
         for log in self.logs:
             if not isinstance(log.followed, FollowedPipe):
                 log.followed.close()
@@ -115,7 +95,7 @@ class LogSet:
     def _follow(self, path: str, where: FileSystem, tail_bytes: int) -> Followed | FollowedPipe:
         if path in self._pipes:
             return self._pipes[path]
-        if path == STDIN and (stdin := self._spec.stdin) is not None:
+        if path == STDIN and (stdin := self._context.spec.stdin) is not None:
             self._pipes[path] = FollowedPipe(path, PipeBuffer(stdin.memory))
             return self._pipes[path]
         if _is_fifo(path):
@@ -135,11 +115,3 @@ def _is_fifo(path: str) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode) and os.access(path, os.R_OK)
     except OSError:
         return False  # who follows it says what is wrong with it
-
-
-def _spool(followed: Followable) -> PipeBuffer | None:
-    return followed.spool if isinstance(followed, FollowedPipe) else None
-
-
-def _gap(path: str, fault: ReadError) -> LogFile:
-    return LogFile(path=shown(path), status=fault.status, problem=fault.problem, lines=0)

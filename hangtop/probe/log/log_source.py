@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.quick_tail import quick_tail
-from hangtop.probe.source import Absent
-from hangtop.records.ask import Ask
+from hangtop.probe.source import Absent, Source
 from hangtop.records.log import LogReading
-from hangtop.records.watch_spec import WatchSpec
 
 if TYPE_CHECKING:
     from hangtop.probe.log.run_logs import RunLogs
@@ -17,17 +16,14 @@ if TYPE_CHECKING:
 POLL_S = 0.1
 
 
-class LogSource:
-    """Follows every log of `spec`. Its very first reading is but the last lines as they stand: to load what is known of
-    frameworks and messages takes longer than a person likes to wait for the first picture."""
+class LogSource(Source):
+    """Follows every log. Its first reading is only the last lines as they stand, because loading what is known of frameworks and
+    messages takes longer than a person likes to wait for the first picture."""
 
-    name = "log"
-    deadline_s = 5.0
-
-    def __init__(self, spec: WatchSpec) -> None:
-        if not spec.logs:
+    def __init__(self, context: ProbeContext) -> None:
+        if not context.spec.logs:
             raise Absent("no log to watch: hangtop --log FILE")
-        self._spec = spec
+        self._context = context
         self._logs: RunLogs | None = None
 
     @property
@@ -36,15 +32,11 @@ class LogSource:
 
     def read(self, now: float) -> Iterator[LogReading]:
         if self._logs is None:
-            yield from quick_tail(self._spec.logs)
+            yield from quick_tail(self._context.spec.logs)
             from hangtop.probe.log.run_logs import RunLogs
 
-            self._logs = RunLogs(self._spec)
+            self._logs = RunLogs(self._context)
         yield from self._logs.read(now)
-
-    def answer(self, ask: Ask, now: float) -> Iterable[LogReading]:
-        """Nothing: pages of the log come from the page source."""
-        return ()
 
     def close(self) -> None:
         if self._logs is not None:

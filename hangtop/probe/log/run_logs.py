@@ -10,7 +10,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from hangtop.logs.joined_logs import join_logs
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.log.folder_watch import FolderWatch
 from hangtop.probe.log.log_set import LogSet
 from hangtop.probe.log.profile_files import ProfileFiles
@@ -18,13 +18,12 @@ from hangtop.probe.log.tracked_log import TrackedLog
 from hangtop.probe.log.worker_logs import WorkerLogs
 from hangtop.records.log import LogLine, LogReading, RankLog
 from hangtop.records.stopped import StoppedRun
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.malloc_trim import give_back
 from hangtop.system.stores.stop_store import StopStore
 
 POLL_S, CALM_POLL_S = 0.1, 0.5
 CALM = 20
-"""A log that is quiet is polled less often, ever after a twentieth of its silence: most of what it costs is to wake up for it."""
+"""A quiet log is polled after each twentieth of its silence: waking up is most of what a poll costs."""
 POLL_A_FILE_S = 0.0004
 READING_GAP_S = 0.12
 WORK_S = 0.25
@@ -32,7 +31,7 @@ BREATH_S = 0.005
 SLICE_S = 0.05
 COST_TO_GAP = 100.0
 MOST_GAP_S = 2.0
-"""However dear a reading was (many files, or a machine that is busy elsewhere): a person waits no longer for the next."""
+"""The longest wait for the next reading, however expensive the last one was."""
 MOST_TAIL_LINES = 200
 FIRST_TAIL_LINES = 1_000
 LEAST_SHARE = 4
@@ -41,18 +40,18 @@ STOPS_EVERY_S = 0.5
 
 
 class RunLogs:
-    """Follows every log of `spec`. The first reading comes from the ends of the files, so that the screen paints soon; what is
-    before is read in slices between the polls. At most some eight readings a second, none when nothing is new."""
+    """Follows every log. The first reading comes from the ends of the files, so that the screen paints soon; the rest is read in
+    slices between polls. About eight readings a second at most, none when nothing is new."""
 
-    def __init__(self, spec: WatchSpec) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         allow_many_open_files()
         self._changes = FolderWatch()
-        self._profiles = ProfileFiles(spec)
-        self._set = LogSet(spec, self._profiles.index, self._changes)
+        self._profiles = ProfileFiles(context.spec)
+        self._set = LogSet(context, self._profiles.index, self._changes)
         self._beside = WorkerLogs(self._profiles.index)
-        give_back()  # what it took to load the profiles
+        give_back()  # memory that loading the profiles took
         self._profile_changes = FolderWatch()
-        self._watched = watched(spec)
+        self._context = context
         self._sent = SentState()
         self._stops = StopStore()
         self._stopped: StoppedRun | None = None
@@ -64,7 +63,7 @@ class RunLogs:
 
     @property
     def interval_s(self) -> float:
-        """Hardly a pause while the past is read. A poll costs some 10 microseconds a file: thousands are polled less often."""
+        """Hardly a pause while the past is read. Thousands of files are polled less often: each costs about 10 microseconds."""
         if self._working:
             return BREATH_S
         calm_s = min((time.monotonic() - self._spoke_at) / CALM, CALM_POLL_S)
@@ -76,14 +75,14 @@ class RunLogs:
 
     def read(self, now: float) -> Iterator[LogReading]:
         began = time.monotonic()
-        self._look(now)
+        self._find_changes(now)
         self._poll(now)
-        yield from self._told(now)
+        yield from self._news_reading(now)
         self._working = self._work()
         while self._working and time.monotonic() - began < WORK_S:
             at = now + time.monotonic() - began
             self._poll(at)
-            yield from self._told(at)
+            yield from self._news_reading(at)
             self._working = self._work()
 
     def close(self) -> None:
@@ -92,8 +91,8 @@ class RunLogs:
         self._set.close()
         self._beside.close()
 
-    def _look(self, now: float) -> None:
-        if self._profile_changes.seen() or self._set.is_time_to_look(now):
+    def _find_changes(self, now: float) -> None:
+        if self._profile_changes.seen() or self._set.is_due(now):
             self._profile_changes.watch(self._profiles.folders)
             problem = self._profiles.problem
             if self._profiles.reload():
@@ -102,9 +101,9 @@ class RunLogs:
             self._news |= problem != self._profiles.problem
             if self._profiles.index.rest():
                 give_back()
-        self._news |= self._set.look(now, at_once=self._changes.seen())
-        self._news |= self._beside.look(self._watched.workers)
-        self._watched.index = self._profiles.index
+        self._news |= self._set.find_files(now, at_once=self._changes.seen())
+        self._news |= self._beside.take_up(self._context.workers)
+        self._context.index = self._profiles.index
 
     def _poll(self, now: float) -> None:
         for log in self._all:
@@ -112,7 +111,7 @@ class RunLogs:
         if self._news:
             self._set.settle()
             self._beside.settle()
-            self._watched.files, self._watched.beside = self._set.files, self._beside.files
+            self._context.files, self._context.beside = self._set.files, self._beside.files
         if now >= self._stops_at:
             self._stops_at = now + STOPS_EVERY_S
             stopped = self._stops.latest([log.followed.path for log in self._set.logs])
@@ -120,7 +119,7 @@ class RunLogs:
             self._stopped = stopped
 
     def _work(self) -> bool:
-        """One slice of reading what is past, file by file, then of counting lines; false when all of it is done."""
+        """Read one slice of the past, file by file, then count lines; false when all of it is done."""
         ends_at = time.monotonic() + SLICE_S
         for step in (TrackedLog.catch_up, TrackedLog.count_on):
             for log in self._all:
@@ -130,22 +129,22 @@ class RunLogs:
                         return True
         return False
 
-    def _told(self, now: float) -> Iterator[LogReading]:
-        """A reading, if there is news and the last one is a while ago. With many files it costs more and comes less often."""
+    def _news_reading(self, now: float) -> Iterator[LogReading]:
+        """A reading, if there is news and the last one is long enough ago: the more it costs, the less often it comes."""
         if not self._news or now < self._next_at:
             return
         self._news = False
         self._spoke_at = time.monotonic()
         began = time.thread_time()
         reading = replace(self._sent.reading(self._set, self._beside, self._profiles), stopped=self._stopped)
-        self._watched.log, self._watched.ranks = reading, self._sent.ranks
+        self._context.log, self._context.ranks = reading, self._sent.ranks
         cost_s = time.thread_time() - began
         self._next_at = now + min(max(READING_GAP_S, COST_TO_GAP * cost_s), MOST_GAP_S)
         yield reading
 
 
 class SentState:
-    """What the screen knows already: a reading carries only ranks and lines that are new to it."""
+    """What was sent before: a reading carries only new ranks and lines."""
 
     def __init__(self) -> None:
         self._restarts = -1
@@ -176,8 +175,7 @@ class SentState:
         return replace(reading, problem=profiles.problem, beside=tuple(log.record() for log in beside.logs))
 
     def _new_lines(self, logs: Sequence[TrackedLog], most: int) -> tuple[LogLine, ...]:
-        """The newest lines that were not sent, or have changed since: a bar draws itself anew in the same place. Where many
-        files speak at once, each has its share."""
+        """The newest lines that were not sent or have changed since, as a progress bar does. Many files share the limit."""
         spoke = [log for log in logs if log.followed.offset != self._read_to.get(log.number)]
         self._read_to.update((log.number, log.followed.offset) for log in spoke)
         share = max(LEAST_SHARE, most // max(1, len(spoke)))

@@ -1,4 +1,4 @@
-"""Starts the drain of a pipe (`hangtop.probe.log.drain`), and holds what it is known by."""
+"""Starts the drain of a pipe (`hangtop.probe.log.drain`)."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ import os
 import select
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import IO
+from typing import NamedTuple
 
 from hangtop.common.reaper import reap_later
 from hangtop.probe.log import drain
+from hangtop.system.hangtop_child import debug_file
+from hangtop.system.unnamed_memory import unnamed_memory
 
 PYTHON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LC_ALL", "PATH", "PYTHONHOME", "SYSTEMROOT")
-"""What an interpreter may need to start. No more of the environment: by it a process is known as one of a job."""
+"""What an interpreter may need to start. No more: variables of the job would make the drain look like a part of the run."""
 READS_WITHIN_S = 30.0
 """An interpreter takes 20 ms to start; on a machine that is stuck much longer."""
 
 
 class Drain:
-    """A drain that was started. It keeps what comes in `memory`, an open file, until `close` or our end; then it goes on alone
-    until the writer ends. `problem`: why there is no memory; it reads all the same."""
+    """A started drain. It keeps what comes in `memory`, an open file, until `close` or our end, and then reads on alone until the
+    writer ends. `problem`: why there is no memory; it reads all the same."""
 
     def __init__(self, pipe: int, *, named: bool = False) -> None:
-        """Raises `OSError`. The pipe is the drain's when this returns, whatever becomes of us."""
+        """The pipe is the drain's when this returns, whatever becomes of us. Raises `OSError`."""
         self.problem: str | None = None
         try:
-            self.memory = shared_memory(drain.BOARD_BYTES + drain.KEPT_BYTES)
+            self.memory = unnamed_memory(drain.BOARD_BYTES + drain.KEPT_BYTES)
         except OSError as error:
             self.problem = error.strerror or str(error)
             self.memory = os.open(os.devnull, os.O_RDWR)
@@ -47,7 +46,7 @@ class Drain:
 
     def _started(self, pipe: int, theirs: int, flags: Sequence[str]) -> subprocess.Popen[bytes]:
         command = (sys.executable, "-S", "-s", "-P", drain.__file__, str(theirs), str(self.memory), *flags)
-        with _debug_file() as stderr:
+        with debug_file() as stderr:
             return subprocess.Popen(
                 command,
                 stdin=pipe,
@@ -79,29 +78,17 @@ class Drain:
         reap_later(self._process)
 
 
-def read_board(memory: int) -> tuple[int, ...] | None:
+class DrainBoard(NamedTuple):
+    """What a drain tells (`hangtop.probe.log.drain.BOARD`)."""
+
+    end: int
+    unkept: int
+    closed: int
+    arrived_us: int
+    reader: int
+
+
+def read_board(memory: int) -> DrainBoard | None:
     """The board of a drain; `None` without memory, or when it was given back."""
     data = os.pread(memory, drain.BOARD.size, 0)
-    return drain.BOARD.unpack(data) if len(data) == drain.BOARD.size else None
-
-
-def shared_memory(size: int) -> int:
-    """An open file without a name, in memory where the system can do that. It takes what is written, not `size`."""
-    if hasattr(os, "memfd_create"):
-        with suppress(OSError):  # forbidden in some sandboxes
-            return _sized(os.memfd_create("hangtop-pipe"), size)
-    with tempfile.TemporaryFile(prefix="hangtop-") as file:
-        return _sized(os.dup(file.fileno()), size)
-
-
-def _sized(fd: int, size: int) -> int:
-    try:
-        os.ftruncate(fd, size)
-    except OSError:
-        os.close(fd)
-        raise
-    return fd
-
-
-def _debug_file() -> IO[bytes]:
-    return Path(os.environ.get("HANGTOP_DEBUG", os.devnull)).open("ab")
+    return DrainBoard(*drain.BOARD.unpack(data)) if len(data) == drain.BOARD.size else None

@@ -1,7 +1,7 @@
-"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both optional, both without touching the run.
+"""The NCCL source: NCCL's RAS port, and the flight recorder dumps of the ranks. Both are optional, neither touches the run.
 
-A port and a file prefix are shared by all jobs of a machine. Only what is proven to be the run's is asked and told: a port that a
-process of the run holds, and dumps of its own ranks.
+All jobs of a machine share a port and a file prefix, so only what is proven to be the run's is read: a port that a process of the
+run holds, and dumps of its own ranks.
 """
 
 from __future__ import annotations
@@ -11,27 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.nccl import flight_recorder, ras
 from hangtop.probe.nccl.dump_ownership import Dumps, dumps_of, fifo_of
 from hangtop.probe.nccl.rank_environments import RankEnvironments
-from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask, FlightAsk
+from hangtop.probe.source import Absent, Source, SourceError
+from hangtop.records.ask import FlightAsk
 from hangtop.records.nccl import Communicator, NcclReading
 from hangtop.records.process import Process
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.network.port_owner import Listener, PortOwners
-from hangtop.system.processes.table import Identity
+from hangtop.system.processes.table import Identity, open_table
 from hangtop.system.processes.users import Users
 
 MOST_PORTS = 4
 AGAIN_S = 10.0
-SECOND_LOOK_S = 1.0
+SECOND_READ_S = 1.0
 WAIT_FOR_MEMBERS_S = 0.2
 DUMP_WAIT_S = 4.0
-DUMP_LOOK_S = 0.5
+DUMP_POLL_S = 0.5
 CLOCK_ERROR_S = 0.1
 NOTHING = "no NCCL RAS port at {address} (NCCL 2.24 and later open it), and no flight recorder dump"
 NO_MEMBERS = "no process of the run is known here: NCCL's port and the dumps on this machine may be another job's"
@@ -39,7 +37,7 @@ NO_PROCS = "which processes are the run's is told by the source procs, which --s
 
 
 class PortAnswer(Struct, frozen=True):
-    """What one port gave. `note`: why it tells nothing; `failed`: it is the run's, and could not be read."""
+    """The answer of one port. `note`: why it tells nothing. `failed`: it is the run's, but could not be read."""
 
     communicators: tuple[Communicator, ...] = ()
     version: str | None = None
@@ -47,37 +45,33 @@ class PortAnswer(Struct, frozen=True):
     failed: bool = False
 
 
-class NcclSource:
-    """Asks the run's RAS port and looks for its dumps, every 10 s: a RAS query makes all processes of the job answer.
+class NcclSource(Source):
+    """Reads the run's RAS port and dumps every 10 s: a RAS query makes all processes of the job answer. The second read comes
+    soon, because only two tell a stuck rank from one that is about to launch."""
 
-    The second look comes soon, for only two tell a rank that is stuck from one that is about to launch.
-    """
-
-    name = "nccl"
     deadline_s = MOST_PORTS * ras.LIMIT_S + 2.0
 
-    def __init__(self, spec: WatchSpec) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._table = open_table()
         self._environments = RankEnvironments(self._table)
         self._owners = PortOwners(self._table)
         self._users = Users()
-        self._looks = 0
+        self._reads = 0
 
     @property
     def interval_s(self) -> float:
-        if self._watched.members is None:
+        if self._context.members is None:
             return WAIT_FOR_MEMBERS_S
-        return SECOND_LOOK_S if self._looks == 1 else AGAIN_S
+        return SECOND_READ_S if self._reads == 1 else AGAIN_S
 
     def read(self, now: float) -> Iterable[Value]:
-        members = self._watched.members
-        if members is None and "procs" in self._spec.sources:
+        members = self._context.members
+        if members is None and "procs" in self._context.spec.sources:
             return
         if not members:
             raise Absent(NO_PROCS if members is None else NO_MEMBERS)
-        self._look(now)
+        self._refresh(now)
         dumps = self._dumps(members)
         addresses = ras_addresses(self._environments.of(members))
         told = [said for address in addresses if (said := self._ask(address, members)) is not None]
@@ -87,31 +81,31 @@ class NcclSource:
                 raise SourceError(notes or "")
             raise Absent(notes or NOTHING.format(address=" ".join(f"{host}:{port}" for host, port in addresses)))
         communicators = tuple(each for said in told for each in said.communicators)
-        self._looks += bool(communicators)
+        self._reads += bool(communicators)
         yield NcclReading(now, communicators, dumps.own, next((said.version for said in told if said.version), None), notes)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Asks the flight recorders of these ranks for their dumps, where they have a FIFO, and gives those that come. Nobody but
-        a rank of the run is asked."""
-        members = self._watched.members or ()
-        if not isinstance(ask, FlightAsk) or not members:
+    def answer(self, ask: FlightAsk, now: float) -> Iterable[Value]:
+        """Ask these ranks for their dumps, if they have a FIFO, and return the dumps that come. Only ranks of the run are
+        asked."""
+        members = self._context.members or ()
+        if not members:
             return
-        self._look(now)
+        self._refresh(now)
         ranks = self._environments.ranks(member for member in members if member.pid in ask.pids)
         fifos = [fifo for rank in ranks if (fifo := fifo_of(rank)) is not None]
         if not [fifo for fifo in fifos if flight_recorder.request(fifo)]:
             return
         began = time.monotonic()
         while time.monotonic() - began < DUMP_WAIT_S:
-            time.sleep(DUMP_LOOK_S)
+            time.sleep(DUMP_POLL_S)
             found = self._dumps(members).own
             if dumps := tuple(dump for dump in found if dump.at >= now - CLOCK_ERROR_S and not dump.problem):
                 yield NcclReading(now + time.monotonic() - began, dumps=dumps)
                 return
 
-    def _look(self, now: float) -> None:
+    def _refresh(self, now: float) -> None:
         self._table.refresh(())
-        self._environments.look(now)
+        self._environments.refresh(now)
 
     def _dumps(self, members: Sequence[Process]) -> Dumps:
         ranks = self._environments.ranks(members)
@@ -119,7 +113,7 @@ class NcclSource:
         return dumps_of(ranks, self._environments.strangers(members), world)
 
     def _ask(self, address: tuple[str, int], members: Sequence[Process]) -> PortAnswer | None:
-        """What the run's port says: `None` where nobody listens, a note where it is another's or cannot be read."""
+        """The answer of the port: `None` if nothing listens, a note if it is another job's or cannot be read."""
         listener = self._owners.of(address, [Identity(member.pid, member.start_ticks) for member in members])
         where = f"{address[0]}:{address[1]}"
         if listener.owner == "nobody":
@@ -132,7 +126,7 @@ class NcclSource:
             return None
         except (OSError, ras.RasError) as error:
             return PortAnswer(note=f"NCCL's RAS port at {where}: {error}", failed=listener.owner == "the run")
-        if listener.owner == "hidden" and not tells_of(communicators, members):
+        if listener.owner == "hidden" and not are_of_run(communicators, members):
             return PortAnswer(note=f"RAS answers at {where}, but names no process of this run")
         return PortAnswer(communicators, version)
 
@@ -141,20 +135,20 @@ class NcclSource:
         return f"a process of user {user}" if listener.pid is None else f"pid {listener.pid} of user {user}"
 
 
-def tells_of(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
-    """Whether a job that NCCL tells of is the run: every rank of the run on this machine is in it."""
+def are_of_run(communicators: Iterable[Communicator], members: Iterable[Process]) -> bool:
+    """Whether these communicators are the run's: every local rank of the run is in them."""
     told = {rank.pid for communicator in communicators for rank in communicator.ranks}
     ranks = {member.pid for member in members if member.role in ("rank", "ray worker")}
     return bool(ranks) and ranks <= told
 
 
 def ras_addresses(environs: Iterable[Mapping[str, str]]) -> tuple[tuple[str, int], ...]:
-    """Where the RAS of the run listens, by the environments of its processes; else NCCL's own place."""
+    """Where RAS listens, by the environments of the run's processes, else NCCL's default."""
     told = dict.fromkeys(address for environ in environs if (address := ras_address(environ)))
     return tuple(told)[:MOST_PORTS] or (ras.ADDRESS,)
 
 
 def ras_address(env: Mapping[str, str]) -> tuple[str, int] | None:
-    """Where this process's NCCL listens, if its environment says: `host:port`, `[v6]:port`."""
+    """The RAS address in this environment: `host:port` or `[v6]:port`."""
     host, _, port = env.get("NCCL_RAS_ADDR", "").rpartition(":")
     return (host.strip("[]"), int(port)) if host and port.isdecimal() and 0 < int(port) < 65536 else None

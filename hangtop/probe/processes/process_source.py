@@ -9,79 +9,63 @@ from functools import partial
 
 from hangtop.common.clean_words import clean_words
 from hangtop.feeds.recording_delta import unchanged
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.leftovers.orphans import adopted, is_daemon, is_orphan, lost_daemons, unreaped
 from hangtop.probe.processes.leads import Lead, LogIdentity, lead_words, of_the_log, proven, surest, taken_words, told_by
 from hangtop.probe.processes.log_writers import LogWriters
-from hangtop.probe.processes.orphans import adopted, is_orphan, unreaped
 from hangtop.probe.processes.probable_writers import ProbableWriters
 from hangtop.probe.processes.ray_ties import RayTieTable
 from hangtop.probe.processes.rendezvous_sockets import rendezvous_of
 from hangtop.probe.processes.run_members import RunTree
-from hangtop.probe.ray.local.lost_daemons import is_daemon, lost_daemons
+from hangtop.probe.source import Source
 from hangtop.probe.storage.mounts import BlockedMounts, waits_for_a_mount
-from hangtop.records.ask import Ask
 from hangtop.records.process import Process, ProcessReading, ProcessRole, RayTie, Rendezvous
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import OpenFileTable, ancestors
+from hangtop.system.files.file_writers import OpenFileTable
 from hangtop.system.files.open_files import YOUNG_S, OpenFiles
 from hangtop.system.guard import Guard
 from hangtop.system.machine import MachineReader
-from hangtop.system.network.connections import Connection, read_connections, socket_inodes
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import TcpConnection, is_on_our_network, read_connections, socket_inodes
 from hangtop.system.processes.exits import Exits
 from hangtop.system.processes.login_shells import LoginShells
 from hangtop.system.processes.roles import RAY_DAEMON_NAMES
-from hangtop.system.processes.table import OpenFile, ProcessTable, Stat
-from hangtop.system.processes.tree import children_of, descendants
+from hangtop.system.processes.table import OpenFile, ProcessTable, open_table
+from hangtop.system.processes.tree import ancestors, children_of, descendants
 
 SELDOM = 5
-"""Looks between two at what changes slowly or costs more: sockets, leftovers, the machine."""
+"""Every so many reads: what changes slowly or costs more, such as sockets, orphans and the machine."""
 EAGER_LOOKS = 60
-"""So long is a writer looked for each time; a log that has none then is most likely an old one."""
+"""So many reads search for a writer each time; a log without one is then most likely an old one."""
 MAX_LEFTOVERS = 256
 MANY: frozenset[ProcessRole] = frozenset(("data worker", "compiler"))
-"""There may be hundreds of these, and they only hold the sockets of their rank once more."""
+"""There may be hundreds of these, and they hold the same sockets as their rank."""
 
 Files = Mapping[int, tuple[OpenFile, ...]]
 
 
-def open_table(*, at_leisure: bool = False) -> ProcessTable:
-    """The process table of this operating system. `at_leisure`: for one who looks again and again, see `LinuxTable`."""
-    if sys.platform != "linux":
-        from hangtop.system.processes.portable import PortableTable
+class ProcessSource(Source):
+    """Reads the process table once a second. Nothing here waits for a process that is stuck."""
 
-        return PortableTable()
-    from hangtop.system.processes.linux import LinuxTable
-
-    return LinuxTable(at_leisure=at_leisure)
-
-
-class ProcessSource:
-    """Looks at the process table once a second. Nothing it does waits for a process that is stuck."""
-
-    name = "procs"
     interval_s = 1.0
     deadline_s = 3.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table(at_leisure=True)
         self._files = OpenFiles(self._table)
         self._exits = Exits()
-        self._writing = LogWriters(spec, self._table, self._exits)
+        self._writing = LogWriters(context, self._table, self._exits)
         self._likely = ProbableWriters(self._table)
         self._leads: dict[int, Lead] = {}
         self._taken: dict[int, str] = {}
         self._weighed = False
         self._shells = LoginShells(self._table)
-        self._run = RunTree(spec, self._table, self._exits, self._shells)
+        self._run = RunTree(context.spec, self._table, self._exits, self._shells)
         self._ray_ties = RayTieTable()
         self._ray: tuple[RayTie, ...] = ()
         self._host = MachineReader()
         self._blockages = BlockedMounts()
-        self._nets: Guard[int, list[Connection]] = Guard()
+        self._nets: Guard[int, list[TcpConnection]] = Guard()
         self._sockets: Guard[int, tuple[OpenFile, ...]] = Guard()
         self._rendezvous: Rendezvous | None = None
         self._orphans: tuple[Process, ...] = ()
@@ -93,8 +77,8 @@ class ProcessSource:
         self._looks = 0
 
     def read(self, now: float) -> Iterable[Value]:
-        """The processes as they are at `now` (unix time) when they changed, and every few looks in any case, with the machine."""
-        seldom = self._looks % SELDOM == 0 or self._writing.is_outdated  # and when a writer ended: who goes on is seen at once
+        """The processes at `now` (unix time) when they changed, and every few reads in any case, with the machine."""
+        seldom = self._looks % SELDOM == 0 or self._writing.is_outdated  # a new writer is seen at once
         self._looks += 1
         looked = False
         writing = self._writing.alive()
@@ -105,21 +89,21 @@ class ProcessSource:
             self._held = self._files.by_pid()
             looked = True
             others = self._writing.followed_another
-            self._writing.look(OpenFileTable.of(self._table.stats, self._held, self._shells.look(now)), now)
+            self._writing.find(OpenFileTable.of(self._table.stats, self._held, self._shells.find(now)), now)
             if others != self._writing.followed_another:
                 self._run.forget()
             self._writing.check(now)
             self._hidden = self._count_hidden()
             self._follow_leads(now)
         files = self._held
-        processes = self._run.look(self._writing.alive() or self._taken, files, now, self._watched.ray_workers)
+        processes = self._run.update(self._writing.alive() or self._taken, files, now, self._context.ray_workers)
         if looked:
             self._ray = self._tied(processes, files)
         if seldom:
-            self._rendezvous = self._meet(processes)
+            self._rendezvous = self._read_rendezvous(processes)
             self._orphans = self._find_orphans(files, now)
             self._pointing = () if self._writing.writers else self._find_pointing()
-        self._watched.procs = reading = ProcessReading(
+        self._context.procs = reading = ProcessReading(
             writers=self._writing.writers,
             hidden=self._hidden,
             note=self._unseen_writer() or self._writing.note(self._hidden),
@@ -129,7 +113,7 @@ class ProcessSource:
             ended=self._run.ended,
             rendezvous=self._rendezvous,
             missing_right=next((process.missing_right for process in processes if process.missing_right), None),
-            blocked_on=self._blockages.look(filter(waits_for_a_mount, processes), now),
+            blocked_on=self._blockages.find(filter(waits_for_a_mount, processes), now),
             taken=() if self._writing.alive() else tuple(self._taken),
             shell=self._writing.shell,
             jobs=self._writing.jobs,
@@ -144,44 +128,40 @@ class ProcessSource:
             yield reading
         if (disks := self._disks()) != self._disks_seen or seldom:
             self._disks_seen = disks
-            yield self._host.look(processes[0].pid if processes else None, disks, now)
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
+            yield self._host.read(processes[0].pid if processes else None, disks, now)
 
     def _tied(self, processes: tuple[Process, ...], files: Files) -> tuple[RayTie, ...]:
-        """What is only taken for the run ties it to nothing."""
+        """Ties of the proven processes: one that is only taken for the writer ties the run to nothing."""
         proven = () if self._taken else [process for process in processes if process.pid not in self._run.of_ray]
         facts = self._run.book.known(process.pid for process in proven)
-        return self._ray_ties.look(proven, files, facts, self._writing.logs, is_on_our_network)
+        return self._ray_ties.update(proven, files, facts, self._writing.logs, is_on_our_network)
 
     def _follow_leads(self, now: float) -> None:
-        """Where no writer is seen: who may write the log, and who of these is told by a fact to be the run."""
-        known = self._writing.writers or self._spec.pids
-        leads = {} if known else self._likely.look(self._writing.logs, self._writing.owners)
+        """Where no writer is known: which processes may write the log, and which of them are proven to be the run."""
+        known = self._writing.writers or self._context.spec.pids
+        leads = {} if known else self._likely.find(self._writing.logs, self._writing.owners)
         stats, children = self._table.stats, children_of(self._table.stats)
         trees = {pid: self._run.others(descendants(children, pid)[:MAX_LEFTOVERS], self._held, now) for pid in leads}
-        log = self._watched.log
+        log = self._context.log
         self._weighed = bool(leads) and log is not None and log.caught_up
         taken = proven(leads, trees, self._told_by_log)
         living = {pid for pid in self._taken if pid in stats and stats[pid].state not in "ZX"}
         if living - taken.keys() - self._writing.alive():
-            self._run.forget()  # what these started was followed as the run's
+            self._run.forget()  # their descendants were followed as the run's
         self._taken, self._leads = taken, {} if taken else surest(leads)
 
     @property
     def _told_by_log(self) -> LogIdentity:
-        return told_by(self._watched.log, self._watched.ranks, os.uname().nodename)
+        return told_by(self._context.log, self._context.ranks, os.uname().nodename)
 
     def _unseen_writer(self) -> str | None:
-        """What is not seen but taken to be so is said, and what may be."""
+        """What to say of processes that are taken for the writer, or may be it."""
         if self._writing.alive():
             return None
         return taken_words(self._taken) if self._taken else lead_words(self._leads) if self._leads else None
 
     def _find_pointing(self) -> tuple[int, ...]:
-        """The orphans to which the log leads, with what they started. That one works in its folder is not enough."""
+        """The orphans to which the log leads, with their descendants. A working folder alone is not enough."""
         leads = self._likely.pointing([orphan.pid for orphan in self._orphans], self._writing.logs)
         found: dict[int, None] = {}
         for orphan in self._orphans:  # parents come before their children
@@ -190,7 +170,7 @@ class ProcessSource:
                 found[orphan.pid] = None
         return tuple(found)
 
-    def _meet(self, processes: tuple[Process, ...]) -> Rendezvous | None:
+    def _read_rendezvous(self, processes: tuple[Process, ...]) -> Rendezvous | None:
         """The run's sockets to MASTER_PORT, where the ranks' environment names one."""
         living = [process for process in processes if process.state not in "ZX" and process.role not in MANY]
         ranks = {process.pid: process.rank for process in living if process.role == "rank" and process.rank is not None}
@@ -199,11 +179,10 @@ class ProcessSource:
         if first is None:
             return None
         networks = self._networks(ranks)
-        answers = self._nets.ask({net: partial(read_connections, pid) for net, pid in networks.items()})
-        told = [answer for answer in answers.values() if isinstance(answer, list)]
+        told = self._nets.known({net: partial(read_connections, pid) for net, pid in networks.items()})
         if len(told) < len(networks):
             return None
-        connections = [connection for network in told for connection in network]
+        connections = [connection for network in told.values() for connection in network]
         held = self._sockets.ask({process.pid: partial(self._table.open_files, process.pid) for process in living})
         sockets = {process.pid: socket_inodes(held.get(process.pid)) for process in living}
         environ, world = environs[first], next((process.world for process in living if process.pid == first), None)
@@ -218,7 +197,7 @@ class ProcessSource:
 
     @staticmethod
     def _networks(pids: Iterable[int]) -> dict[int, int]:
-        """A process of each network namespace that these live in: ranks in containers of one machine have tables of their own."""
+        """One pid of each network namespace: ranks in containers have socket tables of their own."""
         found: dict[int, int] = {}
         for pid in pids:
             try:
@@ -229,15 +208,13 @@ class ProcessSource:
         return found
 
     def _find_orphans(self, files: Files, now: float) -> tuple[Process, ...]:
-        """Those of the log's owner, or our own, each followed by what it started."""
+        """Orphans of the log's owner, or our own, each followed by its descendants."""
         stats = self._table.stats
         around = self._run.members | {pid for member in (*self._run.members, os.getpid()) for pid in ancestors(stats, member)}
         lost = adopted(stats, around)
-        facts = self._run.book.look(lost, now)
+        facts = self._run.book.of(lost, now)
         daemons = {pid: facts[pid].command for pid in lost if is_daemon(facts[pid].command)}
-        leading = (
-            self._run.book.look((pid for pid, stat in stats.items() if stat.name in RAY_DAEMON_NAMES), now) if daemons else {}
-        )
+        leading = self._run.book.of((pid for pid, stat in stats.items() if stat.name in RAY_DAEMON_NAMES), now) if daemons else {}
         alone = lost_daemons(daemons, files, [known.command for known in leading.values()])
         orphans = [
             pid
@@ -249,24 +226,25 @@ class ProcessSource:
         return self._run.others(family[:MAX_LEFTOVERS], files, now)
 
     def _find_zombies(self, files: Files, now: float) -> tuple[Process, ...]:
-        """Those of the run at once; elsewhere a child of a few seconds is about to be reaped."""
+        """Zombies: of the run at once, elsewhere once they are some seconds old, since young ones are about to be reaped."""
         stats, members = self._table.stats, self._run.members
-        old = (pid for pid in unreaped(stats, members) if pid in members or self._is_old(stats[pid], now))
-        zombies = [pid for pid in old if pid in members or self._is_ours(pid)]
+        since = now - YOUNG_S
+        zombies = [
+            pid
+            for pid in unreaped(stats, members)
+            if pid in members or (self._table.started_at(stats[pid].start_ticks) <= since and self._is_ours(pid))
+        ]
         return self._run.others(zombies[:MAX_LEFTOVERS], files, now)
-
-    def _is_old(self, stat: Stat, now: float) -> bool:
-        return now - self._table.started_at(stat.start_ticks) >= YOUNG_S
 
     def _is_ours(self, pid: int) -> bool:
         return self._table.owner(pid) in (self._writing.owners or {os.geteuid()})
 
     def _count_hidden(self) -> int:
-        """Processes that might write the logs unseen: the files' owner runs them, and we may not look into them."""
+        """How many processes of the logs' owner we may not read: one of them may write the logs unseen."""
         return sum(1 for pid in self._files.denied() if pid != 1 and self._table.owner(pid) in self._writing.owners)
 
     def _disks(self) -> list[str]:
-        """One path on each file system that the run may fill."""
+        """Paths on the file systems that the run may fill."""
         logs = [os.path.dirname(path) for writer in self._writing.writers for path in writer.paths]
-        own = [path for path in (self._watched.checkpoint_dir or self._spec.checkpoint_dir, *logs[:1]) if path]
+        own = [path for path in (self._context.checkpoint_dir or self._context.spec.checkpoint_dir, *logs[:1]) if path]
         return [*own, *(["/dev/shm"] if sys.platform == "linux" else [])]

@@ -1,4 +1,4 @@
-"""Which part each process of a run plays, and which rank it is or belongs to."""
+"""The role of each process of a run, and the rank that it is or belongs to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.records.process import ProcessRole
-from hangtop.system.files.file_writers import ancestors
 from hangtop.system.processes.environments import ProcessFacts
 from hangtop.system.processes.roles import BY_NODE, LOCAL_RANKS, NODE, SHELLS, WORLDS, number, rank_variable
 from hangtop.system.processes.table import Identity, Stat
+from hangtop.system.processes.tree import ancestors
 
 
 class RankPlace(Struct, frozen=True):
-    """A process's part in the run."""
+    """The place of a process in the run."""
 
     role: ProcessRole = "other"
     rank: int | None = None
@@ -27,7 +27,7 @@ NOWHERE = RankPlace()
 
 
 class RankNumbering(Struct, frozen=True):
-    """How the ranks of a run are numbered: by this variable, from `base` on; `first` is the pid of one that has no number."""
+    """How ranks are numbered: by this variable, from `base` on. `first`: pid of rank `base`, which has no variable."""
 
     variable: str | None = None
     base: int = 0
@@ -36,38 +36,36 @@ class RankNumbering(Struct, frozen=True):
 
 
 class RankAssignment:
-    """Parts by process. They are kept: the environment that told them is gone once a process is a zombie."""
+    """Places by process. They are kept, because a zombie has no environment any more."""
 
     def __init__(self) -> None:
         self._placed: dict[Identity, RankPlace] = {}
 
-    def of(self, identity: Identity) -> RankPlace:
+    def place_of(self, identity: Identity) -> RankPlace:
         return self._placed.get(identity) or NOWHERE
 
     def forget_but(self, alive: Iterable[Identity]) -> None:
         self._placed = {identity: self._placed[identity] for identity in alive if identity in self._placed}
 
-    def look(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
-        """Parts of these processes; a launcher without a name for it is known by the ranks below it."""
+    def assign(self, members: Iterable[int], stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> None:
+        """Assign these processes. A launcher with an unknown name is told by the ranks below it."""
         numbering = _numbering(stats, facts)
         for pid in members:
             if stats[pid].state not in "ZX" or stats[pid].identity not in self._placed:  # a zombie has no environment any more
-                self._placed[stats[pid].identity] = self._place_one(stats[pid], stats, facts, numbering)
+                self._placed[stats[pid].identity] = self._place(stats[pid], stats, facts, numbering)
         ranks = [pid for pid in members if self._placed[stats[pid].identity].role == "rank"]
         for pid in {parent for rank in ranks for parent in ancestors(stats, rank)}:
             placed = self._placed.get(stats[pid].identity)
             if placed is not None and placed.role == "other":
                 self._placed[stats[pid].identity] = replace(placed, role="launcher")
 
-    def _place_one(
-        self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts], by: RankNumbering
-    ) -> RankPlace:
+    def _place(self, stat: Stat, stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts], by: RankNumbering) -> RankPlace:
         own = facts[stat.pid]
         if stat.pid == by.first:
             return RankPlace("rank", by.base, 0, by.world)
         above = self._placed.get(stats[stat.ppid].identity) if stat.ppid in stats else None
         rank = number(own.environ, (by.variable,)) if by.variable else None
-        if rank is None:  # what its parent is part of, it is part of too
+        if rank is None:  # it belongs to what its parent belongs to
             placed = NOWHERE if above is None else replace(above, role="other")
         else:
             rank += by.base
@@ -77,7 +75,7 @@ class RankAssignment:
     def _role(
         self, stat: Stat, own: ProcessFacts, rank: int | None, above: RankPlace | None, parent: ProcessFacts | None
     ) -> ProcessRole:
-        """The topmost program that carries a rank's number is that rank; shells that start it, and all below it, are not."""
+        """The topmost program with a rank's number is that rank; shells that start it, and its descendants, are not."""
         if own.role is not None and own.role != "ray worker":
             return own.role
         inherited = above is not None and above.rank == rank and above.role not in ("launcher", "ray daemon")
@@ -89,22 +87,22 @@ class RankAssignment:
 
 
 def _numbering(stats: Mapping[int, Stat], facts: Mapping[int, ProcessFacts]) -> RankNumbering:
-    """By a global number where there is one. With `LOCAL_RANK` alone the ranks of a node follow those of the nodes before it, and
-    who started them is the first of them itself: so does Lightning."""
+    """By a global number where there is one. With `LOCAL_RANK` alone, as Lightning sets it, the ranks of a node follow those of
+    the nodes before it, and the process that started them is the first one itself."""
     variable = rank_variable([each.environ for each in facts.values()])
     if variable != BY_NODE:
         return RankNumbering(variable)
     numbers = {pid: local for pid, each in facts.items() if (local := number(each.environ, (BY_NODE,))) is not None}
     if not numbers:
         return RankNumbering()
-    one = facts[next(iter(numbers))].environ
-    base = (number(one, (NODE,)) or 0) * (max(numbers.values()) + 1)
+    environ = facts[next(iter(numbers))].environ
+    base = (number(environ, (NODE,)) or 0) * (max(numbers.values()) + 1)
     above = {stats[pid].ppid for pid in numbers if pid in stats} - numbers.keys()
     starters = [pid for pid in above if pid in facts and facts[pid].role is None and stats[pid].name not in SHELLS]
     first = starters[0] if len(above) == len(starters) == 1 and 0 not in numbers.values() else None
-    return RankNumbering(variable, base, first, number(one, WORLDS))
+    return RankNumbering(variable, base, first, number(environ, WORLDS))
 
 
 def _is_fork(own: ProcessFacts, parent: ProcessFacts | None) -> bool:
-    """A copy of its parent that never became another program, or one that multiprocessing started."""
+    """Whether it is a fork that never became another program, or was started by multiprocessing."""
     return own.forked or (parent is not None and own.command == parent.command and bool(own.command))

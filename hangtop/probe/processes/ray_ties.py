@@ -1,6 +1,6 @@
-"""What ties the run's processes to a Ray session: files that they hold open, and what their command lines and environments name.
+"""What ties the run's processes to a Ray session: open files, and names in their command lines and environments.
 
-Whose a session is follows from this, so nothing here is guessed: an address has its port, a session its whole name.
+The owner of a session follows from this, so nothing is guessed: an address must have its port, a session its whole name.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from msgspec.structs import replace
 
 from hangtop.common.addresses import host_port, is_loopback
 from hangtop.logs.extract.ray_sessions_named import SESSION
-from hangtop.probe.processes.ray_session_files import DRIVER_LOG, WORKER_LOG
+from hangtop.probe.ray.local.session_files import DRIVER_LOG, SESSION_NAME, WORKER_LOG
 from hangtop.records.process import Process, RayTie
 from hangtop.system.processes.environments import RAY_ADDRESSES, ProcessFacts
 from hangtop.system.processes.table import OpenFile
 
 MOST = 64
-"""Facts of one kind are told once for each session or address, so there are few."""
+"""Ties of one kind are told once for each session or address, so there are few."""
 NAMING = ("argument", "environment")
-FOLDER = re.compile(r"(?P<session>.*/session_\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_\d+_\d+)(?:/.*)?")
+FOLDER = re.compile(rf"(?P<folder>.*/{SESSION_NAME})(?:/.*)?")
 _ADDRESS = re.compile(r"(?:[\w.+-]+=)?['\"]?(?P<address>(?:\w+://)?[\w.-]+:\d{2,5})/?['\"]?")
 
-Key = tuple[str, str, str]
+TieKey = tuple[str, str, str]
 
 
 class RayTieTable:
-    """The facts as of the last look, and those of processes that are gone since. For one run."""
+    """The ties of one run, also of processes that are gone."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, RayTie] = {}
+        self._known: dict[TieKey, RayTie] = {}
 
-    def look(
+    def update(
         self,
         processes: Iterable[Process],
         files: Mapping[int, tuple[OpenFile, ...]],
@@ -40,13 +40,13 @@ class RayTieTable:
         logs: Iterable[str],
         is_on_our_network: Callable[[int], bool],
     ) -> tuple[RayTie, ...]:
-        """`processes`: of the run, proven to be so. `logs`: real paths of the watched logs. An address of the machine itself is
-        one of another machine where a process sees another network."""
+        """`processes`: proven to be the run's. `logs`: real paths of the watched logs. A loopback address counts only from a
+        process on our own network."""
         alive = {(process.pid, process.start_ticks) for process in processes if process.state not in "ZX"}
-        found: dict[Key, RayTie] = {}
-        for one in processes:
-            if one.state not in "ZX":
-                for tie in ties_of(one, files.get(one.pid, ()), facts.get(one.pid)):
+        found: dict[TieKey, RayTie] = {}
+        for process in processes:
+            if process.state not in "ZX":
+                for tie in ties_of(process, files.get(process.pid, ()), facts.get(process.pid)):
                     far = tie.kind in NAMING and is_loopback(tie.name) and not is_on_our_network(tie.pid)
                     if not far:
                         found.setdefault((tie.kind, tie.name, tie.job), tie)
@@ -56,22 +56,22 @@ class RayTieTable:
             if key not in found
         }
         self._known = dict(list({**past, **found}.items())[-MOST:])
-        lies = (RayTie("log", match["session"]) for log in logs if (match := FOLDER.fullmatch(log)))
+        lies = (RayTie("log", match["folder"]) for log in logs if (match := FOLDER.fullmatch(log)))
         return (*dict.fromkeys(lies), *self._known.values())
 
 
-def ties_of(one: Process, held: Iterable[OpenFile], facts: ProcessFacts | None) -> Iterator[RayTie]:
+def ties_of(process: Process, held: Iterable[OpenFile], facts: ProcessFacts | None) -> Iterator[RayTie]:
     """All that ties this process to Ray."""
-    tie = RayTie("holds", "", one.pid, one.started_at, one.start_ticks, one.name)
+    tie = RayTie("holds", "", process.pid, process.started_at, process.start_ticks, process.name)
     for file in held:
         if "/session_" not in file.target or (match := FOLDER.fullmatch(file.target)) is None:
             continue
         if driver := DRIVER_LOG.fullmatch(file.target):
-            yield replace(tie, kind="drives", name=driver["session"], job=driver["job"])
+            yield replace(tie, kind="drives", name=driver["folder"], job=driver["job"])
         elif worker := WORKER_LOG.fullmatch(file.target):
-            yield replace(tie, kind="works", name=worker["session"], job=worker["job"])
+            yield replace(tie, kind="works", name=worker["folder"], job=worker["job"])
         else:
-            yield replace(tie, name=match["session"])
+            yield replace(tie, name=match["folder"])
     if facts is not None:
         for variable in RAY_ADDRESSES:
             if address := host_port(facts.environ.get(variable, "")):

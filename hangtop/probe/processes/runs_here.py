@@ -1,136 +1,102 @@
-"""The source "runs": training runs on this machine, found by the logs they hold open. For a person who named none."""
+"""The source "runs": training runs on this machine, found by their open logs, for a person who named no log."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from pathlib import PurePath
 
-from msgspec import Struct
-
-from hangtop.common.clean_words import clean_words, command_line
+from hangtop.common.clean_words import clean_words
 from hangtop.common.text import are, some
-from hangtop.probe.processes.process_source import open_table
-from hangtop.records.ask import Ask
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Source
 from hangtop.records.reading import Value
 from hangtop.records.runs import RunCandidate, RunsReading
-from hangtop.records.watch_spec import WatchSpec
-from hangtop.system.files.file_writers import RELAYS, TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
+from hangtop.system.files.file_writers import TERMINAL_RELAYS, LogFeeder, OpenFileTable, find_feeders, sources_of
 from hangtop.system.files.open_files import OpenFiles
 from hangtop.system.guard import Guard
+from hangtop.system.processes.environments import ProcessFactTable
 from hangtop.system.processes.login_shells import LoginShells
-from hangtop.system.processes.table import ProcessTable, Stat
-from hangtop.system.processes.training_commands import RANK_NAMES, framework_of, looks_like_training
+from hangtop.system.processes.roles import RELAYS
+from hangtop.system.processes.table import ProcessTable, open_table
+from hangtop.system.processes.training_commands import framework_of, looks_like_training
 from hangtop.system.processes.tree import children_of, descendants
 from hangtop.system.processes.users import Users
 
 LOG_NAMES = (".log", ".out", ".err", ".txt", ".stdout", ".stderr")
 NOT_LOGS = ("/dev/", "/proc/", "/sys/", "/var/log/", "/var/lib/", "/memfd:")
 RAY_OWN = re.compile(r"/session_[^/]+/logs/(?!job-driver-)")
-"""Logs of Ray itself and of its workers: the run's log is the one of its driver."""
+"""Logs of Ray itself and of its workers; a run's log is that of its driver."""
 MAX_CANDIDATES = 50
 
 
-class RunMember(Struct, frozen=True):
-    """What is asked of a process that belongs to a run that may be offered."""
+class RunsSource(Source):
+    """Finds runs every two seconds: files that training processes, or a relay behind them, have open for writing."""
 
-    command: tuple[str, ...]
-    environ: Mapping[str, str]
-
-
-class RunsSource:
-    """Looks for runs every two seconds: files that training processes, or a relay behind them, hold open for writing."""
-
-    name = "runs"
     interval_s = 2.0
-    deadline_s = 5.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
         self._table = table or open_table()
         self._files = OpenFiles(self._table)
         self._shells = LoginShells(self._table)
-        self._members: Guard[Hashable, RunMember] = Guard()
-        self._sizes: Guard[Hashable, tuple[int, float]] = Guard()
+        self._facts = ProcessFactTable(self._table)
+        self._sizes: Guard[str, tuple[int, float]] = Guard()
         self._users = Users()
-        self._known: dict[Hashable, RunMember] = {}
 
     def read(self, now: float) -> Iterable[Value]:
-        """All runs that are found now. `now` is unix time."""
+        """All runs of this moment. `now` is unix time."""
         self._table.refresh(())
         self._files.refresh(now)
-        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.look(now))
+        machine = OpenFileTable.of(self._table.stats, self._files.by_pid(), self._shells.find(now))
         children = children_of(machine.stats)
-        found = [self._candidate(machine, children, feeder) for feeder in self._feeders(machine)]
+        self._facts.forget_gone()
+        found = [self._candidate(machine, children, feeder, now) for feeder in self._feeders(machine, now)]
         yield RunsReading(tuple(sorted(found, key=_likeliest)[:MAX_CANDIDATES]), self._note())
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
-
-    def _feeders(self, machine: OpenFileTable) -> tuple[LogFeeder, ...]:
-        """Topmost writers of those logs that something like training writes, by its command, environment or GPUs, or the name of
-        the log. Other descendants of a writer say nothing about it: an editor writes a log, and training may run in its
-        terminal."""
+    def _feeders(self, machine: OpenFileTable, now: float) -> tuple[LogFeeder, ...]:
+        """The topmost writers of logs that look like those of training: by the command, environment or GPUs of a writer, or by
+        the name of the log. Descendants of a writer do not count: training may run in the terminal of an editor that writes a
+        log."""
         own = (os.getpid(), os.getppid())
-        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own))]
+        logs = [log for log in _open_logs(machine) if self._is_of_a_run(machine, log, _speakers(machine, log, own), now)]
         return find_feeders(machine, logs, own)
 
-    def _is_of_a_run(self, machine: OpenFileTable, log: str, pids: Collection[int]) -> bool:
-        if pids and (looks_like_training((PurePath(log).name,)) or any(_uses_gpu(machine, pid) for pid in pids)):
+    def _is_of_a_run(self, machine: OpenFileTable, log: str, pids: Collection[int], now: float) -> bool:
+        if pids and (looks_like_training((PurePath(log).name,)) or _use_gpus(machine, pids)):
             return True
-        members = self._ask(machine, pids).values()
-        return looks_like_training((" ".join(each.command) for each in members), (each.environ for each in members))
+        facts = self._facts.of(pids, now).values()
+        return looks_like_training((" ".join(known.command) for known in facts), (known.environ for known in facts))
 
-    def _candidate(self, machine: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder) -> RunCandidate:
+    def _candidate(
+        self, machine: OpenFileTable, children: Mapping[int, list[int]], feeder: LogFeeder, now: float
+    ) -> RunCandidate:
         stat = machine.stats[feeder.pid]
-        members = self._ask(machine, descendants(children, feeder.pid))
+        facts = self._facts.of(descendants(children, feeder.pid), now)
         log, size, modified_at = self._seen(_to_watch(machine, feeder), feeder.pid)
         return RunCandidate(
             log=clean_words(log),
             pid=feeder.pid,
             started_at=self._table.started_at(stat.start_ticks),
             start_ticks=stat.start_ticks,
-            command=command_line(members[feeder.pid].command) if feeder.pid in members else f"[{clean_words(stat.name)}]",
-            framework=framework_of(" ".join(member.command) for member in members.values()) or "generic",
+            command=facts[feeder.pid].line,
+            framework=framework_of(" ".join(known.command) for known in facts.values()) or "generic",
             user=self._users.name(self._table.owner(feeder.pid)),
             via=feeder.via,
             logs=len(feeder.paths),
-            ranks=len({rank for member in members.values() if (rank := member.environ.get("RANK")) is not None}),
+            ranks=len({rank for known in facts.values() if (rank := known.environ.get("RANK")) is not None}),
             log_bytes=size,
             log_modified_at=modified_at,
         )
 
-    def _ask(self, machine: OpenFileTable, pids: Iterable[int]) -> dict[int, RunMember]:
-        """Command and environment of these processes; those that do not answer are left out."""
-        stats = [machine.stats[pid] for pid in pids]
-        questions: dict[Hashable, Callable[[], RunMember]] = {
-            (stat.identity, stat.name): partial(self._member, stat)
-            for stat in stats
-            if (stat.identity, stat.name) not in self._known
-        }
-        answers = self._members.ask(questions)
-        self._known.update((key, answer) for key, answer in answers.items() if isinstance(answer, RunMember))
-        known = {stat.pid: self._known.get((stat.identity, stat.name)) for stat in stats}
-        return {pid: member for pid, member in known.items() if member is not None}
-
-    def _member(self, stat: Stat) -> RunMember:
-        """The environment is reduced to what tells a run: it can hold secrets."""
-        command = self._table.command(stat.pid)
-        try:
-            environ = self._table.environ(stat.pid)
-        except PermissionError:
-            environ = {}
-        return RunMember(command, {name: environ[name] for name in RANK_NAMES if name in environ})
-
     def _seen(self, log: str, pid: int) -> tuple[str, int | None, float | None]:
-        """Path, size and time of change of a log; in a container it may have another path, or be reached only through /proc."""
+        """Path, size and time of change of a log. In a container it is reached through /proc."""
         inside = f"/proc/{pid}/root{log}"
-        answers = self._sizes.ask({path: partial(_size_of, path) for path in (log, inside)})
+        answers = self._sizes.known({path: partial(_size_of, path) for path in (log, inside)})
         for path in (log, inside):
-            if isinstance(answer := answers.get(path), tuple):
-                return path, *answer
+            if path in answers:
+                return path, *answers[path]
         return log, None, None
 
     def _note(self) -> str | None:
@@ -142,7 +108,7 @@ class RunsSource:
 
 
 def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
-    """Its standard output or error where that is a log; else the one log it writes, or the directory that holds them all."""
+    """Its standard output or error if that is a log; else the one log it writes, or the directory that holds them all."""
     own = {file.fd: file.target for file in machine.files.get(feeder.pid, ()) if file.target in feeder.paths}
     for fd in (1, 2):
         if fd in own:
@@ -150,8 +116,12 @@ def _to_watch(machine: OpenFileTable, feeder: LogFeeder) -> str:
     return min(feeder.paths) if len(feeder.paths) == 1 else os.path.commonpath(feeder.paths)
 
 
+def _use_gpus(machine: OpenFileTable, pids: Iterable[int]) -> bool:
+    return any(file.target.startswith("/dev/nvidia") for pid in pids for file in machine.files.get(pid, ()))
+
+
 def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int]:
-    """Who writes to this log; on a terminal that is written down (`script`) all that were started there."""
+    """The pids that write to this log; with `script`, all processes of its terminal."""
     sources = sources_of(machine, log, own)
     children = children_of(machine.stats)
     there = (descendants(children, pid) if via in TERMINAL_RELAYS else (pid,) for pid, via in sources.items())
@@ -159,14 +129,10 @@ def _speakers(machine: OpenFileTable, log: str, own: Collection[int]) -> set[int
 
 
 def _open_logs(machine: OpenFileTable) -> list[str]:
-    """Files that may be the log of a run: someone's standard output or error, or held by a relay, or with a log's name."""
+    """Files that may be the log of a run: a standard output or error, held by a relay, or with the name of a log."""
     return sorted(
         log for log, pids in machine.holders.items() if _may_be_log(log) and any(_logs(machine, pid, log) for pid in pids)
     )
-
-
-def _uses_gpu(machine: OpenFileTable, pid: int) -> bool:
-    return any(file.target.startswith("/dev/nvidia") for file in machine.files.get(pid, ()))
 
 
 def _may_be_log(path: str) -> bool:
@@ -174,7 +140,7 @@ def _may_be_log(path: str) -> bool:
 
 
 def _logs(machine: OpenFileTable, pid: int, path: str) -> bool:
-    """Whether this process holds the file as one holds a log."""
+    """Whether this process uses the file like a log."""
     if path.endswith(LOG_NAMES) or machine.stats[pid].name in RELAYS:
         return True
     return any(file.fd in (1, 2) for file in machine.files[pid] if file.target == path)

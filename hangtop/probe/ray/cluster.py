@@ -1,9 +1,8 @@
-"""One cluster as one record: processes here, answers of its dashboard, and what is remembered of both."""
+"""One cluster as one record, from local processes and the answers of its dashboard."""
 
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import socket
 from collections import Counter
@@ -17,8 +16,9 @@ from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.state_tables import GcsTables
 from hangtop.probe.ray.first_seen import FirstSeen
 from hangtop.probe.ray.local.daemons import Daemon, addresses_of, without_secrets
-from hangtop.probe.ray.local.ray_processes import Worker
+from hangtop.probe.ray.local.ray_processes import LocalWorker
 from hangtop.records.ray import PlacementGroup, RayApi, RayCluster, RayDriver, RayNode
+from hangtop.system.processes.users import Users
 
 MOST_ACTORS = 2_048
 MOST_GROUPS = 64
@@ -30,26 +30,27 @@ _UNITS = {None: 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "
 
 
 class Cluster:
-    """One session (or a far cluster, with no process here), looked at again and again."""
+    """One session, or a cluster with no process here, read again and again."""
 
     def __init__(self, session: str, poll: DashboardPoll | None = None) -> None:
         self.session = session
         self.poll = poll
         self.view = ApiView(RayApi())
-        """All that was told of it last."""
+        """The last answers of its dashboard."""
         self.python: RayPython | None = None
-        """How Ray's own Python is asked where the dashboard is not there or not understood."""
+        """Ray's own Python, used when the dashboard is missing or not understood."""
         self._tables = GcsTables()
         self._memory = FirstSeen()
+        self._users = Users()
         self._ended_at: float | None = None
 
-    def look(
-        self, daemons: Sequence[Daemon], workers: Sequence[Worker], now: float, pids: frozenset[int] = frozenset()
+    def read(
+        self, daemons: Sequence[Daemon], workers: Sequence[LocalWorker], now: float, pids: frozenset[int] = frozenset()
     ) -> RayCluster:
-        """The cluster at unix time `now`. `daemons`: also those that are gone. `pids`: all processes of this machine."""
+        """The cluster at unix time `now`. `daemons`: also those that ended. `pids`: all processes of this machine."""
         alive = [daemon for daemon in daemons if daemon.gone_at is None]
         if alive or workers or not daemons:
-            self.view = self._tables.fill(self.poll.look(now) if self.poll else ApiView(RayApi()), self.python, now)
+            self.view = self._tables.fill(self.poll.read(now) if self.poll else ApiView(RayApi()), self.python, now)
         view = self.view
         raylets = [d for d in alive if d.kind == "raylet" and d.state != "Z"]
         nodes = {d.pid: node for d in raylets if (node := d.node or _node_of(d, view)) is not None}
@@ -64,7 +65,7 @@ class Cluster:
             folder=next((d.folder for d in daemons if d.folder), None),
             gcs_address=next((d.gcs_address for d in daemons if d.gcs_address), None),
             uid=uid,
-            user=_user(uid),
+            user=None if uid is None else self._users.name(uid),
             api=view.api,
             parts=tuple(d.part() for d in daemons),
             actors=cut_to(actors, MOST_ACTORS),
@@ -84,19 +85,19 @@ class Cluster:
         if self.poll:
             self.poll.dashboard.close()
 
-    def _is_orphan(self, worker: Worker, now: float) -> bool:
+    def _is_orphan(self, worker: LocalWorker, now: float) -> bool:
         alone = worker.raylet is None and worker.state != "Z"
         return now - self._memory.since(("parent", worker.identity), alone, now).at >= ORPHAN_AFTER_S if alone else False
 
 
 def _node_of(raylet: Daemon, view: ApiView) -> str | None:
-    """The node whose raylet has this address and socket."""
+    """The node of this raylet, by its address and socket."""
     told = ((node, (seen.summary.ip, seen.summary.raylet.raylet_socket_name)) for node, seen in view.nodes.items())
     return next((node for node, socket in told if socket == raylet.socket and all(socket)), None)
 
 
 def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
-    """From the pages of the nodes; of an older Ray, which leaves them out there, from its jobs."""
+    """The drivers, from the pages of the nodes; of an older Ray, from its jobs."""
     found = (
         (node, stats, core)
         for node, seen in view.nodes.items()
@@ -121,11 +122,11 @@ def _drivers(view: ApiView, here: set[str]) -> tuple[RayDriver, ...]:
 
 
 def _of_job(job: api_schema.Job, view: ApiView, here: set[str]) -> RayDriver | None:
-    """A job knows its driver by address and pid. Several nodes may have the address of this machine."""
+    """A job names its driver by address and pid. Several nodes may have the same address."""
     if job.driver_info is None:
         return None
     nodes = [node for node, seen in view.nodes.items() if seen.summary.ip == job.driver_info.node_ip_address]
-    node = min(nodes, key=lambda one: one not in here, default="")
+    node = min(nodes, key=lambda node: node not in here, default="")
     command = without_secrets(clean_text(job.entrypoint))[:LONGEST_COMMAND]
     return RayDriver(job.job_id or "", api_schema.number(job.driver_info.pid), node, command, local=node in here)
 
@@ -163,8 +164,8 @@ def logical_resources(text: str) -> tuple[dict[str, float], dict[str, float]]:
     return used, total
 
 
-def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
-    """Those that are not placed."""
+def _groups(groups: Sequence[api_schema.PlacementGroupRow]) -> tuple[PlacementGroup, ...]:
+    """Placement groups that are not placed."""
     waiting = [group for group in groups if group.state in ("PENDING", "RESCHEDULING")]
     return tuple(
         PlacementGroup(
@@ -181,10 +182,3 @@ def _groups(groups: Sequence[api_schema.Group]) -> tuple[PlacementGroup, ...]:
 def _folded(bundles: Sequence[Mapping[str, float]]) -> tuple[tuple[dict[str, float], int], ...]:
     counted = Counter(tuple(sorted(bundle.items())) for bundle in bundles)
     return tuple((dict(resources), count) for resources, count in counted.items())
-
-
-def _user(uid: int | None) -> str | None:
-    try:
-        return None if uid is None else pwd.getpwuid(uid).pw_name
-    except KeyError:  # a user id without a name, as in containers
-        return str(uid)

@@ -1,8 +1,7 @@
 """The source "ray": the clusters of this machine, and what their dashboards tell of all nodes. Ray itself is never imported.
 
-First the process table, which always answers; then plain HTTP to the dashboard, never longer than `dashboard.DEADLINE_S`; where
-that is not there or not understood, the GCS's tables by a child (`raycluster.tables`). Nothing of this appears in the person's
-cluster.
+First the process table, which always answers; then plain HTTP to the dashboard, never longer than `http.DEADLINE_S`; where that
+is missing or not understood, the GCS's tables by a child (`dashboard.state_tables`). None of this shows in the person's cluster.
 """
 
 from __future__ import annotations
@@ -16,46 +15,41 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hangtop.diagnosis.members.ray_ownership import clusters_of_run
-from hangtop.probe.context import watched
-from hangtop.probe.processes.process_source import open_table
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.cluster import Cluster
 from hangtop.probe.ray.dashboard.http import Dashboard
 from hangtop.probe.ray.dashboard.poll import DashboardPoll
 from hangtop.probe.ray.dashboard.ray_python import RayPython
 from hangtop.probe.ray.dashboard.remote_workers import RemoteWorkers
-from hangtop.probe.ray.dashboard.token import Token, find_token
+from hangtop.probe.ray.dashboard.token import AuthToken, find_token
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess
 from hangtop.probe.ray.local.daemons import Daemon
 from hangtop.probe.ray.local.ray_processes import RayProcesses, RayTable
 from hangtop.probe.ray.local.start_options import python_of
 from hangtop.probe.ray.local.worker_files import rank_files
 from hangtop.probe.ray.session import SessionDescriber
-from hangtop.probe.source import Absent, SourceError
-from hangtop.records.ask import Ask, RayAsk
+from hangtop.probe.source import Absent, Source, SourceError
+from hangtop.records.ask import RayAsk
 from hangtop.records.ray import RayCluster, RayDaemons, RayReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.state.run_state import RunState
-from hangtop.system.processes.table import ProcessTable
+from hangtop.system.processes.table import ProcessTable, open_table
 
 NONE_HERE = "no Ray session on this machine"
 GCS_PORT, DASHBOARD_PORT = 6379, 8265
 MOST_CLUSTERS = 8
 REPEAT_S = 5.0
-"""So often ages and loads are told when nothing else changes."""
+"""How often ages and loads are told when nothing else changes."""
 ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 
 
-class RaySource:
-    """Looks every 2 s: the dashboard keeps its answers that long anyway."""
+class RaySource(Source):
+    """Reads every 2 s: the dashboard caches its answers that long anyway."""
 
-    name = "ray"
     interval_s = 2.0
-    deadline_s = 5.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table()
         self._processes = RayTable(self._table)
         self._here = RayProcesses()
@@ -67,16 +61,16 @@ class RaySource:
         self._sessions: SessionDescriber | None = None
 
     def read(self, now: float) -> Iterable[Value]:
-        """All clusters, when something of them changed; and how their daemons were started, the same."""
-        if self._spec.ray == "off":
+        """All clusters when something changed, and how their daemons were started when that changed."""
+        if self._context.spec.ray == "off":
             raise Absent("switched off by --ray off")
-        here = self._here = self._processes.look(now)
-        reading = replace(self._named(here, now), named=True) if self._spec.ray != "auto" else self._found(here, now)
-        self._watched.access = self._far_workers.access = self._access()
+        here = self._here = self._processes.read(now)
+        reading = replace(self._named(here, now), named=True) if self._context.spec.ray != "auto" else self._found(here, now)
+        self._context.access = self._far_workers.access = self._access()
         own = clusters_of_run(self.run_with(reading))
         pids = {actor.pid for cluster in own for actor in cluster.actors}
-        self._watched.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
-        self._watched.workers = rank_files(own, self._far_workers.logs_of)
+        self._context.ray_workers = frozenset(worker.identity for worker in here.workers if worker.pid in pids)
+        self._context.workers = rank_files(own, self._far_workers.logs_of)
         daemons = RayDaemons(tuple(d.record() for d in here.daemons if d.argv and d.session))
         if daemons.daemons and daemons != self._last_daemons:
             self._last_daemons = daemons
@@ -84,51 +78,51 @@ class RaySource:
         standing = _without_noise(reading)
         if standing != self._last or now - self._said_at >= REPEAT_S:
             self._last, self._said_at = standing, now
-            far = [file.far for file in self._watched.workers if file.far is not None]
+            far = [file.far for file in self._context.workers if file.far is not None]
             read = sum(log.first_bytes is not None for log in far)
             yield replace(reading, far_logs=len(far), far_logs_read=read)
 
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """A session in full: its processes, what would start it again, what is left of it."""
-        if isinstance(ask, RayAsk):
-            self._sessions = self._sessions or SessionDescriber(self._table)
-            yield self._sessions.describe(ask.ask, ask.session, self._here, now)
+    def answer(self, ask: RayAsk, now: float) -> Iterable[Value]:
+        """A session in full: its processes, what would start it again, what it leaves behind."""
+        self._sessions = self._sessions or SessionDescriber(self._table)
+        yield self._sessions.describe(ask.ask, ask.session, self._here, now)
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for cluster in self._clusters.values():
             cluster.close()
         self._far_workers.close()
 
     def run_with(self, reading: RayReading) -> RunState:
-        """The run as the other sources know it, and Ray with it."""
-        others = self._watched
+        """The run as the other sources know it, with this reading."""
+        others = self._context
         return RunState(log=others.log, ranks=others.ranks, procs=others.procs, ray={"": reading})
 
     def _found(self, here: RayProcesses, now: float) -> RayReading:
-        """The clusters that have a process here, the living first; without any, the one that Ray's own variables name."""
+        """The clusters with a process here, living ones first; without any, the one that Ray's own variables name."""
         sessions = _sessions(here)
         if not sessions:
-            address = next((found for name in ADDRESS_VARIABLES if (found := _http_address(os.environ.get(name, "")))), None)
+            named = (os.environ.get(name, "") for name in ADDRESS_VARIABLES)
+            address = next((text for text in named if text.startswith("http://")), None)
             if address is None:
                 raise Absent(NONE_HERE)
-            return RayReading((self._far(address).look((), (), now),))
-        clusters = [self._look(session, daemons, here, now) for session, daemons in sessions.items()]
+            return RayReading((self._far(parse_address(address)).read((), (), now),))
+        clusters = [self._read_cluster(session, daemons, here, now) for session, daemons in sessions.items()]
         return RayReading(tuple(sorted(clusters, key=lambda c: (c.ended_at is not None, c.session))[:MOST_CLUSTERS]))
 
     def _named(self, here: RayProcesses, now: float) -> RayReading:
-        """The cluster at the address that the person gave: of a dashboard, or of a GCS."""
-        address = parse_address(self._spec.ray)
+        """The cluster at the address that a person gave, of a dashboard or a GCS."""
+        address = parse_address(self._context.spec.ray)
         for session, daemons in _sessions(here).items():
             if any(address in (d.gcs_address, d.dashboard) for d in daemons):
-                return RayReading((self._look(session, daemons, here, now),))
+                return RayReading((self._read_cluster(session, daemons, here, now),))
         host, _, port = address.rpartition(":")
         if int(port) != GCS_PORT:
-            return RayReading((self._far(address).look((), (), now),))
+            return RayReading((self._far(address).read((), (), now),))
         cluster = self._far(f"{host}:{DASHBOARD_PORT}")
         if find_spec("ray") is not None:
             cluster.python = RayPython(sys.executable, address)
-        return RayReading((cluster.look((), (), now),))
+        return RayReading((cluster.read((), (), now),))
 
     def _far(self, address: str) -> Cluster:
         """A cluster with no process here."""
@@ -136,7 +130,7 @@ class RaySource:
             self._clusters[address] = Cluster("", DashboardPoll(Dashboard(address, lambda: find_token(None, dict))))
         return self._clusters[address]
 
-    def _look(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
+    def _read_cluster(self, session: str, daemons: list[Daemon], here: RayProcesses, now: float) -> RayCluster:
         cluster = self._clusters.setdefault(session, Cluster(session))
         address = next((d.dashboard for d in sorted(daemons, key=lambda d: d.kind != "dashboard") if d.dashboard), None)
         if address and (cluster.poll is None or cluster.poll.dashboard.address != address):
@@ -145,10 +139,10 @@ class RaySource:
         cluster.python = self._python(daemons)
         raylets = {d.pid for d in daemons if d.kind == "raylet"}
         workers = [w for w in here.workers if w.session == session or (w.folder is None and w.raylet in raylets)]
-        return cluster.look(daemons, workers, now, here.pids)
+        return cluster.read(daemons, workers, now, here.pids)
 
     def _access(self) -> dict[str, ClusterAccess]:
-        """How the clusters are asked for what only some want to know."""
+        """How each cluster is asked, by session."""
         ways: dict[str, ClusterAccess] = {}
         for cluster in self._clusters.values():
             dashboard = cluster.poll.dashboard if cluster.poll else None
@@ -164,14 +158,14 @@ class RaySource:
         return ways
 
     def _python(self, daemons: Iterable[Daemon]) -> RayPython | None:
-        """Ray's own Python, where a raylet of the cluster lives here."""
+        """Ray's own Python, if a raylet of the cluster lives here."""
         raylet = next((d for d in daemons if d.kind == "raylet" and d.gone_at is None), None)
         python = python_of(raylet.argv) if raylet else None
         if raylet is None or python is None or raylet.gcs_address is None:
             return None
         return RayPython(python, raylet.gcs_address, lambda: self._environ(raylet.pid), raylet.uid)
 
-    def _token(self, session: str) -> Token | None:
+    def _token(self, session: str) -> AuthToken | None:
         raylet = next((d for d in self._here.daemons if d.session == session and d.gone_at is None and d.uid is not None), None)
         if raylet is None:
             return None
@@ -198,12 +192,8 @@ def parse_address(text: str) -> str:
     return f"{parts.hostname}:{DASHBOARD_PORT if port is None or parts.scheme == 'ray' else port}"
 
 
-def _http_address(text: str) -> str | None:
-    return parse_address(text) if text.startswith("http://") else None
-
-
 def _without_noise(reading: RayReading) -> RayReading:
-    """The reading without what moves at every look."""
+    """The reading without values that change at every read."""
     return RayReading(
         tuple(
             replace(
@@ -221,7 +211,7 @@ def _without_noise(reading: RayReading) -> RayReading:
 
 
 def _sessions(here: RayProcesses) -> dict[str, list[Daemon]]:
-    """Daemons by session. A session of which only workers are left is found by their files."""
+    """Daemons by session. A session with only workers left is found by their files."""
     sessions: dict[str, list[Daemon]] = {}
     for daemon in here.daemons:
         if daemon.session:

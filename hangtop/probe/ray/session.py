@@ -1,6 +1,6 @@
-"""One session in full, on a question only: its processes, what would start it again, what is left of it, what `ray stop` hits.
+"""One session in full, on a question only: its processes, what would start it again, what it leaves behind, what `ray stop` hits.
 
-Told by command lines, parents and open files, never by the API: a session that hangs is the one that people want to restart.
+Told by command lines, parents and open files, never by the API: people want to restart a session that hangs.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from functools import partial
 
 from hangtop.common.clean_text import clean_text
 from hangtop.common.clean_words import command_line
-from hangtop.probe.processes.orphans import ADOPTERS
-from hangtop.probe.processes.ray_session_files import driver_jobs
+from hangtop.probe.leftovers.orphans import ADOPTERS
 from hangtop.probe.ray.local.daemons import Daemon, without_secrets
 from hangtop.probe.ray.local.ray_processes import RayProcesses
+from hangtop.probe.ray.local.session_files import driver_jobs
 from hangtop.probe.ray.node_starts import starts_of
 from hangtop.probe.ray.session_cleanup import left_of_session
 from hangtop.records.ray_session import RayKind, RayMatch, RayProcess, RaySession
@@ -29,7 +29,7 @@ LINE_WORDS = (
     "monitor.py", "ray.util.client.server", "default_worker.py", "setup_worker.py", "io.ray.runtime.runner.worker.DefaultWorker",
     "log_monitor.py", "ray::DashboardAgent", "dashboard/dashboard.py", "ray::RuntimeEnvAgent", "ray_process_reaper.py",
 )  # fmt: skip
-"""By these words in names and command lines the plain `ray stop` chooses, whoever they belong to (Ray 2.60, RAY_PROCESSES)."""
+"""The plain `ray stop` chooses processes by these words, whoever owns them (Ray 2.60, RAY_PROCESSES)."""
 
 
 class SessionDescriber:
@@ -42,7 +42,7 @@ class SessionDescriber:
         self._files: Guard[int, tuple[OpenFile, ...]] = Guard()
 
     def describe(self, number: int, session: str, here: RayProcesses, now: float) -> RaySession:
-        """The session of this name, as of a look at all of Ray. `now`: unix time."""
+        """The session of this name. `here`: all of Ray on this machine. `now`: unix time."""
         known = [daemon for daemon in here.daemons if daemon.session == session]
         workers = [worker for worker in here.workers if worker.session == session]
         if not known and not workers:
@@ -51,7 +51,7 @@ class SessionDescriber:
         stats = self._table.stats
         folder = next((d.folder for d in known if d.folder), None) or next((w.folder for w in workers if w.folder), None)
         kinds = self._kinds([d for d in known if d.gone_at is None], [w.pid for w in workers], folder or "")
-        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
+        commands = self._commands.known({pid: partial(self._table.command, pid) for pid in stats if not stats[pid].kernel})
         blocking = _blocking(known, stats, commands)
         kinds |= {pid: ("daemon", "ray start") for pid, _ in blocking.values()}
         processes = tuple(self._process(stats[pid], kind, title, commands) for pid, (kind, title) in kinds.items())
@@ -93,17 +93,18 @@ class SessionDescriber:
         return {pid: what for pid, what in found.items() if pid in stats and stats[pid].state not in "ZX"}
 
     def _drivers(self, folder: str) -> dict[int, str]:
-        """Jobs by the pid of their drivers: who holds a driver's log in the session's folder open."""
+        """Jobs by the pid of their drivers, which have a driver's log in the session's folder open."""
         asked = {
             pid: partial(self._table.open_files, pid)
             for pid, stat in self._table.stats.items()
             if not stat.kernel and stat.state not in "ZX"
         }
-        held = {pid: files for pid, files in self._files.ask(asked).items() if not isinstance(files, OSError)}
-        return {pid: job for pid, files in held.items() for where, job in driver_jobs(files) if where == folder}
+        return {
+            pid: job for pid, files in self._files.known(asked).items() for where, job in driver_jobs(files) if where == folder
+        }
 
-    def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...] | OSError]) -> RayProcess:
-        words = commands.get(stat.pid, OSError())
+    def _process(self, stat: Stat, kind: RayKind, title: str, commands: Mapping[int, tuple[str, ...]]) -> RayProcess:
+        words = commands.get(stat.pid, ())
         uid = self._table.owner(stat.pid)
         return RayProcess(
             pid=stat.pid,
@@ -121,9 +122,9 @@ class SessionDescriber:
         )
 
 
-def _shown(words: tuple[str, ...] | OSError, stat: Stat, kind: RayKind) -> str:
-    """Its command line without secrets; that of a daemon is told by its first words."""
-    line = "" if isinstance(words, OSError) else without_secrets(command_line(words))
+def _shown(words: tuple[str, ...], stat: Stat, kind: RayKind) -> str:
+    """Its command line without secrets; of a daemon only the first words."""
+    line = without_secrets(command_line(words))
     if line.startswith("ray-dashboard-"):  # then Python's command in brackets, the same for all of them
         line = line.partition(" (")[0]
     return (line if kind == "driver" else line[:LONGEST]) or clean_text(stat.name)
@@ -135,7 +136,7 @@ def _adopt(found: dict[int, tuple[RayKind, str]], children: Children, top: int, 
 
 
 def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping[int, tuple[RayKind, str]]) -> int | None:
-    """The driver that started the daemons with `ray.init()`: their parent lives, and is a driver itself."""
+    """The driver that started the daemons with `ray.init()`: it is their living parent."""
     for daemon in daemons:
         stat = stats.get(daemon.pid)
         if daemon.kind in ("gcs_server", "raylet") and stat is not None:
@@ -146,25 +147,25 @@ def _holder(daemons: Iterable[Daemon], stats: Mapping[int, Stat], kinds: Mapping
 
 
 def _blocking(
-    daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]
+    daemons: Iterable[Daemon], stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...]]
 ) -> Mapping[int, tuple[int, tuple[str, ...]]]:
-    """By raylet: the living `ray start --block` above it (pid, words), which knows its own options."""
+    """(pid, words) of the living `ray start --block` above each raylet; its own command line has all options."""
     found = {}
     for daemon in daemons:
         stat = stats.get(daemon.pid)
         if daemon.kind != "raylet" or stat is None or stat.ppid not in stats or stats[stat.ppid].name in ADOPTERS:
             continue
         words = commands.get(stat.ppid, ())
-        if not isinstance(words, OSError) and "start" in words[1:5] and "--block" in words:
-            found[daemon.pid] = (stat.ppid, tuple(words))
+        if "start" in words[1:5] and "--block" in words:
+            found[daemon.pid] = (stat.ppid, words)
     return found
 
 
-def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...] | OSError]) -> Iterator[RayMatch]:
-    """What the plain `ray stop` would end, and by which word. Of our own user or not: it does not ask."""
+def _matches(stats: Mapping[int, Stat], commands: Mapping[int, tuple[str, ...]]) -> Iterator[RayMatch]:
+    """What the plain `ray stop` would end, of any user, and by which word."""
     for pid, stat in stats.items():
-        words = commands.get(pid, OSError())
-        if stat.kernel or pid == os.getpid() or isinstance(words, OSError):
+        words = commands.get(pid)
+        if stat.kernel or pid == os.getpid() or words is None:
             continue
         line = " ".join(words)
         word = next((w for w in NAME_WORDS if w in stat.name), None) or next((w for w in LINE_WORDS if w in line), None)

@@ -1,7 +1,7 @@
-"""The source "rayworkers": what workers of Ray print, also on other nodes, and their stacks there. Beside the Ray source, so that
-a node that does not answer holds up nothing else.
+"""The source "rayworkers": the output of Ray workers, also on other nodes, and their stacks there. Apart from the Ray source, so
+that a node that does not answer holds up nothing else.
 
-The output of the run's ranks on other nodes is followed, a few files at a time. All else is read only when it is asked for.
+The output of the run's ranks on other nodes is followed, a few files at a time. The rest is read only on a question.
 """
 
 from __future__ import annotations
@@ -11,48 +11,47 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from hangtop.probe.context import watched
+from hangtop.probe.context import ProbeContext
 from hangtop.probe.ray.dashboard.actor_log import actor_log
 from hangtop.probe.ray.dashboard.http import CONNECTIONS, DEADLINE_S
 from hangtop.probe.ray.dashboard.node_logs import NodeLogs
 from hangtop.probe.ray.dashboard.remote_log import RemoteLog
 from hangtop.probe.ray.dashboard.remote_worker_stacks import remote_worker_stacks
-from hangtop.records.ask import ActorLogAsk, Ask, RemoteStacksAsk
+from hangtop.probe.source import Source
+from hangtop.records.ask import ActorLogAsk, RemoteStacksAsk
 from hangtop.records.ray_workers import ActorLogReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 
 MOST_FILES_A_LOOK = 16
-"""With a look every 2 s, 8 files a second: 16 kB each at most."""
+"""Every 2 s: 8 files a second, 16 kB each at most."""
 
 
-class RayWorkerSource:
-    """Says nothing by itself: what it fetches, the log source reads."""
+class RayWorkerSource(Source):
+    """Sends no readings by itself: the log source reads what it fetches."""
 
-    name = "rayworkers"
     interval_s = 2.0
     deadline_s = 60.0
-    """A task in the cluster takes seconds to begin."""
+    """A task in the cluster takes seconds to start."""
 
-    def __init__(self, spec: WatchSpec) -> None:
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext) -> None:
+        self._context = context
         self._logs: dict[tuple[str, str | None], NodeLogs] = {}
 
     def read(self, now: float) -> Iterable[Value]:
-        """Fetches from those output files on other nodes that are due, the longest due first."""
-        far = [file.far for file in self._watched.workers if file.far is not None]
+        """Fetch from the output files on other nodes that are due, the longest due first."""
+        far = [file.far for file in self._context.workers if file.far is not None]
         due = sorted((log for log in far if log.due_at <= now), key=lambda log: log.due_at)[:MOST_FILES_A_LOOK]
         if due:
             fetch(due, now)
         return ()
 
-    def answer(self, ask: Ask, now: float) -> Iterator[Value]:
+    def answer(self, ask: ActorLogAsk | RemoteStacksAsk, now: float) -> Iterator[Value]:
         if isinstance(ask, ActorLogAsk):
-            access = self._watched.access.get(ask.session)
+            access = self._context.access.get(ask.session)
             logs = None if access is None else self._logs.setdefault((access.session, access.dashboard), NodeLogs(access))
             yield ActorLogReading(ask.ask, *actor_log(ask, access, logs, now))
-        elif isinstance(ask, RemoteStacksAsk):
-            yield from remote_worker_stacks(ask, self._watched.access.get(ask.session), now)
+        else:
+            yield from remote_worker_stacks(ask, self._context.access.get(ask.session), now)
 
     def close(self) -> None:
         for logs in self._logs.values():
@@ -60,7 +59,7 @@ class RayWorkerSource:
 
 
 def fetch(files: Iterable[RemoteLog], now: float) -> None:
-    """All of them, several nodes at once; one that does not answer is waited for no longer than the others together."""
+    """Fetch from several nodes at once. A node that does not answer is waited for no longer than all others together."""
     nodes: dict[str, deque[RemoteLog]] = {}
     for file in files:
         nodes.setdefault(file.place.node, deque()).append(file)

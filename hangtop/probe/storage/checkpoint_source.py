@@ -6,41 +6,39 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import islice
 
 from msgspec import Struct
 
 from hangtop.common.clean_words import clean_words
-from hangtop.probe.context import watched
-from hangtop.probe.processes.process_source import open_table
-from hangtop.probe.source import Absent, SourceError
+from hangtop.probe.context import ProbeContext
+from hangtop.probe.source import Absent, Source, SourceError
 from hangtop.probe.storage.checkpoint_folder import below, in_command, in_files
-from hangtop.records.ask import Ask
 from hangtop.records.checkpoints import GIVEN, GUESSED, CheckpointReading
 from hangtop.records.reading import Value
-from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.guard import Guard
-from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of
+from hangtop.system.processes.table import OpenFile, ProcessTable, cwd_of, open_table
 
 FLOOR_S = 15.0
-"""Other clients of a network file system write unseen by inotify: so it is read again after that long in any case."""
+"""The directory is listed after this long in any case: inotify does not see other clients of a network file system."""
 BUSY_S, BUSY_TIMES = 2.0, 50
-"""Between two looks while something arrives, and so many times what one cost in CPU time: thousands of files may be there."""
+"""The least pause while files arrive, in seconds and as a multiple of the CPU time of a listing: there may be thousands of
+files."""
 SOON_S = 1.0
-"""Between the first two, whatever stirs: one alone cannot tell that a save goes on, and `check` has few seconds."""
+"""The pause before the second listing: one alone cannot tell that a save goes on, and `check` has few seconds."""
 STEP_MS = 500
-"""How often watchfiles looks whether anything came."""
+"""How often watchfiles checks."""
 FIND_AGAIN_S = 20.0
 LEISURE = 5_000
-"""So many times what a search for the directory cost in CPU time passes before the next one."""
+"""The pause after a search for the directory, as a multiple of its CPU time."""
 WINDOW_S = 30.0
 MOST_FILES = 20_000
 
 
 class CheckpointListing(Struct, frozen=True):
-    """One look at the directory."""
+    """The contents of the directory at one time."""
 
     at: float
     bytes: int
@@ -50,17 +48,15 @@ class CheckpointListing(Struct, frozen=True):
     modified_at: float | None
 
 
-class CheckpointSource:
-    """Watches one directory: the one that was given, else the one that the run's own processes point to. Files from before they
-    started are an older run's."""
+class CheckpointSource(Source):
+    """Watches one directory: the given one, else the one that the run's own processes tell. Older files belong to an older
+    run."""
 
-    name = "checkpoints"
     interval_s = 1.0
     deadline_s = 10.0
 
-    def __init__(self, spec: WatchSpec, table: ProcessTable | None = None) -> None:
-        self._spec = spec
-        self._watched = watched(spec)
+    def __init__(self, context: ProbeContext, table: ProcessTable | None = None) -> None:
+        self._context = context
         self._table = table or open_table()
         self._commands: Guard[int, tuple[str, ...]] = Guard()
         self._held: Guard[int, tuple[OpenFile, ...]] = Guard()
@@ -74,7 +70,7 @@ class CheckpointSource:
         self._stop = threading.Event()
 
     def read(self, now: float) -> Iterable[Value]:
-        """A listing when something stirred or one is due. Raises `Absent` until a directory is found, `SourceError` when lost."""
+        """A listing when something stirred or one is due. `Absent` until a directory is found, `SourceError` when it is lost."""
         self._find(now)
         if self._directory is None:
             raise Absent("no checkpoint directory found yet: name it with --ckpt DIR")
@@ -83,11 +79,7 @@ class CheckpointSource:
         self._stirred.clear()
         if not os.path.isdir(self._directory):
             raise SourceError(f"{self._directory}: no such directory: name another with --ckpt DIR")
-        yield self._told(self._look(self._directory, now))
-
-    def answer(self, ask: Ask, now: float) -> Iterable[Value]:
-        """Nothing is asked of this source."""
-        return ()
+        yield self._reading_of(self._list(self._directory, now))
 
     def _is_due(self, now: float) -> bool:
         if not self._sights:
@@ -99,7 +91,7 @@ class CheckpointSource:
         busy_s = max(BUSY_S, BUSY_TIMES * self._cost_s)
         return since >= max(FLOOR_S, busy_s) or (since >= busy_s and (growing or self._stirred.is_set()))
 
-    def _look(self, directory: str, now: float) -> CheckpointListing:
+    def _list(self, directory: str, now: float) -> CheckpointListing:
         began = time.thread_time()
         sight = list_checkpoints(directory, now, self._since)
         self._cost_s = time.thread_time() - began
@@ -110,7 +102,7 @@ class CheckpointSource:
             self._sights.popleft()
         return sight
 
-    def _told(self, sight: CheckpointListing) -> CheckpointReading:
+    def _reading_of(self, sight: CheckpointListing) -> CheckpointReading:
         first = self._sights[0]
         seconds = sight.at - first.at
         return CheckpointReading(
@@ -126,13 +118,13 @@ class CheckpointSource:
         )
 
     def _find(self, now: float) -> None:
-        """Settle on a directory, once; look for one now and then until there is one. Who is the run, the process source tells."""
+        """Search for the directory now and then until there is one. The process source tells which processes are the run."""
         if self._directory is not None or now < self._look_for_at:
             return
-        if self._spec.checkpoint_dir is not None:
-            self._settle(os.path.abspath(self._spec.checkpoint_dir), GIVEN)
+        if self._context.spec.checkpoint_dir is not None:
+            self._settle(os.path.abspath(self._context.spec.checkpoint_dir), GIVEN)
             return
-        if (members := self._watched.members) is None:
+        if (members := self._context.members) is None:
             return
         began = time.thread_time()
         for directory, found_by in self._pointed_to([process.pid for process in members]):
@@ -146,17 +138,17 @@ class CheckpointSource:
 
     @property
     def _since(self) -> float:
-        """When the run started, unix time; 0 where no process of it is known."""
-        return min((member.started_at for member in self._watched.members or ()), default=0.0)
+        """When the run started (unix time); 0 if no process of it is known."""
+        return min((member.started_at for member in self._context.members or ()), default=0.0)
 
     def _settle(self, directory: str, found_by: str) -> None:
-        self._directory = self._watched.checkpoint_dir = directory
+        self._directory = self._context.checkpoint_dir = directory
         self._found_by = found_by
         threading.Thread(target=self._listen, args=(directory,), name="checkpoint-watch", daemon=True).start()
 
     def _listen(self, directory: str) -> None:
-        """Wakes the next look when a file of this machine changes; without it the slow look remains."""
-        from watchfiles import watch  # 2 MB that a run without checkpoints can do without
+        """Make a listing due when a local process changes a file; without inotify the regular listing remains."""
+        from watchfiles import watch  # 2 MB, and many runs write no checkpoints
 
         try:
             for _ in watch(directory, stop_event=self._stop, debounce=1_000, step=STEP_MS, rust_timeout=60_000):
@@ -165,19 +157,15 @@ class CheckpointSource:
             return
 
     def _pointed_to(self, members: Sequence[int]) -> Iterable[tuple[str | None, str]]:
-        """What the run's processes say, the surest first."""
+        """Directories that the run's processes tell, the surest first."""
         cwds = {pid: cwd for pid in members if (cwd := cwd_of(self._table, pid))}
-        if self._watched.log is not None and (said := self._watched.log.checkpoint_dir):
+        if self._context.log is not None and (said := self._context.log.checkpoint_dir):
             for cwd in dict.fromkeys((*cwds.values(), "/")):
                 yield os.path.normpath(os.path.join(cwd, said)), "the log"
-        commands = self._commands.ask({pid: partial(self._table.command, pid) for pid in cwds})
-        for pid, words in commands.items():
-            if isinstance(words, tuple):
-                yield in_command(words, cwds[pid]), "the command line"
-        held = self._held.ask({pid: partial(self._table.open_files, pid) for pid in members})
-        for files in held.values():
-            if isinstance(files, tuple):
-                yield in_files(files), "an open file"
+        for pid, words in self._commands.known({pid: partial(self._table.command, pid) for pid in cwds}).items():
+            yield in_command(words, cwds[pid]), "the command line"
+        for files in self._held.known({pid: partial(self._table.open_files, pid) for pid in members}).values():
+            yield in_files(files), "an open file"
         for cwd in dict.fromkeys(cwds.values()):
             if cwd not in ("/", os.path.expanduser("~")):
                 yield below(cwd), GUESSED
@@ -187,7 +175,8 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     """Sum of at most `MOST_FILES` files below, and the newest that was written after `since`. Files that vanish are left out."""
     total, count = 0, 0
     newest: tuple[float, str, int] | None = None
-    for path in islice(_files(directory), MOST_FILES):
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
+    for path in islice(paths, MOST_FILES):
         try:
             status = os.lstat(path)
         except OSError:
@@ -198,7 +187,3 @@ def list_checkpoints(directory: str, now: float, since: float = 0.0) -> Checkpoi
     if newest is None:
         return CheckpointListing(now, total, count, None, None, None)
     return CheckpointListing(now, total, count, clean_words(os.path.relpath(newest[1], directory)), newest[2], newest[0])
-
-
-def _files(directory: str) -> Iterator[str]:
-    return (os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)

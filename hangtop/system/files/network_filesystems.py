@@ -1,9 +1,10 @@
-"""Which network file system a file lies on, and how late its news may be there."""
+"""Which network file system a file lies on, and how late changes may be visible there."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 import psutil
 from msgspec import Struct
@@ -35,7 +36,7 @@ SLACK_S: dict[str, tuple[str, float]] = {
     "fuse.rclone": ("rclone", 60.0),
     "fuse.blobfuse2": ("blobfuse2", 60.0),
 }
-"""Kind of mount → its name on screen, and the seconds by which bytes written elsewhere may be seen late.
+"""Type of mount → its name on screen, and how many seconds late bytes written elsewhere may show.
 
 NFS: the writer's node holds dirty pages up to 30 s (`vm.dirty_expire_centisecs`); the reader's attribute cache (up to
 `acregmax`, 60 s by default) is passed by opening anew every few seconds. sshfs caches for 20 s. Object stores show
@@ -43,14 +44,14 @@ a file when it is closed or flushed. The cluster file systems keep their caches 
 
 
 class FileSystem(Struct, frozen=True):
-    """A network file system as the screen names it, and the slack to add to a stall limit. Local: no name, no slack."""
+    """Name of a network file system, and the slack to add to a stall limit. A local one has neither."""
 
     network: str | None = None
     slack_s: float = 0.0
 
 
 def file_system_of(path: str) -> FileSystem:
-    """Of the mount that holds `path`, which need not exist yet. No mount table (a locked-down container): taken as local."""
+    """The file system of `path`, which need not exist yet. Without a mount table (a locked-down container) it counts as local."""
     real = os.path.realpath(path)
     try:
         mounts = psutil.disk_partitions(all=True)
@@ -60,12 +61,17 @@ def file_system_of(path: str) -> FileSystem:
 
 
 def nearest(mounts: list[tuple[str, str, str]], real: str) -> FileSystem:
-    """Of these (mount point, type, options), the one that `real` lies on. The last mount on a point hides those before."""
-    holding = [mount for mount in mounts if os.path.join(real, "").startswith(os.path.join(mount[0], ""))]
-    if not holding:
+    """Of these (mount point, type, options), the one that `real` lies on."""
+    if (mount := mount_of(real, mounts)) is None:
         return FileSystem()
-    _, kind, options = max(enumerate(holding), key=lambda numbered: (len(numbered[1][0]), numbered[0]))[1]
+    _, kind, options = mount
     name, slack_s = SLACK_S.get(kind, (None, 0.0))
     if name == "NFS" and re.search(r"(^|,)(noac|actimeo=0|sync)(,|$)", options):
         slack_s = 5.0
     return FileSystem(name, slack_s)
+
+
+def mount_of(path: str, mounts: Iterable[tuple[str, str, str]]) -> tuple[str, str, str] | None:
+    """The mount that holds this path, of tuples that begin with the mount point. The last mount on a point hides those before."""
+    holding = [mount for mount in mounts if os.path.join(path, "").startswith(os.path.join(mount[0], ""))]
+    return max(enumerate(holding), key=lambda numbered: (len(numbered[1][0]), numbered[0]))[1] if holding else None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import sys
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
@@ -15,11 +17,11 @@ from hangtop.system.processes.table import OpenFile, ProcessTable
 
 ESTABLISHED, LISTEN = "01", "0A"
 ANYWHERE = frozenset(("0.0.0.0", "::"))
-"""What a listener is bound to that takes every address of its machine."""
+"""Addresses of a listener for every address of its machine."""
 
 
-class Connection(Struct, frozen=True):
-    """One line: both ends, state as hex, the user who owns the socket, and the inode by which a process holds it.
+class TcpConnection(Struct, frozen=True):
+    """One line: both ends, state as hex, the user id of the socket, and the inode in `/proc/PID/fd`.
 
     An IPv4 address inside of IPv6 (`::ffff:10.0.0.1`) stands as IPv4."""
 
@@ -32,13 +34,13 @@ class Connection(Struct, frozen=True):
     inode: int
 
 
-def parse_connections(text: str) -> list[Connection]:
-    """The lines of `/proc/net/tcp` or `tcp6`, without their head."""
+def parse_connections(text: str) -> list[TcpConnection]:
+    """The lines of `/proc/net/tcp` or `tcp6`, without the header."""
     rows = (line.split() for line in text.splitlines()[1:])
-    return [Connection(*_end(row[1]), *_end(row[2]), row[3], int(row[7]), int(row[9])) for row in rows if len(row) > 9]
+    return [TcpConnection(*_end(row[1]), *_end(row[2]), row[3], int(row[7]), int(row[9])) for row in rows if len(row) > 9]
 
 
-def read_connections(pid: int | str) -> list[Connection]:
+def read_connections(pid: int | str) -> list[TcpConnection]:
     """All TCP connections of this process's network namespace; `self` is our own. Raises `OSError` when it is gone."""
     found = parse_connections(Path(f"/proc/{pid}/net/tcp").read_text())
     with suppress(FileNotFoundError):  # a kernel without IPv6
@@ -46,8 +48,8 @@ def read_connections(pid: int | str) -> list[Connection]:
     return found
 
 
-def listeners(connections: Iterable[Connection], addresses: Collection[str], port: int) -> list[Connection]:
-    """The sockets that take a connection to one of these addresses; one bound to the very address hides those bound to all."""
+def listeners(connections: Iterable[TcpConnection], addresses: Collection[str], port: int) -> list[TcpConnection]:
+    """The sockets that accept a connection to one of these addresses; one bound to the exact address comes before one for all."""
     there = [each for each in connections if each.state == LISTEN and each.local_port == port]
     exact = [each for each in there if each.local_address in addresses]
     return exact or [each for each in there if each.local_address in ANYWHERE]
@@ -67,7 +69,7 @@ def socket_inodes(files: tuple[OpenFile, ...] | OSError | None) -> frozenset[int
 
 
 def listening_ports(table: ProcessTable, pids: Iterable[int]) -> frozenset[int]:
-    """The ports at which these processes listen, as far as that may be seen."""
+    """The ports at which these processes listen, as far as we may read them."""
     found: set[int] = set()
     for pid in pids:
         with suppress(OSError):  # gone, or not ours to see
@@ -84,3 +86,14 @@ def _end(text: str) -> tuple[str, int]:
         return str(IPv4Address(raw)), int(port, 16)
     address = IPv6Address(raw)
     return str(address.ipv4_mapped or address), int(port, 16)
+
+
+def is_on_our_network(pid: int) -> bool:
+    """Whether it has our network namespace (namespaces(7)): in another one, 127.0.0.1 is another machine. False if not
+    readable."""
+    if sys.platform != "linux":
+        return True
+    try:
+        return os.stat(f"/proc/{pid}/ns/net").st_ino == os.stat("/proc/self/ns/net").st_ino
+    except OSError:  # gone meanwhile, or of another user
+        return False

@@ -9,19 +9,20 @@ from collections.abc import Collection, Mapping
 from msgspec.structs import replace
 
 from hangtop.common.raw_text import text_of
+from hangtop.system.processes.proc_files import fields_of, read_optional, read_proc
 from hangtop.system.processes.table import Details, Layout, OpenFile, Stat
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KERNEL_THREAD = 0x0020_0000
 """PF_KTHREAD in include/linux/sched.h."""
-NOT_BY_CHANCE = 0x0004_0000
+NOT_RANDOMISED = 0x0004_0000
 """ADDR_NO_RANDOMIZE in personality(2)."""
 FULL_SCAN_EVERY = 30
-"""Refreshes between two looks at every process: 2,000 of them cost about 40 ms."""
+"""Every so many refreshes all processes are read: 2,000 cost about 40 ms."""
 LISTING_GAP_S = 1.5
 LEISURE = 500
-"""At leisure so long, and so many times what a listing of all pids took, passes before the next one."""
+"""At leisure, the pause between two listings of all pids: seconds, and a multiple of what one cost."""
 MAX_OPEN_FILES = 8_192
 
 
@@ -60,7 +61,7 @@ class LinuxTable:
         self._stats: dict[int, Stat] = {}
         self._boot_at = _boot_at()
         self._refreshes = 0
-        self._crowd: tuple[bytes, bytes] | None = None
+        self._thread_count_seen: tuple[bytes, bytes] | None = None
 
     @property
     def stats(self) -> Mapping[int, Stat]:
@@ -74,19 +75,21 @@ class LinuxTable:
         if (listed := self._listed(everything)) is not None:
             gone = known.keys() - listed
             asked = listed if everything else (asked & listed) | (listed - known.keys())
-        fresh = {pid: stat for pid in asked if (stat := _stat(pid)) is not None}
+        fresh = {pid: stat for pid in asked if (stat := read_stat(pid)) is not None}
         gone |= asked - fresh.keys()
         if known.keys() & gone or any(pid not in known or _place(known[pid]) != _place(stat) for pid, stat in fresh.items()):
             known = self._stats = {pid: stat for pid, stat in known.items() if pid not in gone}
         known.update(fresh)
 
     def _listed(self, everything: bool) -> set[int] | None:
-        """All pids; `None` when they are the same as before, or it is too early. To list thousands each second costs more than
-        all that is asked of a run."""
-        crowd = _crowd()
-        if not everything and ((crowd is not None and crowd == self._crowd) or time.monotonic() < self._list_again_at):
+        """All pids; `None` if they are the same as before, or it is too early: to list thousands each second costs more than
+        reading a whole run."""
+        count = _thread_count()
+        if not everything and (
+            (count is not None and count == self._thread_count_seen) or time.monotonic() < self._list_again_at
+        ):
             return None
-        began, self._crowd = time.thread_time(), crowd
+        began, self._thread_count_seen = time.thread_time(), count
         listed = {int(name) for name in os.listdir("/proc") if name < ":"}
         if self._at_leisure:
             self._list_again_at = time.monotonic() + max(LISTING_GAP_S, LEISURE * (time.thread_time() - began))
@@ -102,16 +105,16 @@ class LinuxTable:
             return None
 
     def _folder(self, pid: int) -> str:
-        """Where the kernel tells of its memory and files: a first thread that has ended has none any more."""
+        """The folder with its memory and files: that of a living thread, if the first thread has ended."""
         stat = self._stats.get(pid)
         return f"/proc/{pid}" if stat is None or stat.thread is None else f"/proc/{pid}/task/{stat.thread}"
 
     def command(self, pid: int) -> tuple[str, ...]:
-        words = _read(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
+        words = read_proc(f"{self._folder(pid)}/cmdline").rstrip(b"\0").split(b"\0")
         return tuple(text_of(word) for word in words) if words != [b""] else ()
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        pairs = (entry.partition(b"=") for entry in _read(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
+        pairs = (entry.partition(b"=") for entry in read_proc(f"{self._folder(pid)}/environ").split(b"\0") if b"=" in entry)
         return {text_of(key): text_of(value) for key, _, value in pairs}
 
     def cwd(self, pid: int) -> str:
@@ -124,25 +127,25 @@ class LinuxTable:
 
     def inode(self, pid: int, fd: int) -> int | None:
         """Line `ino` of fdinfo, there since Linux 5.14 (proc_pid_fdinfo(5))."""
-        info = _status(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
+        info = fields_of(read_optional(f"{self._folder(pid)}/fdinfo/{fd}") or b"")
         return _number(info, "ino")
 
     def layout(self, pid: int) -> Layout | None:
         """Fields 26, 28 and 47 of `stat`, which are 0 for whoever may not trace it (proc_pid_stat(5))."""
         if read_optional("/proc/sys/kernel/randomize_va_space") in (None, b"0\n"):
             return None
-        field = _read(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
+        field = read_proc(f"{self._folder(pid)}/stat").rpartition(b")")[2].split()
         code, stack, heap = int(field[23]), int(field[25]), int(field[44])
-        return (code, stack, heap) if stack and not _is_laid_out_alike(pid) else None
+        return (code, stack, heap) if stack and not _is_not_randomised(pid) else None
 
     def cgroup(self, pid: int) -> str:
         return (read_optional(f"/proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
 
     def details(self, pid: int) -> Details:
         folder = self._folder(pid)
-        status = _status(_read(f"{folder}/status"))
+        status = fields_of(read_proc(f"{folder}/status"))
         io = read_optional(f"/proc/{pid}/io")
-        counters = _status(io or b"")
+        counters = fields_of(io or b"")
         schedstat = (read_optional(f"{folder}/schedstat") or b"").split()
         wchan = (read_optional(f"{folder}/wchan") or b"0").decode("utf-8", "replace")
         return Details(
@@ -161,57 +164,48 @@ class LinuxTable:
         )
 
 
-def read_stat(pid: int) -> Stat | None:
-    """The present line of one process; `None` when there is none. For a look at the start time just before a signal."""
-    return _stat(pid)
-
-
-def _crowd() -> tuple[bytes, bytes] | None:
-    """How many processes and threads there are, and the last pid that was given out (proc(5), loadavg): nobody came or went while
-    these are the same. `None`: a kernel that does not tell (gVisor says zero)."""
-    *_, counts, last = _read("/proc/loadavg").split()
+def _thread_count() -> tuple[bytes, bytes] | None:
+    """The number of threads and the last pid (proc(5), loadavg): while both are the same, no process came or went. `None` if the
+    kernel does not tell (gVisor says zero)."""
+    *_, counts, last = read_proc("/proc/loadavg").split()
     return None if last == b"0" else (counts.rpartition(b"/")[2], last)
 
 
 def _place(stat: Stat) -> tuple[int, ...]:
-    """Which process it is, and where it stands among the others."""
+    """Identity and relations of a process."""
     return stat.start_ticks, stat.ppid, stat.group, stat.session
 
 
-def _stat(pid: int) -> Stat | None:
+def read_stat(pid: int) -> Stat | None:
+    """The present line of one process; `None` when there is none."""
+    stat = _parsed(f"/proc/{pid}/stat")
+    return stat if stat is None or stat.state != "Z" or stat.threads < 2 else _without_its_first_thread(stat)
+
+
+def _parsed(path: str) -> Stat | None:
     try:
-        stat = parse_stat(_read(f"/proc/{pid}/stat"))
+        return parse_stat(read_proc(path))
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return stat if stat.state != "Z" or stat.threads < 2 else _without_its_first_thread(stat)
 
 
 def _without_its_first_thread(stat: Stat) -> Stat:
-    """The process as its living threads show it: the kernel gives it up when the last of them ends (wait(2), pthread_exit(3)),
-    and until then it computes, holds GPUs and takes signals. One that is blocked in the kernel keeps all of it alive."""
-    living = [each for tid in _threads(stat.pid) if (each := _thread(stat.pid, tid)) is not None and each.state not in "ZX"]
+    """The process as its living threads show it. It ends when the last thread ends (wait(2), pthread_exit(3)); until then it
+    computes, holds GPUs and takes signals. A thread that is blocked in the kernel keeps all of it alive."""
+    try:
+        tids = sorted(int(name) for name in os.listdir(f"/proc/{stat.pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return stat
+    threads = (_parsed(f"/proc/{stat.pid}/task/{tid}/stat") for tid in tids)
+    living = [thread for thread in threads if thread is not None and thread.state not in "ZX"]
     if not living:
         return stat
-    shown = next((each for each in living if each.state == "D"), living[0])
+    shown = next((thread for thread in living if thread.state == "D"), living[0])
     return replace(stat, state=shown.state, thread=shown.pid, rss_bytes=shown.rss_bytes, exit_status=None)
 
 
-def _threads(pid: int) -> list[int]:
-    try:
-        return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-
-
-def _thread(pid: int, tid: int) -> Stat | None:
-    try:
-        return parse_stat(_read(f"/proc/{pid}/task/{tid}/stat"))
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-
-
 def _boot_at() -> float:
-    for line in _read("/proc/stat").splitlines():
+    for line in read_proc("/proc/stat").splitlines():
         if line.startswith(b"btime "):
             return float(line.split()[1])
     raise OSError("/proc/stat has no btime line: is /proc mounted?")
@@ -231,36 +225,11 @@ def _open_file(folder: str, fd: str) -> OpenFile | None:
     return OpenFile(int(fd), plain, writable, plain != target)
 
 
-def _is_laid_out_alike(pid: int) -> bool:
-    """Whether it was started without chance in it, as `setarch -R` does (personality(2), ADDR_NO_RANDOMIZE)."""
+def _is_not_randomised(pid: int) -> bool:
+    """Whether it was started without address randomisation, as by `setarch -R` (personality(2), ADDR_NO_RANDOMIZE)."""
     told = read_optional(f"/proc/{pid}/personality")
-    return bool(told) and bool(int(told or b"0", 16) & NOT_BY_CHANCE)
-
-
-def _status(text: bytes) -> dict[str, str]:
-    pairs = (line.partition(":") for line in text.decode("utf-8", "replace").splitlines())
-    return {key: value.strip() for key, _, value in pairs}
+    return bool(told) and bool(int(told or b"0", 16) & NOT_RANDOMISED)
 
 
 def _number(fields: Mapping[str, str], key: str) -> int | None:
     return int(fields[key]) if key in fields else None
-
-
-def read_optional(path: str) -> bytes | None:
-    """The file, or `None` where the kernel refuses it to us or does not have it."""
-    try:
-        return _read(path)
-    except (PermissionError, FileNotFoundError):
-        return None
-
-
-def _read(path: str) -> bytes:
-    """A whole file of /proc: unbuffered, since a buffered open costs twice the calls."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts = [os.read(fd, 65_536)]
-        while parts[-1]:
-            parts.append(os.read(fd, 65_536))
-        return b"".join(parts)
-    finally:
-        os.close(fd)

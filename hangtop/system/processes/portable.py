@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 import psutil
 
@@ -23,7 +24,7 @@ LETTERS = {
 
 
 class PortableTable:
-    """Processes as psutil sees them. Which end of a pipe they hold it cannot tell, so nothing is seen behind `tee`."""
+    """Processes as psutil sees them. It does not tell ends of pipes, so nothing is seen behind `tee`."""
 
     ticks_per_s = TICKS_PER_S
 
@@ -48,29 +49,21 @@ class PortableTable:
             return None
 
     def command(self, pid: int) -> tuple[str, ...]:
-        try:
+        with _os_errors():
             return tuple(psutil.Process(pid).cmdline())
-        except psutil.Error as error:
-            raise _as_os_error(error) from error
 
     def environ(self, pid: int) -> Mapping[str, str]:
-        try:
+        with _os_errors():
             return dict(psutil.Process(pid).environ())
-        except psutil.Error as error:
-            raise _as_os_error(error) from error
 
     def cwd(self, pid: int) -> str:
-        try:
+        with _os_errors():
             return str(psutil.Process(pid).cwd())
-        except psutil.Error as error:
-            raise _as_os_error(error) from error
 
     def open_files(self, pid: int) -> tuple[OpenFile, ...]:
         """Plain files only; where psutil does not tell how a file was opened, it is taken as open for writing."""
-        try:
+        with _os_errors():
             files = psutil.Process(pid).open_files()
-        except psutil.Error as error:
-            raise _as_os_error(error) from error
         return tuple(OpenFile(file.fd, file.path, set(getattr(file, "mode", "w")) & set("wa+") != set()) for file in files)
 
     def inode(self, pid: int, fd: int) -> int | None:
@@ -84,12 +77,11 @@ class PortableTable:
 
     def details(self, pid: int) -> Details:
         try:
-            process = psutil.Process(pid)
-            return Details(uid=int(process.uids().effective), switches=int(process.num_ctx_switches().voluntary))
-        except psutil.AccessDenied:
+            with _os_errors():
+                process = psutil.Process(pid)
+                return Details(uid=int(process.uids().effective), switches=int(process.num_ctx_switches().voluntary))
+        except PermissionError:
             return Details(denied=True)
-        except psutil.Error as error:
-            raise _as_os_error(error) from error
 
 
 def _stat(process: psutil.Process) -> Stat | None:
@@ -121,5 +113,12 @@ def _measures(process: psutil.Process) -> tuple[int, int]:
         return 0, 0
 
 
-def _as_os_error(error: psutil.Error) -> OSError:
-    return PermissionError(str(error)) if isinstance(error, psutil.AccessDenied) else ProcessLookupError(str(error))
+@contextmanager
+def _os_errors() -> Iterator[None]:
+    """psutil's errors as the table's callers know them."""
+    try:
+        yield
+    except psutil.AccessDenied as error:
+        raise PermissionError(str(error)) from error
+    except psutil.Error as error:
+        raise ProcessLookupError(str(error)) from error

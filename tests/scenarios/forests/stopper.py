@@ -15,10 +15,10 @@ from hangtop.actions.execute.executor import execute
 from hangtop.actions.plans import stop_plan
 from hangtop.feeds.probe_feed import ProbeFeed
 from hangtop.monitor.headless import processes_of
-from hangtop.probe.processes.process_source import open_table
 from hangtop.records.plan import Plan
 from hangtop.records.watch_spec import WatchSpec
 from hangtop.system.processes.linux import TICKS_PER_S
+from hangtop.system.processes.table import open_table
 
 GRACE_S = 2.0
 

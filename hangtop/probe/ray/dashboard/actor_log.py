@@ -8,7 +8,7 @@ import msgspec
 
 from hangtop.common.clean_text import clean_text
 from hangtop.probe.log.tail import open_log
-from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, LogPart, NodeLogs
+from hangtop.probe.ray.dashboard.node_logs import PART_BYTES, NodeLogs
 from hangtop.probe.ray.dashboard.remote_workers import STREAMS
 from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, place_by_id
 from hangtop.records.ask import ActorLogAsk
@@ -18,13 +18,13 @@ from hangtop.system.files.read_errors import in_words
 MOST_LINES = 40
 LONGEST_LINE = 1_000
 FOR_RAY = (":job_id:", ":actor_name:", ":task_name:")
-"""Begin the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
+"""Starts of the lines that a worker prints for Ray's log monitor (python/ray/_private/worker.py)."""
 TQDM = "__ray_tqdm_magic_token__"
 NOWHERE = "nobody tells on which node it runs"
 
 
-class LogCut(msgspec.Struct, frozen=True):
-    """A state of a bar (ray/experimental/tqdm_ray.py)."""
+class TqdmBar(msgspec.Struct, frozen=True):
+    """A progress bar (ray/experimental/tqdm_ray.py)."""
 
     x: float
     total: float | None = None
@@ -35,7 +35,7 @@ class LogCut(msgspec.Struct, frozen=True):
 def actor_log(
     ask: ActorLogAsk, access: ClusterAccess | None, logs: NodeLogs | None, now: float
 ) -> tuple[tuple[WorkerOutput, ...], str]:
-    """Its outputs, the one that was written last at the end; and why there are none."""
+    """(its outputs, the one written last at the end; why there are none)."""
     if ask.log is not None:
         stem = ask.log.rpartition(".")[0]
         found = [_of_file(f"{stem}.{stream}", now) for stream in STREAMS]
@@ -45,9 +45,10 @@ def actor_log(
         return (), NOWHERE
     else:
         paths = [(f"{place.host}:{place.path(stream)}", place.file(stream)) for stream in STREAMS]
-        found = [_of_part(path, logs.read(place, name)) for path, name in paths]
-    told = [one for one in found if one.lines or one.problem]
-    return tuple(sorted(told, key=lambda one: -(one.age_s or 0.0))), "" if told else "it has printed nothing yet"
+        parts = [(path, logs.read(place, name)) for path, name in paths]
+        found = [WorkerOutput(path, last_lines(p.data, whole=not p.first), p.age_s, p.via, p.problem) for path, p in parts]
+    told = [output for output in found if output.lines or output.problem]
+    return tuple(sorted(told, key=lambda output: -(output.age_s or 0.0))), "" if told else "it has printed nothing yet"
 
 
 def _of_file(path: str, now: float) -> WorkerOutput:
@@ -65,13 +66,8 @@ def _of_file(path: str, now: float) -> WorkerOutput:
     return WorkerOutput(path, last_lines(data, whole=about.st_size <= PART_BYTES), max(0.0, now - about.st_mtime))
 
 
-def _of_part(path: str, part: LogPart) -> WorkerOutput:
-    return WorkerOutput(path, last_lines(part.data, whole=not part.first), part.age_s, part.via, part.problem)
-
-
 def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
-    """The last lines as a terminal would show them: of a bar that was drawn again and again only how it stands now. `whole`: the
-    first line is not cut."""
+    """The last lines as a terminal would show them: of a progress bar only its last state. `whole`: the first line is not cut."""
     rows = data.decode("utf-8", "replace").rstrip("\n").split("\n")
     if not whole and len(rows) > 1:
         rows = rows[1:]
@@ -80,11 +76,11 @@ def last_lines(data: bytes, *, whole: bool) -> tuple[str, ...]:
 
 
 def _said(line: str) -> str:
-    """The line; of `tqdm_ray`, which draws its bars as JSON for the driver, what it tells."""
+    """The line; a bar of `tqdm_ray`, which is JSON for the driver, in words."""
     if TQDM not in line:
         return line
     try:
-        bar = msgspec.json.decode(line, type=LogCut)
+        bar = msgspec.json.decode(line, type=TqdmBar)
     except msgspec.DecodeError:
         return line
     total = "" if bar.total is None else f"/{bar.total:g}"

@@ -1,6 +1,9 @@
-"""One HTTP connection to an end that is trusted with nothing: every byte is counted, no wait outlasts its limit, and where it
-leads to is known before anything is said. Imported with the first request: `http.client` costs 5 MB, and most machines have no
-Ray."""
+"""One HTTP connection to a dashboard that is not trusted: every byte is counted, no wait outlasts its limit, and whose process
+listens there is known before anything is sent. A dashboard that has died leaves its port to whoever takes it next; that process
+must not get the cluster's token.
+
+Imported with the first request: `http.client` costs 5 MB, and most machines have no Ray.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ import socket
 import threading
 import time
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
-from hangtop.probe.ray.dashboard.listener import strangers
+from hangtop.system.network.connections import ANYWHERE, ESTABLISHED, LISTEN, read_connections
+
+ROOT = 0
 
 
 class TooMuch(HTTPException):
-    """More came than one may send."""
+    """The other end sent more than it may."""
 
 
 class StrangerError(OSError):
@@ -23,7 +29,7 @@ class StrangerError(OSError):
 
 
 class Allowance:
-    """What the answers to several questions may take together. Shared by threads. `until`: by the monotonic clock."""
+    """Time and bytes that the answers to several requests may take together. For several threads. `until`: monotonic."""
 
     def __init__(self, until: float, most_bytes: int) -> None:
         self._until, self._most_bytes, self._left_bytes = until, most_bytes, most_bytes
@@ -44,8 +50,8 @@ class Allowance:
                 raise TooMuch(f"more than {self._most_bytes >> 20} MiB came at once")
 
 
-class Connection(HTTPConnection):
-    """Kept alive for further questions. `owner`: whose process must listen there, where that can be told; `None`: anybody's."""
+class DashboardConnection(HTTPConnection):
+    """Kept alive for further requests. `owner`: user id whose process must listen there; `None`: anybody's."""
 
     def __init__(self, host: str, port: int, owner: int | None, ours: int) -> None:
         super().__init__(host, port)
@@ -55,15 +61,15 @@ class Connection(HTTPConnection):
         """Whether a token may be sent there."""
         self.response_class = self._response  # type: ignore[assignment]
 
-    def meet(self, allowance: Allowance) -> None:
-        """To be called before each question. Raises `OSError`: `StrangerError`, or because nobody is there."""
+    def prepare(self, allowance: Allowance) -> None:
+        """Connect if need be, before each request. Raises `OSError`: `StrangerError`, or because nobody listens."""
         self.allowance = allowance
         self.timeout = allowance.left_s()
         if self.sock is None:
-            self._meet_anew()
+            self._connect()
         self.sock.settimeout(self.timeout)
 
-    def _meet_anew(self) -> None:
+    def _connect(self) -> None:
         self.connect()
         others = strangers(self.sock, self._ours if self._owner is None else self._owner)
         self.trusted = not others
@@ -105,3 +111,28 @@ class _Reader(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def strangers(sock: socket.socket, allowed: int) -> frozenset[int]:
+    """User ids other than `allowed` and root whose processes listen where this connection leads; empty when it leads to another
+    machine, or where the kernel's table of sockets does not tell."""
+    near, far = sock.getsockname(), sock.getpeername()
+    there = _plain(far[0])
+    if there != _plain(near[0]) and not ip_address(there).is_loopback:
+        return frozenset()
+    try:
+        table = read_connections("self")
+    except OSError:  # not Linux: then sockets do not tell their users
+        return frozenset()
+    ends = [
+        connection for connection in table if connection.local_port == far[1] and connection.local_address in {there, *ANYWHERE}
+    ]
+    listening = {connection.uid for connection in ends if connection.state == LISTEN}
+    accepted = {connection.uid for connection in ends if connection.state == ESTABLISHED and connection.remote_port == near[1]}
+    return frozenset(listening | accepted) - {allowed, ROOT}
+
+
+def _plain(address: str) -> str:
+    """Without a zone; an IPv4 address inside of IPv6 as IPv4, as in the table."""
+    plain = ip_address(address.partition("%")[0])
+    return str((plain.ipv4_mapped or plain) if isinstance(plain, IPv6Address) else plain)

@@ -1,4 +1,4 @@
-"""Plain HTTP to a Ray dashboard: kept-alive connections, a limit on all that it sends, several at once, never longer than asked.
+"""Plain HTTP to a Ray dashboard: kept-alive connections, several at once, with limits on time and bytes.
 
 Why not the `ray` package: importing it costs 66 MB, and its own calls wait up to 40 s for a GCS that is silent.
 """
@@ -16,28 +16,28 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.common.clean_text import clean_text
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 if TYPE_CHECKING:  # imported with the first request: 5 MB for the probe, with TLS and mail, and most machines have no Ray
     from http.client import HTTPResponse
 
-    from hangtop.probe.ray.dashboard.connection import Allowance, Connection
+    from hangtop.probe.ray.dashboard.connection import Allowance, DashboardConnection
 
 DEADLINE_S = 1.5
 CONNECTIONS = 4
 LARGEST, TOGETHER = 16 * 2**20, 32 * 2**20
-"""Of one answer, and of all that are asked for at once: 10,000 actors are 6 MB. The probe lives in the run's memory limit."""
+"""Bytes of one answer, and of all answers at once: 10,000 actors are 6 MB. The probe lives within the run's memory limit."""
 CHUNK = 1 << 20
 LONGEST_ERROR = 200
-"""It may hold words of the other end."""
+"""An error may hold words of the other end."""
 NAME = {"User-Agent": "hangtop"}
 """Dashboards of Ray up to 2.49 fail without a name (HTTP 500: `is_browser_request` looks for it)."""
 
 
 class Answer(Struct, frozen=True):
-    """`status`: the HTTP status, 0 when there was no answer; then `error` says why. `late`: it took longer than the deadline.
+    """`status`: the HTTP status, 0 without an answer; then `error` says why. `late`: it took longer than the deadline.
 
-    `headers`: by name in lower case. `cut`: there was more than was asked for at most.
+    `headers`: by name in lower case. `cut`: there was more than the limit.
     """
 
     status: int
@@ -61,16 +61,16 @@ class Answer(Struct, frozen=True):
 
 
 class Dashboard:
-    """One dashboard, by `host:port`. Counts what it asked, so that its cost can be told. For one calling thread.
+    """One dashboard, by `host:port`. Counts requests and bytes. For one calling thread.
 
-    `owner`: user id of its cluster, where that is known: another user's process that listens there is not asked at all. Without
-    it whoever listens there is asked, but gets no token unless it is ours or root's.
+    `owner`: user id of its cluster, if known: another user's process that listens there is not asked. Without it any process is
+    asked, but gets the token only if it is ours or root's.
     """
 
     def __init__(
         self,
         address: str,
-        find_token: Callable[[], Token | None],
+        find_token: Callable[[], AuthToken | None],
         deadline_s: float = DEADLINE_S,
         *,
         owner: int | None = None,
@@ -83,8 +83,8 @@ class Dashboard:
         self._port = int(port)
         self._deadline_s = deadline_s
         self.find_token = find_token
-        self._token: Token | None = None
-        self._free: deque[Connection] = deque()
+        self._token: AuthToken | None = None
+        self._free: deque[DashboardConnection] = deque()
         self._lock = threading.Lock()
 
     @property
@@ -93,27 +93,16 @@ class Dashboard:
 
     def get(self, path: str, *, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST) -> Answer:
         """One answer, cut after `most_bytes`. `headers` go with it beside the token's."""
-        answer = self._get(path, headers, most_bytes)
-        return self._get(path, headers, most_bytes) if answer.status in (401, 403) and self._renew_token() else answer
+        return self.get_all([path], headers=headers, most_bytes=most_bytes)[0]
 
-    def _get(self, path: str, headers: Mapping[str, str] | None, most_bytes: int) -> Answer:
-        connection = self._take()
-        try:
-            return self._ask(connection, path, self._allowance(), headers, most_bytes)
-        finally:
-            self._give_back(connection)
-
-    def _allowance(self) -> Allowance:
-        from hangtop.probe.ray.dashboard.connection import Allowance
-
-        return Allowance(time.monotonic() + self._deadline_s, TOGETHER)
-
-    def get_all(self, paths: Sequence[str]) -> list[Answer]:
+    def get_all(
+        self, paths: Sequence[str], *, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST
+    ) -> list[Answer]:
         """The answers in the order of the paths, all within one deadline. A challenge is answered with the token, once."""
-        answers = self._fetch(paths)
+        answers = self._fetch(paths, headers, most_bytes)
         refused = [i for i, answer in enumerate(answers) if answer.status in (401, 403)]
         if refused and self._renew_token():
-            again = self._fetch([paths[i] for i in refused])
+            again = self._fetch([paths[i] for i in refused], headers, most_bytes)
             for i, answer in zip(refused, again, strict=True):
                 answers[i] = answer
         return answers
@@ -123,57 +112,58 @@ class Dashboard:
             self._free.pop().close()
 
     def _renew_token(self) -> bool:
-        """Look for a token anew, since it may have been changed; true when there is one to try."""
+        """Look for the token again, since it may have changed; true when there is one."""
         self._token = self.find_token()
         return self._token is not None
 
-    def _fetch(self, paths: Sequence[str]) -> list[Answer]:
-        until, allowance = time.monotonic() + self._deadline_s, self._allowance()
+    def _fetch(self, paths: Sequence[str], headers: Mapping[str, str] | None, most_bytes: int) -> list[Answer]:
+        from hangtop.probe.ray.dashboard.connection import Allowance
+
+        until = time.monotonic() + self._deadline_s
+        allowance = Allowance(until, TOGETHER)
         answers = [Answer(0, error=f"no answer within {self._deadline_s:g} s", late=True)] * len(paths)
         waiting = deque(enumerate(paths))
+
+        def work() -> None:
+            connection = self._take()
+            try:
+                while waiting:
+                    index, path = waiting.popleft()
+                    answers[index] = self._ask(connection, path, allowance, headers, most_bytes)
+                    if answers[index].late:  # so are the others
+                        break
+            except IndexError:  # another thread took the last one
+                return
+            finally:
+                self._give_back(connection)
+
         if len(paths) == 1:
-            self._work(waiting, answers, allowance)
+            work()
             return answers
-        threads = [
-            threading.Thread(target=self._work, args=(waiting, answers, allowance), daemon=True) for _ in paths[:CONNECTIONS]
-        ]
+        threads = [threading.Thread(target=work, daemon=True) for _ in paths[:CONNECTIONS]]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()) + 0.1)
         return list(answers)
 
-    def _work(self, waiting: deque[tuple[int, str]], answers: list[Answer], allowance: Allowance) -> None:
-        connection = self._take()
-        try:
-            while True:
-                try:
-                    index, path = waiting.popleft()
-                except IndexError:
-                    break
-                answers[index] = self._ask(connection, path, allowance)
-                if answers[index].late:  # so are the others
-                    break
-        finally:
-            self._give_back(connection)
-
-    def _take(self) -> Connection:
-        from hangtop.probe.ray.dashboard.connection import Connection
+    def _take(self) -> DashboardConnection:
+        from hangtop.probe.ray.dashboard.connection import DashboardConnection
 
         with self._lock:
-            return self._free.popleft() if self._free else Connection(self._host, self._port, self.owner, os.geteuid())
+            return self._free.popleft() if self._free else DashboardConnection(self._host, self._port, self.owner, os.geteuid())
 
-    def _give_back(self, connection: Connection) -> None:
+    def _give_back(self, connection: DashboardConnection) -> None:
         with self._lock:
             self._free.append(connection)
 
     def _ask(
         self,
-        connection: Connection,
+        connection: DashboardConnection,
         path: str,
         allowance: Allowance,
-        headers: Mapping[str, str] | None = None,
-        most_bytes: int = LARGEST,
+        headers: Mapping[str, str] | None,
+        most_bytes: int,
     ) -> Answer:
         from http.client import HTTPException
 
@@ -185,7 +175,7 @@ class Dashboard:
             try:
                 answer = self._exchange(connection, path, allowance, headers, most_bytes)
             except (BrokenPipeError, ConnectionResetError):
-                if not reused:  # the server hung up on a fresh connection: that is its answer
+                if not reused:  # on a fresh connection this is its answer
                     raise
                 connection.close()
                 answer = self._exchange(connection, path, allowance, headers, most_bytes)
@@ -202,9 +192,9 @@ class Dashboard:
         return replace(answer, took_s=time.monotonic() - began)
 
     def _exchange(
-        self, connection: Connection, path: str, allowance: Allowance, headers: Mapping[str, str] | None, most_bytes: int
+        self, connection: DashboardConnection, path: str, allowance: Allowance, headers: Mapping[str, str] | None, most_bytes: int
     ) -> Answer:
-        connection.meet(allowance)
+        connection.prepare(allowance)
         token = self._token if connection.trusted else None
         connection.request("GET", path, headers={**NAME, **(headers or {}), **(token.header() if token else {})})
         response = connection.getresponse()

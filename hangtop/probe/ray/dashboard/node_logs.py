@@ -1,9 +1,8 @@
-"""Parts of log files on other nodes, over HTTP: from the node's own agent, else through the dashboard.
+"""Parts of log files on other nodes, over HTTP: from the node's agent, else through the dashboard.
 
-The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only what is new
-travels, and the head has no work with it. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines alone: a
-progress bar, which is one endless line, comes from its beginning, and is of no use when it is long.
-"""
+The agent serves its session's `logs` folder with byte ranges (ray/dashboard/modules/log/log_agent.py), so that only new bytes
+travel and the head has no work. The dashboard's `/api/v0/logs/file` reaches every node, but gives whole lines only: a long
+progress bar, which is one endless line, comes from its beginning."""
 
 from __future__ import annotations
 
@@ -21,17 +20,17 @@ from hangtop.probe.ray.dashboard.worker_access import ClusterAccess, WorkerPlace
 PART_BYTES = 16 << 10
 MOST_LINES = 50
 LONGEST_LINES_BYTES = 256 << 10
-"""What the dashboard may send for `MOST_LINES` lines before it is cut off."""
+"""The most bytes that the dashboard may send for `MOST_LINES` lines."""
 AGENT_AGAIN_S = 60.0
-"""An agent that could not be reached is tried again after this."""
+"""An agent that does not answer is tried again after this."""
 NOBODY = "its node's agent does not answer, and this cluster has no dashboard to ask"
 _RANGE = re.compile(r"bytes (?:(?P<first>\d+)-\d+|\*)/(?P<size>\d+)")
 
 
 class LogPart(Struct, frozen=True):
-    """Bytes of a file from `first` on; `first` is `None` where only lines can be had. `size`: of the whole file.
+    """Bytes of a file from `first` on; `None` when only lines can be had. `size`: of the whole file.
 
-    `age_s`: since it was written last, by the clock of its node. `via`: what was asked.
+    `age_s`: since it was last written, by its node's clock. `via`: the URL.
     """
 
     data: bytes = b""
@@ -43,7 +42,7 @@ class LogPart(Struct, frozen=True):
 
 
 class NodeLogs:
-    """Reads log files on the nodes of one cluster. Several threads may ask, each about another node."""
+    """Reads log files on the nodes of one cluster. For several threads, each with its own node."""
 
     def __init__(self, access: ClusterAccess) -> None:
         self._access = access
@@ -53,14 +52,14 @@ class NodeLogs:
 
     @property
     def requests(self) -> int:
-        return sum(one.requests for one in self._asked)
+        return sum(dashboard.requests for dashboard in self._asked)
 
     @property
     def received_bytes(self) -> int:
-        return sum(one.received_bytes for one in self._asked)
+        return sum(dashboard.received_bytes for dashboard in self._asked)
 
     def read(self, place: WorkerPlace, name: str, after: int | None = None) -> LogPart:
-        """At most `PART_BYTES` of file `name` from byte `after` on; without it, or where it does not reach, the last ones."""
+        """At most `PART_BYTES` of file `name` from byte `after` on; without `after`, or without an agent, the last ones."""
         address = place.agent
         if address is not None and time.monotonic() >= self._shut.get(address, 0.0):
             agent = self._agents.setdefault(address, Dashboard(address, self._access.find_token, owner=self._access.owner))
@@ -74,8 +73,8 @@ class NodeLogs:
         return self._lines(place, name)
 
     def close(self) -> None:
-        for one in self._asked:
-            one.close()
+        for dashboard in self._asked:
+            dashboard.close()
 
     @property
     def _asked(self) -> tuple[Dashboard, ...]:
@@ -105,7 +104,7 @@ def _part(answer: Answer, after: int | None, via: str) -> LogPart:
 
 
 def _age_s(answer: Answer) -> float | None:
-    """Both times are of the node's own clock."""
+    """From the node's own clock."""
     from email.utils import parsedate_to_datetime  # 5 MB with what it imports, and most machines have no Ray
 
     try:

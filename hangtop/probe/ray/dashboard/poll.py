@@ -1,9 +1,7 @@
 """What is asked of a dashboard, and how often: as little as tells what changed.
 
-The server keeps its answers for 2 s and agents report every 5 s (ray dashboard consts), so a node's own page is read only after
-its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of the dashboard's CPU with 1,000 actors) are asked seldom, or
-once.
-"""
+The server caches its answers for 2 s and agents report every 5 s (ray dashboard consts), so a node's own page is read only when
+its `now` moved. Lists that cost the GCS work (`/api/v0/…`: 100 ms of CPU with 1,000 actors) are asked for seldom, or once."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.http import Answer, Dashboard
@@ -22,7 +21,7 @@ Data = TypeVar("Data")
 HEALTH, ACTORS, NODES, VERSION = "/api/gcs_healthz", "/logical/actors", "/nodes?view=summary", "/api/version"
 PAGE = "/nodes/<id>"
 GROUPS, STATUS = "/api/v0/placement_groups?detail=1&timeout=2&limit=1000", "/api/cluster_status"
-"""Of two seconds the server waits one for the GCS. Of one it waits none, which Ray 2.38 refuses."""
+"""With `timeout=2` the server waits one second for the GCS; `timeout=1` would be none, which Ray 2.38 refuses."""
 JOBS = "/api/jobs/"
 ESSENTIAL, NOT_THERE = (ACTORS, NODES, GROUPS), (404, 405)
 """A version of Ray may have removed a path."""
@@ -32,9 +31,9 @@ _RUNNING = "filter_keys=state&filter_predicates=%3D&filter_values=RUNNING"
 TASKS = f"/api/v0/tasks?detail=1&timeout=2&limit={STATE_LIMIT}&{_RUNNING}"
 DETAILS = f"/api/v0/actors?detail=1&timeout=2&limit={STATE_LIMIT}"
 MOST_PAGES = 128
-"""Node pages in one look; of more nodes the rest is read at the next."""
+"""Node pages in one read; of more nodes the rest comes with the next one."""
 SELDOM_S, WAITING_S = 10.0, 4.0
-"""So often what waits for resources is asked for; the second while anything does."""
+"""How often pending resources are asked for; the second while anything is pending."""
 VERSION_S = 30.0
 LOOK_S = 2.0
 S_PER_MB = 1.0
@@ -42,7 +41,7 @@ S_PER_MB = 1.0
 
 
 class NodeView(Struct, frozen=True):
-    """`moved_at`: when, by our clock, `now` of its report last changed, or was first seen."""
+    """`moved_at`: when the `now` of its report last changed, by our clock."""
 
     summary: api_schema.Node
     moved_at: float
@@ -50,14 +49,14 @@ class NodeView(Struct, frozen=True):
 
 
 class ApiView(Struct, frozen=True):
-    """All that a dashboard told so far. Old parts stay; `api` says how old they are."""
+    """The answers of a dashboard so far. Old parts stay; `api` says how old they are."""
 
     api: RayApi = RayApi()
     session: str = ""
     actors: tuple[api_schema.Actor, ...] = ()
     nodes: dict[str, NodeView] = {}
     logical: dict[str, str] = {}
-    groups: tuple[api_schema.Group, ...] = ()
+    groups: tuple[api_schema.PlacementGroupRow, ...] = ()
     demand: tuple[Demand, ...] = ()
     running_since: dict[str, float] = {}
     runtime_envs: dict[str, str] = {}
@@ -65,7 +64,7 @@ class ApiView(Struct, frozen=True):
 
 
 class DashboardPoll:
-    """One dashboard, looked at again and again. For one calling thread."""
+    """One dashboard, read again and again. For one calling thread."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self.dashboard = dashboard
@@ -74,12 +73,12 @@ class DashboardPoll:
         self._envs_of: frozenset[str] = frozenset()
         self._unread: set[str] = set()
         self._strange: set[str] = set()
-        """Paths that were answered last in a shape that we do not know."""
+        """Paths whose last answer had an unknown shape."""
         self._late: set[str] = set()
         self._actors_body = b""
 
-    def look(self, now: float) -> ApiView:
-        """Ask what is due at unix time `now`. Takes at most two deadlines."""
+    def read(self, now: float) -> ApiView:
+        """Ask for what is due at unix time `now`. Takes at most two deadlines."""
         paths = (HEALTH, ACTORS, NODES, VERSION, GROUPS, STATUS, *(() if self._tells_drivers() else (JOBS,)))
         asked = [path for path in paths if now >= self._due.get(path, 0.0)]
         answers = dict(zip(asked, self.dashboard.get_all(asked), strict=True))
@@ -89,11 +88,11 @@ class DashboardPoll:
         api = self._judge(answers, now)
         if api.answer == "ok":
             self._second_round(moved, api)
-        self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(api, strange=tuple(sorted(self._strange))))
+        self.view = replace(self.view, api=replace(api, strange=tuple(sorted(self._strange))))
         return self.view
 
     def _tells_drivers(self) -> bool:
-        """Whether the pages of the nodes do, as they do since Ray 2.50 or later; else the list of jobs must."""
+        """Whether the pages of the nodes tell the drivers, as since Ray 2.50; else the list of jobs is needed."""
         pages = (seen.detail.workers or () for seen in self.view.nodes.values() if seen.detail)
         cores = (core for workers in pages for worker in workers for core in worker.core_worker_stats)
         return not self.view.actors or any(core.worker_type == "DRIVER" for core in cores)
@@ -113,8 +112,8 @@ class DashboardPoll:
             if data is None:
                 return
             self._actors_body = answer.body
-            self.view = msgspec.structs.replace(self.view, actors=tuple(data.actors.values()))
-        self.view = msgspec.structs.replace(self.view, api=msgspec.structs.replace(self.view.api, actors_at=now))
+            self.view = replace(self.view, actors=tuple(data.actors.values()))
+        self.view = replace(self.view, api=replace(self.view.api, actors_at=now))
 
     def _read_nodes(self, answer: Answer | None, now: float) -> list[str]:
         """The nodes whose report moved."""
@@ -128,7 +127,7 @@ class DashboardPoll:
                 moved.append(summary.raylet.node_id)
             moved_at = now if known is None or fresh else known.moved_at
             nodes[summary.raylet.node_id] = NodeView(summary, moved_at, known.detail if known else None)
-        self.view = msgspec.structs.replace(self.view, nodes=nodes, logical=data.node_logical_resources)
+        self.view = replace(self.view, nodes=nodes, logical=data.node_logical_resources)
         return moved
 
     def _read_rest(self, answers: dict[str, Answer], now: float) -> None:
@@ -137,19 +136,19 @@ class DashboardPoll:
         for path in {GROUPS, STATUS, JOBS} & answers.keys():
             self._due[path] = now + (WAITING_S if self._waiting() else SELDOM_S)
         if (version := answers.get(VERSION)) and version.ok and (said := _version(version.body)):
-            api = msgspec.structs.replace(self.view.api, version=said.ray_version)
-            self.view = msgspec.structs.replace(self.view, session=said.session_name, api=api)
-        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, api_schema.Group, GROUPS)) is not None:
-            self.view = msgspec.structs.replace(self.view, groups=rows)
+            api = replace(self.view.api, version=said.ray_version)
+            self.view = replace(self.view, session=said.session_name, api=api)
+        if (answer := answers.get(GROUPS)) and (rows := self._rows(answer, api_schema.PlacementGroupRow, GROUPS)) is not None:
+            self.view = replace(self.view, groups=rows)
         if (answer := answers.get(STATUS)) and (status := self._decoded(answer, api_schema.Status, STATUS)) is not None:
-            self.view = msgspec.structs.replace(self.view, demand=_demand(status))
+            self.view = replace(self.view, demand=_demand(status))
 
         if answer := answers.get(JOBS):
             jobs = self._known(answer, lambda: api_schema.jobs_of(answer.body), JOBS)
-            self.view = msgspec.structs.replace(self.view, jobs=self.view.jobs if jobs is None else jobs)
+            self.view = replace(self.view, jobs=self.view.jobs if jobs is None else jobs)
 
     def _second_round(self, moved: list[str], api: RayApi) -> None:
-        """The pages of nodes that moved, and once each what no other answer tells: since when tasks run, and remote
+        """The pages of nodes that moved, and once what only the state API tells: start times of tasks, and runtime
         environments."""
         self._unread = set(moved[MOST_PAGES:])
         moved = moved[:MOST_PAGES]
@@ -164,8 +163,8 @@ class DashboardPoll:
         self._unread |= {node for node, answer in zip(moved, answers, strict=False) if not answer.ok}
         for node, answer in zip(moved, answers, strict=False):
             if (data := self._decoded(answer, api_schema.Detail, PAGE)) is not None:
-                nodes[node] = msgspec.structs.replace(nodes[node], detail=data.detail)
-        self.view = msgspec.structs.replace(self.view, nodes=nodes)
+                nodes[node] = replace(nodes[node], detail=data.detail)
+        self.view = replace(self.view, nodes=nodes)
         for path, answer in zip(more, answers[len(pages) :], strict=True):
             self._read_once(path, answer, alive)
 
@@ -178,14 +177,14 @@ class DashboardPoll:
             since = {
                 row.worker_id: api_schema.number(row.start_time_ms) / 1000 for row in rows if row.worker_id and row.start_time_ms
             }
-            self.view = msgspec.structs.replace(self.view, running_since=since)
+            self.view = replace(self.view, running_since=since)
         else:
             self._envs_of = alive
             envs = {row.actor_id: row.serialized_runtime_env for row in rows if row.actor_id and row.serialized_runtime_env}
-            self.view = msgspec.structs.replace(self.view, runtime_envs=envs)
+            self.view = replace(self.view, runtime_envs=envs)
 
     def _judge(self, answers: dict[str, Answer], now: float) -> RayApi:
-        """How it answers, as one word, and since when."""
+        """How the dashboard answers, in one word, and since when."""
         before = self.view.api
         asked = [answer for path, answer in answers.items() if path != HEALTH]
         word = _word(asked, self.dashboard.has_token)
@@ -197,7 +196,7 @@ class DashboardPoll:
         failed = next((answer for answer in asked if not answer.ok), None) if word != "ok" else None
         failing = {path for path, answer in answers.items() if answer.late or (answer.status >= 500 and path != HEALTH)}
         self._late = self._late - answers.keys() | failing if word == "ok" else set()
-        return msgspec.structs.replace(
+        return replace(
             before,
             answer=word,
             since=before.since if word == before.answer and before.since else now,
@@ -214,7 +213,7 @@ class DashboardPoll:
         return self._known(answer, lambda: api_schema.rows_of(answer.body, shape), what)
 
     def _known(self, answer: Answer, read: Callable[[], Data], what: str) -> Data | None:
-        """What `read` makes of it; nothing where it is no answer, or in a shape that we do not know, which is remembered."""
+        """The decoded answer; `None` for an error, or for an unknown shape, which is remembered."""
         if not answer.ok:
             return None
         try:
@@ -240,7 +239,7 @@ def _word(answers: Iterable[Answer], has_token: bool) -> ApiAnswer:
 
 
 def plain(path: str) -> str:
-    """A path without what is asked of it."""
+    """The path without its query."""
     return path.partition("?")[0]
 
 

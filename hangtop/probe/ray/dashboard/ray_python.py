@@ -1,4 +1,4 @@
-"""A small program of ours in the Python that a cluster itself runs in: a child, because Ray is heavy and may wait for ever."""
+"""Runs a small program of ours in the cluster's own Python, as a child: Ray is heavy and may wait for ever."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LONGEST = 400
 
 
 class RayPython(Struct, frozen=True):
-    """How a program reaches a cluster. `python`: the interpreter; `environ`: of a raylet (there may be a token in it), else
-    nothing; `uid`: whose the cluster is, `None` where that is not known and the interpreter is our own."""
+    """`python`: the interpreter. `environ`: of a raylet (it may hold a token), else empty. `uid`: owner of the cluster; `None`
+    when not known, and then the interpreter is our own."""
 
     python: str
     gcs_address: str
@@ -32,9 +32,9 @@ class RayPython(Struct, frozen=True):
     def start(
         self, program: str, *words: str, stdin: int = subprocess.DEVNULL, stdout: int | IO[bytes], stderr: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """The child, with the GCS's address and `words` as arguments, in a session of its own, as the user whose cluster it is.
+        """The child, with the GCS's address and `words` as arguments, in its own session, run as the owner of the cluster.
 
-        Raises `OSError` when it cannot be started; also where that would run another user's interpreter as ourselves.
+        Raises `OSError`, also if it would run another user's interpreter as ourselves.
         """
         if self.uid is not None and os.geteuid() not in (0, self.uid):
             raise PermissionError(1, f"the cluster is of another user (uid {self.uid}), whose Python is not run by yours")
@@ -54,7 +54,7 @@ class RayPython(Struct, frozen=True):
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Kill it with all that it started, if it still runs."""
+    """Kill the child with all that it started."""
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # our own child, not waited for yet: its pid cannot have been reused
@@ -63,14 +63,14 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 def last_words(file: IO[bytes]) -> str:
-    """The last line that a child said before it failed: the error of a traceback."""
+    """The last line of a child that failed: the error of a traceback."""
     file.seek(0)
     lines = [clean_text(line).strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
     return lines[-1][:LONGEST] if lines else "it said nothing"
 
 
 def _owner(uid: int | None) -> tuple[int, int] | None:
-    """User and group of the cluster, as whom root joins it: what it leaves behind must not be root's."""
+    """User and group as which root runs the child: files that it leaves must belong to the cluster's owner."""
     if not uid or os.geteuid() != 0:
         return None
     try:

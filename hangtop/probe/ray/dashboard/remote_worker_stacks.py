@@ -1,5 +1,5 @@
-"""Stacks of workers on other nodes: from the dashboard, which asks py-spy there, where that is permitted; else from a short task
-on each node, when a person asked for that by its key."""
+"""Stacks of workers on other nodes: from the dashboard, which runs py-spy there if that is permitted, or by a short task on each
+node when a person presses the key for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRACEBACK_S = 8.0
 """One `py-spy dump` takes 30 ms there, and the dashboard runs few at once."""
 WHOLE_S = 30.0
 TASK_S = 60.0
-"""A worker must be started on each node first, which takes seconds; a cluster that is sick never starts one."""
+"""Each node must start a worker first, which takes seconds; a sick cluster never does."""
 PROGRAM = "hangtop_stacks.py"
 OFF = "the dashboard does not permit profiling, so it gives no stacks of workers on other nodes"
 OFF_MEND = "for the next run: RAY_DASHBOARD_ENABLE_PROFILING=1 ray start --head …"
@@ -40,7 +40,7 @@ GIVE_BACK = 400
 
 
 def remote_worker_stacks(ask: RemoteStacksAsk, access: ClusterAccess | None, now: float) -> Iterator[RemoteStacksReading]:
-    """Parts of one look: each with stacks, or with the reason why there are none."""
+    """The parts of one answer: stacks, or the reason why there are none."""
     began = time.monotonic()
 
     def at() -> float:
@@ -57,7 +57,7 @@ def remote_worker_stacks(ask: RemoteStacksAsk, access: ClusterAccess | None, now
 
 
 def _refused(workers: Iterable[RemoteWorker], problem: str, mend: str | None, at: float) -> tuple[Stack, ...]:
-    """The same reason for all of these workers."""
+    """One reason for all of these workers."""
     return tuple(_stack(worker, at, problem=problem, mend=mend) for worker in workers)
 
 
@@ -79,9 +79,11 @@ def _by_dashboard(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], 
             return
         left = list(ask.workers)
         while left and time.monotonic() < until:
-            some, left = left[:AT_ONCE], left[AT_ONCE:]
-            answers = dashboard.get_all([f"/worker/traceback?pid={one.pid}&node_id={one.node}&native=0" for one in some])
-            yield tuple(_told(one, answer, at()) for one, answer in zip(some, answers, strict=True))
+            workers, left = left[:AT_ONCE], left[AT_ONCE:]
+            answers = dashboard.get_all(
+                [f"/worker/traceback?pid={worker.pid}&node_id={worker.node}&native=0" for worker in workers]
+            )
+            yield tuple(_told(worker, answer, at()) for worker, answer in zip(workers, answers, strict=True))
         if left:
             yield _refused(left, f"the dashboard did not come to it within {WHOLE_S:g} s", None, at())
     finally:
@@ -89,7 +91,7 @@ def _by_dashboard(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], 
 
 
 def _forbids(answer: Answer) -> bool:
-    """Ray before 2.60 does not have this question, and permits."""
+    """Ray before 2.60 has no such path, and permits."""
     try:
         return answer.ok and not api_schema.data_of(answer.body, api_schema.Profiling).profiling_enabled
     except msgspec.DecodeError:
@@ -108,7 +110,7 @@ def _told(worker: RemoteWorker, answer: Answer, at: float) -> Stack:
 
 
 def _by_task(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float]) -> Iterator[tuple[Stack, ...]]:
-    """One short task on each node. The program that sends them is a child: Ray may wait for ever, and is heavy."""
+    """One short task on each node, sent by a child."""
     if access.python is None:
         yield _refused(ask.workers, NO_PYTHON, None, at())
         return
@@ -116,12 +118,12 @@ def _by_task(ask: RemoteStacksAsk, access: ClusterAccess, at: Callable[[], float
     for worker in ask.workers:
         nodes.setdefault(worker.node, []).append(worker)
     why = f"the cluster did not run the task within {TASK_S:g} s"
-    for node, dumps, error in _run(access.python, {node: [one.pid for one in them] for node, them in nodes.items()}):
+    for node, dumps, error in _run(access.python, {node: [worker.pid for worker in workers] for node, workers in nodes.items()}):
         if not node:
             why = error
             continue
         workers = nodes.pop(node, [])
-        yield tuple(_dumped(one, dumps.get(str(one.pid)), error, at()) for one in workers)
+        yield tuple(_dumped(worker, dumps.get(str(worker.pid)), error, at()) for worker in workers)
     if nodes:
         left = [worker for workers in nodes.values() for worker in workers]
         yield _refused(left, why, None, at())
@@ -135,19 +137,19 @@ def _dumped(worker: RemoteWorker, dump: Sequence[Any] | None, error: str, at: fl
     read = pyspy_text.read(worker.pid, msgspec.json.encode(found))
     threads = tuple(
         Thread(
-            clean_text(one.thread_name or f"thread {one.os_thread_id}"),
-            tuple(pyspy_text.frame(frame) for frame in one.frames),
-            one.os_thread_id,
-            one.owns_gil,
-            "R" if one.active else "S",
+            clean_text(thread.thread_name or f"thread {thread.os_thread_id}"),
+            tuple(pyspy_text.frame(frame) for frame in thread.frames),
+            thread.os_thread_id,
+            thread.owns_gil,
+            "R" if thread.active else "S",
         )
-        for one in read.threads
+        for thread in read.threads
     )
     return _stack(worker, at, threads, problem=read.error)
 
 
 def _run(python: RayPython, wanted: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, Mapping[str, Any], str]]:
-    """(node, dumps, error) as the nodes answer; no node: why the child failed. It is ended when it takes too long."""
+    """(node, dumps, error) as the nodes answer; with an empty node, why the child failed."""
     complaints = tempfile.TemporaryFile()  # noqa: SIM115 - a file, so that no pipe can fill while nobody reads
     try:
         child = python.start(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints)
@@ -190,7 +192,7 @@ def _lines(child: subprocess.Popen[bytes], until: float) -> Iterator[bytes]:
 
 
 def _answer(line: bytes) -> tuple[str, Mapping[str, Any], str] | None:
-    """A line of the child that is ours; Ray may print lines of its own."""
+    """A line of our program; `None` for one that Ray printed."""
     if not line.startswith(b"hangtop "):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The workers of a run on other nodes: how their clusters are asked, and their output files, each met once."""
+"""The output files of a run's workers on other nodes, each opened once."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class RemoteWorkers:
 
     def __init__(self) -> None:
         self.access: Mapping[str, ClusterAccess] = {}
-        """The clusters that are seen now."""
+        """The present clusters, by session."""
         self._logs: dict[tuple[str, str | None], NodeLogs] = {}
         self._files: dict[tuple[str, str], tuple[RemoteLog, ...]] = {}
         self._actors: dict[str, tuple[tuple[api_schema.Actor, ...], dict[str, api_schema.Actor]]] = {}
 
     def logs_of(self, session: str, actor: RayActor) -> Sequence[RemoteLog]:
-        """The two output files of an actor's worker; none while nobody knows where it is."""
+        """The two output files of an actor's worker; none while its place is not known."""
         access = self.access.get(session)
         if access is None or actor.id is None:
             return ()

@@ -1,6 +1,5 @@
-"""The second way to read a cluster, where its dashboard is not there or not understood: a short-lived child in the cluster's own
-Python asks the GCS itself, now and then. What only agents know (titles, CPU and memory of workers on other nodes) is not to be
-had so."""
+"""The second way to read a cluster, when its dashboard is missing or not understood: now and then a short-lived child in the
+cluster's own Python asks the GCS. What only agents know (titles, CPU and memory of workers on other nodes) is missing."""
 
 from __future__ import annotations
 
@@ -18,28 +17,28 @@ from hangtop.probe.ray.dashboard.ray_python import RayPython, end, last_words
 
 PROGRAM = "hangtop_tables.py"
 EVERY_S = 20.0
-"""It takes 0.9 s of a core each time, nearly all to import Ray."""
+"""Each time takes 0.9 s of a core, nearly all to import Ray."""
 AFTER_FAILURE_S = 60.0
 PATIENCE_S = 6.0
-"""A dashboard that is silent or fails may only be slow."""
+"""How long a silent or failing dashboard may just be slow."""
 CHILD_S = 20.0
 MARK = b"hangtop "
 IN_TABLES = {ACTORS, NODES, PAGE, GROUPS}
 
 
 class StateTables(Struct, frozen=True, rename="camel"):
-    """What the child prints, in the dashboard's own shapes."""
+    """What the child prints, in the dashboard's shapes."""
 
     version: str
     actors: dict[str, api_schema.Actor]
     nodes: tuple[api_schema.Node, ...]
     logical: dict[str, str]
-    groups: tuple[api_schema.Group, ...]
+    groups: tuple[api_schema.PlacementGroupRow, ...]
     runtime_envs: dict[str, str]
 
 
 class GcsTables:
-    """One cluster's tables, read again and again while they are needed. Nothing here waits for the child."""
+    """The tables of one cluster, read again while they are needed. Never waits for the child."""
 
     def __init__(self) -> None:
         self._tables: StateTables | None = None
@@ -51,24 +50,24 @@ class GcsTables:
         self._files: tuple[IO[bytes], ...] = ()
 
     def fill(self, view: ApiView, way: RayPython | None, now: float) -> ApiView:
-        """The view, with what its dashboard does not tell from the tables, as of unix time `now`."""
+        """The view, completed from the tables, as of unix time `now`."""
         if not _needed(view, now):
             self.close()
             return view
-        self._look(way, now)
+        self._run_child(way, now)
         api = replace(view.api, tables_at=self._read_at, tables_problem=self._problem)
         view = replace(view, api=api)
         return view if self._tables is None or self._read_at is None else _filled(view, self._tables, self._read_at)
 
     def close(self) -> None:
-        """End the child, and forget what it told: it is needed no more."""
+        """End the child and forget its tables."""
         if self._child is not None:
             end(self._child)
-        self._drop()
+        self._close_files()
         self._tables = self._read_at = None
         self._problem, self._due_at = "", 0.0
 
-    def _look(self, way: RayPython | None, now: float) -> None:
+    def _run_child(self, way: RayPython | None, now: float) -> None:
         if self._child is None and way is not None and now >= self._due_at:
             self._start(way, now)
         elif self._child is not None and self._child.poll() is not None:
@@ -78,7 +77,7 @@ class GcsTables:
             self._fail(f"the GCS did not answer within {CHILD_S:g} s", now)
 
     def _start(self, way: RayPython, now: float) -> None:
-        """Its words go to files: nobody waits here to read a pipe."""
+        """Its output goes to files, because a pipe would have to be read."""
         said, complaints = self._files = (tempfile.TemporaryFile(), tempfile.TemporaryFile())  # noqa: SIM115 - until it ends
         try:
             self._child = way.start(PROGRAM, str(int(CHILD_S)), stdout=said, stderr=complaints)
@@ -99,13 +98,13 @@ class GcsTables:
             self._fail(f"its tables are in a shape that hangtop does not know: {error}", now)
             return
         self._read_at, self._problem, self._due_at = self._started_at, "", now + EVERY_S
-        self._drop()
+        self._close_files()
 
     def _fail(self, why: str, now: float) -> None:
         self._problem, self._due_at = why, now + AFTER_FAILURE_S
-        self._drop()
+        self._close_files()
 
-    def _drop(self) -> None:
+    def _close_files(self) -> None:
         self._child = None
         for file in self._files:
             file.close()
@@ -113,7 +112,7 @@ class GcsTables:
 
 
 def _needed(view: ApiView, now: float) -> bool:
-    """Not where a token is missing: it is missing for the child too."""
+    """Not when a token is missing: the child would miss it too."""
     api = view.api
     if api.answer in ("silent", "error"):
         return now - (api.since or now) >= PATIENCE_S
@@ -121,7 +120,7 @@ def _needed(view: ApiView, now: float) -> bool:
 
 
 def _filled(view: ApiView, tables: StateTables, at: float) -> ApiView:
-    """Everything of the tables where the dashboard does not answer, else only what it tells in another shape."""
+    """All of the tables if the dashboard does not answer, else only the parts with an unknown shape."""
     unread = set(view.api.strange) if view.api.answer in ("ok", "strange") else IN_TABLES
     if ACTORS in unread:
         view = replace(view, actors=tuple(tables.actors.values()), runtime_envs=tables.runtime_envs)

@@ -1,4 +1,4 @@
-"""Where a worker of Ray is that is not on this machine, and how its node is reached. Pure but for the callables it is given."""
+"""The place of a Ray worker on another node, and how the node is reached. Pure except for the given callables."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from msgspec import Struct
 from hangtop.probe.ray.dashboard import api_schema
 from hangtop.probe.ray.dashboard.poll import ApiView
 from hangtop.probe.ray.dashboard.ray_python import RayPython
-from hangtop.probe.ray.dashboard.token import Token
+from hangtop.probe.ray.dashboard.token import AuthToken
 
 
 class ClusterAccess(Struct, frozen=True):
-    """How a cluster is asked. `python`: Ray's own, where a raylet of it is on this machine. `view`: what was told of it
-    last. `owner`: user id whose processes must listen where it is asked on this machine."""
+    """How a cluster is asked. `python`: Ray's own, if a raylet is on this machine. `view`: its last answers. `owner`: user id
+    whose process must listen at its address on this machine."""
 
     session: str
     dashboard: str | None
-    find_token: Callable[[], Token | None]
+    find_token: Callable[[], AuthToken | None]
     view: Callable[[], ApiView]
     python: RayPython | None = None
     owner: int | None = None
 
 
 class WorkerPlace(Struct, frozen=True):
-    """A worker on its node. `agent`: `host:port` of the node's agent, `None` where it has no HTTP port."""
+    """A worker on its node. `agent`: `host:port` of the node's agent; `None` without an HTTP port."""
 
     node: str
     host: str
@@ -44,7 +44,7 @@ class WorkerPlace(Struct, frozen=True):
 
 
 def place_of(actor: api_schema.Actor, view: ApiView) -> WorkerPlace | None:
-    """The place of this actor's worker; `None` while it has none, or its node is not known any more."""
+    """The place of this actor's worker; `None` while it has none, or its node is unknown."""
     address, pid = actor.address, actor.pid or 0
     seen = view.nodes.get(address.node)
     if seen is None or not pid or address.worker_id in api_schema.NIL:
@@ -65,5 +65,5 @@ def place_of(actor: api_schema.Actor, view: ApiView) -> WorkerPlace | None:
 
 def place_by_id(actor_id: str, view: ApiView) -> WorkerPlace | None:
     """The same, for the actor of this id."""
-    actor = next((one for one in view.actors if one.actor_id == actor_id), None)
+    actor = next((actor for actor in view.actors if actor.actor_id == actor_id), None)
     return None if actor is None else place_of(actor, view)

@@ -1,41 +1,38 @@
-"""What the process table alone tells of Ray: daemons, workers, and which session each belongs to. Holds when every API is gone.
+"""Ray's daemons and workers on this machine and their sessions, by the process table alone. Works when every API is gone.
 
-A session is named by the command lines and open files of its processes, never by the link `session_latest`, which the next
-`ray.init` of anybody moves on.
+A session is told by the command lines and open files of its processes, never by the link `session_latest`, which the next
+`ray.init` of any user changes.
 """
 
 from __future__ import annotations
 
-import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hangtop.probe.ray.local.daemons import Daemon, daemon_of
+from hangtop.probe.ray.local.session_files import SESSION_LOG, WORKER_LOG
 from hangtop.probe.ray.local.session_owners import SessionOwners, user_of
-from hangtop.probe.ray.local.worker_names import WorkerFile, parse_worker_file
 from hangtop.records.ray import DaemonKind
 from hangtop.records.ray_titles import WorkerTitle, assigned_title
 from hangtop.system.guard import Guard
-from hangtop.system.network.namespaces import is_on_our_network
+from hangtop.system.network.connections import is_on_our_network
+from hangtop.system.processes.proc_files import status_of
 from hangtop.system.processes.table import Identity, ProcessTable, Stat, cwd_of
 
 UNKNOWN = -1
-"""Nobody's user id."""
+"""A user id that no user has."""
 YOUNG_S = 5.0
-"""A process may still be about to become another program: its command line is read again while it is younger."""
+"""A younger process may still become another program: its command line is read again."""
+OF_RANK = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
 PARTS: dict[str, DaemonKind] = {"ray::DashboardAgent": "agent", "ray::RuntimeEnvAgent": "runtime_env_agent"}
-_WORKER_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/(?P<file>worker-[^/]+)")
-_LOG = re.compile(r"(?P<folder>.*/session_[^/]+)/logs/[^/]+")
 
 
-class Worker(Struct, frozen=True):
-    """A worker process on this machine. `ray_pid`: its pid as its raylet sees it, another one when that runs in a container.
-
-    `title` is `None` for a worker in reserve. `raylet`: pid of its parent while that is a raylet; an orphan has none.
+class LocalWorker(Struct, frozen=True):
+    """A worker process on this machine. `ray_pid`: its pid in the namespace of its raylet. `title`: `None` for an idle worker in
+    reserve. `raylet`: pid of the raylet above it; an orphan has none.
     """
 
     identity: Identity
@@ -46,7 +43,7 @@ class Worker(Struct, frozen=True):
     raylet: int | None = None
     uid: int | None = None
     folder: str | None = None
-    file: WorkerFile | None = None
+    job: str | None = None
     log: str | None = None
     environ: Mapping[str, str] = {}
 
@@ -56,20 +53,20 @@ class Worker(Struct, frozen=True):
 
     @property
     def session(self) -> str:
-        """Name of its session; empty when its files may not be seen."""
+        """Name of its session; empty when its files cannot be read."""
         return (self.folder or "").rpartition("/")[2]
 
 
 class RayProcesses(Struct, frozen=True):
-    """One look. Daemons that are gone are still here, with the time when that was seen. `pids`: all of the process table."""
+    """All of Ray at one moment, with daemons that ended. `pids`: the whole process table."""
 
     daemons: tuple[Daemon, ...] = ()
-    workers: tuple[Worker, ...] = ()
+    workers: tuple[LocalWorker, ...] = ()
     pids: frozenset[int] = frozenset()
 
 
 class RayTable:
-    """Looks for Ray in the process table. For one calling thread."""
+    """Finds Ray in the process table. For one calling thread."""
 
     def __init__(self, table: ProcessTable) -> None:
         self._table = table
@@ -78,10 +75,10 @@ class RayTable:
         self._files: Guard[Identity, tuple[str, ...]] = Guard()
         self._plain: set[Identity] = set()
         self._daemons: dict[Identity, Daemon] = {}
-        self._workers: dict[Identity, Worker] = {}
+        self._workers: dict[Identity, LocalWorker] = {}
         self._owners = SessionOwners()
 
-    def look(self, now: float) -> RayProcesses:
+    def read(self, now: float) -> RayProcesses:
         """All of Ray on this machine, as of unix time `now`."""
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
         children = {pid for pid, stat in self._table.stats.items() if stat.ppid in raylets}
@@ -89,12 +86,12 @@ class RayTable:
         stats = {stat.identity: stat for stat in self._table.stats.values()}
         self._plain &= stats.keys()
         commands = self._read_commands(stats, now)
-        self._meet_daemons(stats, commands, now)
-        self._meet_workers(stats, commands)
+        self._update_daemons(stats, commands, now)
+        self._update_workers(stats, commands)
         return self._theirs()
 
     def _theirs(self) -> RayProcesses:
-        """All of it, without what names the session of another user."""
+        """All processes except those that name another user's session."""
         owners = self._owners.of(self._daemons.values())
         return RayProcesses(
             tuple(d for d in self._daemons.values() if d.folder is None or d.uid == owners.get(d.folder, UNKNOWN)),
@@ -103,15 +100,13 @@ class RayTable:
         )
 
     def _read_commands(self, stats: Mapping[Identity, Stat], now: float) -> dict[Identity, tuple[str, ...]]:
-        """Command lines of those that may be of Ray: titles each time, those of daemons once."""
+        """Command lines of processes that may be Ray's: titles each time, daemons once."""
         asked: dict[Identity, Callable[[], tuple[str, ...]]] = {}
         for identity, stat in stats.items():
             known = identity in self._plain or identity in self._daemons
             if not stat.kernel and stat.state != "Z" and not known and stat.name.startswith(("ray", "gcs_server", "python")):
-                asked[identity] = lambda pid=stat.pid: self._table.command(pid)  # type: ignore[misc]
-        commands = {
-            identity: words for identity, words in self._commands.ask(asked).items() if not isinstance(words, OSError) and words
-        }
+                asked[identity] = partial(self._table.command, stat.pid)
+        commands = {identity: words for identity, words in self._commands.known(asked).items() if words}
         for identity, words in commands.items():
             young = now - self._table.started_at(identity.start_ticks) < YOUNG_S
             parent_is_raylet = any(d.pid == stats[identity].ppid for d in self._daemons.values() if d.kind == "raylet")
@@ -119,11 +114,10 @@ class RayTable:
                 self._plain.add(identity)
         return commands
 
-    def _meet_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
+    def _update_daemons(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]], now: float) -> None:
         found = {identity: daemon for identity, words in commands.items() if (daemon := daemon_of(words))}
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in found})  # type: ignore[misc]
+        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in found})
         for identity, daemon in found.items():
-            environ = environs.get(identity, OSError())
             self._daemons[identity] = replace(
                 daemon,
                 identity=identity,
@@ -131,9 +125,11 @@ class RayTable:
                 uid=user_of(self._table, identity.pid),
                 cwd=cwd_of(self._table, identity.pid),
                 on_our_network=is_on_our_network(identity.pid),
-            ).with_environ({} if isinstance(environ, OSError) else environ)
+            ).with_environ(environs.get(identity, {}))
         for identity, words in commands.items():
-            if identity not in self._daemons and (kind := _part_of(words[0])):
+            if identity not in self._daemons and (
+                kind := "dashboard_part" if words[0].startswith("ray-dashboard-") else PARTS.get(words[0])
+            ):
                 self._daemons[identity] = self._part(identity, kind, words[0])
         for identity, daemon in self._daemons.items():
             stat = stats.get(identity)
@@ -150,8 +146,7 @@ class RayTable:
         return Daemon(kind, identity=identity, started_at=self._table.started_at(identity.start_ticks), name=name, uid=uid)
 
     def _name_sessions(self, stats: Mapping[Identity, Stat]) -> None:
-        """Daemons whose command line does not name a session or a node have those of the daemon above them; else the session of
-        the same GCS."""
+        """A daemon whose command line names no session or node has those of the daemon above it, else the session of its GCS."""
         by_pid = {d.pid: d for d in self._daemons.values()}
         by_gcs = {(d.gcs_address, d.uid): d for d in self._daemons.values() if d.gcs_address and d.folder}
         for identity, daemon in self._daemons.items():
@@ -165,11 +160,11 @@ class RayTable:
         self._name_by_logs()
 
     def _name_by_logs(self) -> None:
-        """One that was met when those above it were gone is known by the log that it holds open."""
+        """A daemon whose ancestors were gone when it was found has the session of its open log."""
         unnamed = {i: d for i, d in self._daemons.items() if d.folder is None and d.gone_at is None and d.state not in "ZX"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid, outputs=False)) for i in unnamed})  # type: ignore[misc]
+        files = self._files.known({identity: partial(self._targets, identity.pid, outputs=False) for identity in unnamed})
         for identity, targets in files.items():
-            found = None if isinstance(targets, OSError) else next(filter(None, map(_LOG.fullmatch, targets)), None)
+            found = next(filter(None, map(SESSION_LOG.fullmatch, targets)), None)
             if found is not None:
                 self._daemons[identity] = replace(unnamed[identity], folder=found["folder"])
 
@@ -181,7 +176,7 @@ class RayTable:
             pid = stat.ppid
             yield pid
 
-    def _meet_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
+    def _update_workers(self, stats: Mapping[Identity, Stat], commands: Mapping[Identity, tuple[str, ...]]) -> None:
         raylets = {d.pid for d in self._daemons.values() if d.kind == "raylet" and d.gone_at is None}
         known = self._workers
         self._workers = {}
@@ -192,7 +187,7 @@ class RayTable:
                 continue
             if identity not in known and stat.ppid in titled:  # a data loader: forked by a worker, it keeps that one's title
                 continue
-            worker = known.get(identity) or Worker(
+            worker = known.get(identity) or LocalWorker(
                 identity,
                 self._table.started_at(identity.start_ticks),
                 stat.state,
@@ -206,41 +201,26 @@ class RayTable:
         self._learn()
 
     def _learn(self) -> None:
-        """Output file and environment, once for each worker that has something to do: they do not change from then on."""
-        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.file is None and w.state != "Z"}
-        files = self._files.ask({i: (lambda pid=i.pid: self._targets(pid)) for i in fresh})  # type: ignore[misc]
-        environs = self._environs.ask({i: (lambda pid=i.pid: self._table.environ(pid)) for i in fresh})  # type: ignore[misc]
+        """Read output file and environment once for each worker with a task or actor: they do not change any more."""
+        fresh = {i: w for i, w in self._workers.items() if w.title is not None and w.job is None and w.state != "Z"}
+        files = self._files.known({identity: partial(self._targets, identity.pid) for identity in fresh})
+        environs = self._environs.known({identity: partial(self._table.environ, identity.pid) for identity in fresh})
         for identity, worker in fresh.items():
-            targets, environ = files.get(identity, OSError()), environs.get(identity, OSError())
-            match = None if isinstance(targets, OSError) else next(filter(None, map(_WORKER_LOG.fullmatch, targets)), None)
+            match = next(filter(None, map(WORKER_LOG.fullmatch, files.get(identity, ()))), None)
             self._workers[identity] = replace(
                 worker,
                 folder=match["folder"] if match else None,
-                file=parse_worker_file(match["file"]) if match else None,
+                job=match["job"] if match else None,
                 log=match[0] if match else None,
-                environ={} if isinstance(environ, OSError) else _of_rank(environ),
+                environ={name: value for name, value in environs.get(identity, {}).items() if name in OF_RANK},
             )
 
     def _targets(self, pid: int, *, outputs: bool = True) -> tuple[str, ...]:
-        """What it holds open; with `outputs` only where its output goes."""
+        """Its open files; with `outputs` only those of stdout and stderr."""
         return tuple(file.target for file in self._table.open_files(pid) if file.fd in (1, 2) or (not outputs and file.writable))
 
 
-def _part_of(title: str) -> DaemonKind | None:
-    return "dashboard_part" if title.startswith("ray-dashboard-") else PARTS.get(title)
-
-
-def _of_rank(environ: Mapping[str, str]) -> dict[str, str]:
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "RAY_RAYLET_PID")
-    return {name: environ[name] for name in names if name in environ}
-
-
 def _ray_pid(pid: int) -> int:
-    """Its pid in the innermost PID namespace it is in (proc(5), NSpid), which is the one its raylet uses."""
-    if sys.platform != "linux":
-        return pid
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
-    except OSError:  # gone meanwhile
-        return pid
-    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), pid)
+    """Its pid in its innermost pid namespace (proc(5), NSpid), as its raylet knows it."""
+    numbers = status_of(pid).get("NSpid", "").split()
+    return int(numbers[-1]) if numbers else pid

@@ -5,24 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 _VERL_NAME = re.compile(r"(?P<prefix>[A-Za-z0-9]{6})?(?P<cls>.*?)_(?P<group>\d+):(?P<local>\d+)")
-_WORKER_FILE = re.compile(r"worker-(?P<worker>[0-9a-f]{56})-(?P<job>[0-9a-f]{8})-(?P<pid>\d+)\.(?:out|err)")
-
-
-class WorkerFile(Struct, frozen=True):
-    """The name of a worker's output file in the session's `logs` folder."""
-
-    worker: str
-    job: str
-    pid: int
-
-
-def parse_worker_file(name: str) -> WorkerFile | None:
-    """`worker-<56 hex>-<8 hex job>-<pid>.out`; `None` for any other file, also for one that was rotated away."""
-    match = _WORKER_FILE.fullmatch(name)
-    return None if match is None else WorkerFile(match["worker"], match["job"], int(match["pid"]))
 
 
 def verl_ranks(names: Iterable[str]) -> dict[str, int]:

@@ -14,7 +14,7 @@ import sys
 WAIT_S = 25.0
 
 
-def look(pids: list[int]) -> dict[str, object]:
+def dump(pids: list[int]) -> dict[str, object]:
     """On the node: py-spy for each of these processes, none of which is stopped."""
     import os
     import shutil
@@ -52,7 +52,7 @@ def main() -> None:
 
     wanted = json.load(sys.stdin)
     ray.init(address=sys.argv[1], namespace="hangtop", log_to_driver=False, logging_level=logging.ERROR)
-    task = ray.remote(num_cpus=0, max_retries=0)(look)
+    task = ray.remote(num_cpus=0, max_retries=0)(dump)
     waiting = {}
     for node, pids in wanted.items():
         there = NodeAffinitySchedulingStrategy(node, soft=False)

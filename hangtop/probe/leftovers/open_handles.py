@@ -1,0 +1,277 @@
+"""What living processes hold: files that they map or have open, working folders, sockets, and names in their command lines.
+
+A leftover is held by no process. A process of our own user that cannot be read makes the answer "perhaps", never "no".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from hangtop.probe.leftovers.orphans import TRAINING_NAMES
+from hangtop.system.files.inode import Inode, inode_of
+from hangtop.system.guard import Guard
+from hangtop.system.processes.table import ProcessTable, Stat
+from hangtop.system.processes.tree import ancestors
+
+MAP_LINE = re.compile(r"^\S+ \S+ \S+ (?P<major>[0-9a-f]+):(?P<minor>[0-9a-f]+) (?P<inode>\d+) +(?P<path>/.*)?$")
+"""One line of `/proc/PID/maps` (proc_pid_maps(5)); device numbers are hexadecimal."""
+DELETED = " (deleted)"
+LATE_S = 0.5
+"""A process that did not answer is asked again after this."""
+SPECIAL = ("/dev/null", "/dev/pts/", "/dev/tty", "/dev/nvidia", "/proc/", "/sys/")
+"""Never leftovers, and most processes have some open."""
+TRACKER = "multiprocessing.resource_tracker"
+
+PROBE = ("-m", "hangtop.probe")
+"""A probe only reads: a session is not in use because hangtop watches it."""
+NEVER_HOLD = frozenset(
+    "sshd sshd-session sshd-auth ssh-agent gpg-agent systemd (sd-pam) sudo su login polkitd fusermount3".split()
+)
+"""Programs of our own user that the kernel does not let us read, since they were given more rights, and that train nothing."""
+
+
+class Holds(Struct, frozen=True):
+    """What one process holds. `paths`: files below the asked folders, by its own names for them; `files`: all that it maps, has
+    open or works in; `names`: (inode, last part of the path) of what it maps, for file systems that tell another device there.
+
+    `command`: its arguments, joined by NUL. `net`: its network namespace. `watches`: it is a probe of hangtop.
+    """
+
+    paths: frozenset[str] = frozenset()
+    files: frozenset[Inode] = frozenset()
+    names: frozenset[tuple[int, str]] = frozenset()
+    command: str = ""
+    net: str = ""
+    watches: bool = False
+
+
+class OpenHandles:
+    """Which pid holds what.
+
+    `processes`: those that could be read; `unseen`: pids of our own user that could not; `alive`: all pids. `sockets`: bound
+    ones; the kernel does not tell whose they are, so they count as pid 0. `trackers`: by pid, start times (unix) of our user's
+    live resource trackers: the names of shared memory that they know cannot be seen. `commands`: of all processes except those
+    that started us, which may name the thing that they ask about. `watched`: files that probes of hangtop have open."""
+
+    def __init__(
+        self,
+        processes: Mapping[int, Holds],
+        sockets: Collection[str] = (),
+        commands: Mapping[int, str] | None = None,
+        *,
+        unseen: tuple[int, ...] = (),
+        others_unseen: bool = False,
+        alive: frozenset[int] = frozenset(),
+        trackers: Mapping[int, float] | None = None,
+        watched: frozenset[Inode] = frozenset(),
+    ) -> None:
+        self.commands, self.trackers = commands or {}, trackers or {}
+        self.unseen, self.others_unseen, self.alive, self.watched = unseen, others_unseen, alive, watched
+        self._processes, self._sockets = processes, sockets
+        self._paths = {path: pid for pid, holds in processes.items() for path in holds.paths} | dict.fromkeys(sockets, 0)
+        self._files = {inode: pid for pid, holds in processes.items() for inode in holds.files}
+        self._names = {name: pid for pid, holds in processes.items() for name in holds.names}
+
+    def holder(self, path: str, inside: Mapping[Inode, str]) -> int | None:
+        """A process that maps or has open this file, or anything below this folder. `inside`: it and all below it, with names.
+
+        By device and inode, whatever the holder calls it: another container has the same folder elsewhere.
+        """
+        for inode, name in inside.items():
+            if (pid := self._files.get(inode)) is not None or (pid := self._names.get((inode[1], name))) is not None:
+                return pid
+        below = path + "/"
+        return next((pid for held, pid in self._paths.items() if held == path or held.startswith(below)), None)
+
+    def named_by(self, word: str) -> int | None:
+        """A process whose command line holds this word."""
+        return next((pid for pid, command in self.commands.items() if word in command), None)
+
+    def held_by(self, pids: Collection[int]) -> frozenset[Inode]:
+        """All that these processes hold, whether or not others hold it too."""
+        return frozenset(inode for pid in pids if pid in self._processes for inode in self._processes[pid].files)
+
+    def without(self, pids: Collection[int], folder: str) -> OpenHandles:
+        """As if these processes had ended, and the sockets in this folder with them."""
+        below = folder + "/" if folder else "\0"
+        return OpenHandles(
+            {pid: holds for pid, holds in self._processes.items() if pid not in pids},
+            [path for path in self._sockets if not path.startswith(below)],
+            {pid: line for pid, line in self.commands.items() if pid not in pids},
+            unseen=self.unseen,
+            others_unseen=self.others_unseen,
+            alive=self.alive - set(pids),
+            trackers={pid: started_at for pid, started_at in self.trackers.items() if pid not in pids},
+            watched=self.watched,
+        )
+
+
+def open_handles(table: ProcessTable, folders: Iterable[str], guard: Guard[int, Holds] | None = None) -> OpenHandles:
+    """Everything that any process holds below these folders (real paths). A process that does not answer in time is `unseen`."""
+    uid, guard = os.geteuid(), guard or Guard()
+    roots = tuple(folder.rstrip("/") + "/" for folder in folders)
+    table.refresh(tuple(table.stats))
+    living = [stat for stat in table.stats.values() if not stat.kernel and stat.state not in "ZX" and stat.pid != os.getpid()]
+    seen = _asked(table, [stat.pid for stat in living], roots, guard)
+    dark = _still_dark(table, [stat for stat in living if stat.pid not in seen])
+    owners = {pid: table.owner(pid) for pid in dark}
+    probes = {pid for pid, holds in seen.items() if holds.watches}
+    watched = frozenset(inode for pid in probes for inode in seen[pid].files) | _own_files()
+    seen = {pid: holds for pid, holds in seen.items() if pid not in probes}
+    commands = command_lines(table, dark) | {pid: holds.command for pid, holds in seen.items()}
+    asking = ancestors(table.stats, os.getpid())
+    return OpenHandles(
+        seen,
+        _sockets(roots, seen),
+        {pid: line for pid, line in commands.items() if pid not in asking},
+        unseen=tuple(pid for pid, owner in owners.items() if owner == uid and not _is_bystander(table.stats[pid])),
+        others_unseen=any(owner not in (uid, 0, None) for owner in owners.values()),
+        alive=frozenset(stat.pid for stat in living),
+        trackers=_trackers(table, seen, living, uid),
+        watched=watched,
+    )
+
+
+def files_of(table: ProcessTable, pids: Iterable[int], folder: str, guard: Guard[int, Holds]) -> frozenset[str]:
+    """Files of this folder that these processes have open or map, as far as they answer."""
+    held = _asked(table, pids, (folder.rstrip("/") + "/",), guard)
+    return frozenset(path for holds in held.values() for path in holds.paths if path != folder)
+
+
+def _asked(table: ProcessTable, pids: Iterable[int], roots: tuple[str, ...], guard: Guard[int, Holds]) -> dict[int, Holds]:
+    """What each process holds. One that does not answer in time is asked once more: the machine may only be busy."""
+    questions = {pid: partial(_holds, table, pid, roots) for pid in pids}
+    answers = guard.known(questions)
+    if late := {pid: question for pid, question in questions.items() if pid not in answers}:
+        time.sleep(LATE_S)
+        answers |= guard.known(late)
+    return answers
+
+
+def command_lines(table: ProcessTable, pids: Iterable[int]) -> dict[int, str]:
+    """The arguments of these processes, joined by NUL, as far as they answer: every user may see them."""
+    guard: Guard[int, tuple[str, ...]] = Guard()
+    told = guard.known({pid: partial(table.command, pid) for pid in pids})
+    return {pid: "\0".join(words) for pid, words in told.items()}
+
+
+def _own_files() -> frozenset[Inode]:
+    """Files that we have open ourselves."""
+    held = _Held(())
+    held.open("/proc/self")
+    return frozenset(held.files)
+
+
+def _still_dark(table: ProcessTable, unanswered: list[Stat]) -> list[int]:
+    """The unanswered processes that still live: one that ends while it is read gives any of several errors, and holds nothing."""
+    if not unanswered:
+        return []
+    table.refresh([stat.pid for stat in unanswered])
+    now = {stat.pid: table.stats.get(stat.pid) for stat in unanswered}
+    return [
+        stat.pid
+        for stat in unanswered
+        if (known := now[stat.pid]) is not None and known.identity == stat.identity and known.state not in "ZX"
+    ]
+
+
+def _is_bystander(stat: Stat) -> bool:
+    """Whether a process that cannot be read is known to hold nothing of a run."""
+    return stat.name in NEVER_HOLD or (stat.pid == 1 and not stat.name.startswith(TRAINING_NAMES))
+
+
+def hidden_neighbours() -> str | None:
+    """Why processes that we cannot see may share our shared memory: a container with the machine's IPC namespace.
+
+    4026531836 and 4026531839 are the first namespaces of a machine (include/linux/proc_ns.h).
+    """
+    try:
+        pid, ipc = os.readlink("/proc/self/ns/pid"), os.readlink("/proc/self/ns/ipc")
+    except OSError:
+        return "which processes share it cannot be seen here"
+    if ipc == "ipc:[4026531839]" and pid != "pid:[4026531836]":
+        return "this container shares it with processes that cannot be seen from here: run hangtop on the machine itself"
+    return None
+
+
+def _holds(table: ProcessTable, pid: int, roots: tuple[str, ...]) -> Holds:
+    """Raises `PermissionError` when it may not be read, `FileNotFoundError` or `ProcessLookupError` when it is gone."""
+    words = table.command(pid)
+    stat = table.stats.get(pid)
+    first = stat.thread if stat is not None and stat.thread is not None else pid
+    held = _Held(roots)
+    whole = f"/proc/{pid}" if first == pid else f"/proc/{pid}/task/{first}"
+    held.map(f"{whole}/maps")
+    held.open(whole)
+    return Holds(
+        frozenset(held.paths),
+        frozenset(held.files),
+        frozenset(held.names),
+        "\0".join(words),
+        os.readlink(f"/proc/{pid}/ns/net"),
+        watches=words[1:3] == PROBE,
+    )
+
+
+class _Held:
+    """What one process holds, gathered."""
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = roots
+        self.paths: set[str] = set()
+        self.files: set[Inode] = set()
+        self.names: set[tuple[int, str]] = set()
+
+    def map(self, maps: str) -> None:
+        """What it maps."""
+        for line in Path(maps).read_text("utf-8", "replace").splitlines():
+            match = MAP_LINE.match(line)
+            if match is not None and match["path"]:
+                path, inode = match["path"].removesuffix(DELETED), int(match["inode"])
+                self._add_path(path)
+                self.files.add((os.makedev(int(match["major"], 16), int(match["minor"], 16)), inode))
+                self.names.add((inode, os.path.basename(path)))
+
+    def open(self, process: str) -> None:
+        """What it has open, and where it stands."""
+        for link in [f"{process}/cwd", *(f"{process}/fd/{fd}" for fd in os.listdir(f"{process}/fd"))]:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # closed meanwhile
+                self._follow(link)
+
+    def _follow(self, link: str) -> None:
+        target = os.readlink(link)
+        if target.startswith("/") and not target.startswith(SPECIAL):
+            self._add_path(target.removesuffix(DELETED))
+            with contextlib.suppress(OSError):  # its file system is dead, or not for us: no leftover of ours lies there
+                self.files.add(inode_of(link))
+
+    def _add_path(self, path: str) -> None:
+        if (path + "/").startswith(self._roots):
+            self.paths.add(path)
+
+
+def _sockets(roots: tuple[str, ...], seen: Mapping[int, Holds]) -> frozenset[str]:
+    """Bound Unix sockets of every network namespace: the kernel lists them as long as a process has them open."""
+    processes = {holds.net: pid for pid, holds in seen.items() if holds.net}
+    lines: list[str] = []
+    for folder in ("self", *processes.values()):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            lines += Path(f"/proc/{folder}/net/unix").read_text("utf-8", "replace").splitlines()
+    named = (line.split(maxsplit=7)[-1] for line in lines if line.count(" ") >= 7)
+    return frozenset(path for path in named if path.startswith(roots))
+
+
+def _trackers(table: ProcessTable, seen: Mapping[int, Holds], living: Iterable[Stat], uid: int) -> dict[int, float]:
+    return {
+        stat.pid: table.started_at(stat.start_ticks)
+        for stat in living
+        if stat.pid in seen and TRACKER in seen[stat.pid].command and table.owner(stat.pid) == uid
+    }
