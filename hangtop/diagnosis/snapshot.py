@@ -26,7 +26,7 @@ LOOP_AT_LEAST_S = 90.0
 class Snapshot(Struct, frozen=True):
     """One look at the run. `silence_s`: seconds since the last byte of any log, `None` when no log was read yet.
 
-    `patient`: who may work or loop for ever is taken to work, so long as the silence is young.
+    `patient`: a member that may work or loop for ever is taken to work, as long as the silence is young.
     """
 
     state: RunState
@@ -52,7 +52,7 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The processes whose stacks tell: the members, who started them and may be one of them, the data workers below them."""
+        """The processes whose stacks tell: the members, their parents, which may be members, and the data workers below them."""
         members = tuple(member.pid for member in self.member_statuses if member.pid is not None and member.status != "gone")
         parents = {member.process.ppid for member in self.member_statuses if member.process is not None}
         members += tuple(
@@ -111,7 +111,9 @@ def take_snapshot(state: RunState, spec: WatchSpec, now: float) -> Snapshot:
     members = member_statuses(state, ranks, spinning(state, now), patient=patient)
     world = max((rank.world or 0 for rank in ranks), default=0)
     members = by_groups(members)
-    if not any(stage_of(member.place) for member in members):  # stages stand at different places, and the most are no crowd
+    if not any(
+        stage_of(member.place) for member in members
+    ):  # stages stand at different places, and their majority means nothing
         members = with_majority(members, world)
     return Snapshot(state, spec, now, log, limit, silence_s, stage, plan, ranks, members, patient)
 

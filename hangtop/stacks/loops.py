@@ -22,7 +22,7 @@ IO_BYTES_S = 1_000_000.0
 """Reading or writing this much is work: loads and saves were measured at hundreds of MB/s, idle ranks at 0."""
 TURNS_CPU_PERCENT = 2.5
 TURNS_CPU_S = 0.001
-"""Processor time of one turn: who looks whether something has come needs 0.04 to 0.2 ms, 0.5 ms who tries to connect (measured
+"""Processor time of one turn: polling needs 0.04 to 0.2 ms, trying to connect 0.5 ms (measured
 on a crowded machine); a step of a simulator some ms."""
 STARTED_LATE_S = 5.0
 """What the run started when it fell silent, or soon after, is what it may wait for in vain."""

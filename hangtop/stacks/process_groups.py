@@ -13,11 +13,11 @@ from hangtop.stacks.frames import NO_FILE, DoingKind, own, owner
 STARTERS = ("multiprocessing/process.py", "torch/multiprocessing/spawn.py")
 """The last frame of theirs calls the function that the program gave to its child."""
 SERVERS = ("multiprocessing/managers.py",)
-"""Who began here keeps books for the others, whatever else they began with."""
+"""A process that began here is a manager of multiprocessing, no rank."""
 FOR_OTHERS: frozenset[DoingKind] = frozenset({"lock", "queue", "network", "pipe", "waits", "idle"})
-"""Waits that a peer may end, in an event loop too. Who sleeps, or waits for a child, a thread or a file, waits for no peer."""
+"""Waits that a peer may end, in an event loop too. A sleep, or a wait for a child, a thread or a file, is for no peer."""
 IN_STEP = FOR_OTHERS | {"sleep"}
-"""Of those that also sleep at one place: they look whether something has come."""
+"""Waits of peers that poll: they also sleep at one place."""
 HELPS = re.compile(r"(?i)load|fetch|data|reader|producer|feed")
 """Names of what waits side by side and is no rank: home-made loaders, all of which wait for room in one queue."""
 WATCHES = re.compile(r"(?i)watch|monitor|wait|join|poll|supervis|launch|alive|main")

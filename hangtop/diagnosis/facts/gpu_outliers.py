@@ -1,4 +1,4 @@
-"""What the GPUs of a node say of the run: who stands out, who waits busily, who does not answer. Pure.
+"""What the GPUs of a node say of the run: which stand out, which busy-wait, which do not answer. Pure.
 
 A GPU is judged against the others, never by a number of its own: utilisation is 100 % in a hung collective too, for its
 kernels spin (NCCL#968, nccl#1550: H100 at 152 W of 700 W). Only power beside it tells.

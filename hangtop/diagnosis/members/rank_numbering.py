@@ -106,25 +106,25 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     return by_argument(living)
 
 
-def by_order(crew: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
+def by_order(group: Sequence[Process], world: int | None, least: int = 0, *, meets: bool = False) -> dict[int, int]:
     """Rank by pid of `siblings`, by the order of start. `world`: how many ranks the log names; `least`: the least number
     by the highest that it names; `meets`: two of them are seen to wait for their peers.
 
     Only where the log counts as many ranks as there are siblings, or they meet: workers of a pool do not.
     """
-    counted = len(crew) == (world or least)
-    if not crew or not (counted or (meets and world in (None, 1) and len(crew) >= least)):
+    counted = len(group) == (world or least)
+    if not group or not (counted or (meets and world in (None, 1) and len(group) >= least)):
         return {}
-    return {process.pid: place for place, process in enumerate(crew)}
+    return {process.pid: place for place, process in enumerate(group)}
 
 
-def with_parent(crew: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
+def with_parent(group: Sequence[Process], parent: Process | None, count: int | None) -> tuple[Process, ...]:
     """Prepend the parent as rank 0 when the world is one larger than the group of siblings.
 
     `parent`: `None` when it is seen to wait for its children.
     """
-    alike = parent is not None and crew and parent.rank is None and parent.role in MEMBERS and parent.command == crew[0].command
-    return (parent, *crew) if parent is not None and alike and count == len(crew) + 1 else tuple(crew)
+    alike = parent is not None and group and parent.rank is None and parent.role in MEMBERS and parent.command == group[0].command
+    return (parent, *group) if parent is not None and alike and count == len(group) + 1 else tuple(group)
 
 
 def by_argument(processes: Iterable[Process]) -> dict[int, int]:

@@ -57,7 +57,7 @@ def join(state: RunState) -> tuple[Rank, ...]:
 
 def _known(state: RunState) -> KnownOfRanks:
     readings = state.processes or ({"": state.procs} if state.procs is not None else {})
-    told = _by_log(state) or _crew(state, readings)
+    told = _by_log(state) or _said_ranks(state, readings)
     order = {} if told else _by_order(state, readings)
     host, process = _processes(readings, told or order)
     met = [reading.rendezvous for reading in readings.values() if reading.rendezvous is not None]
@@ -126,7 +126,7 @@ def _by_log(state: RunState) -> dict[int, int]:
     return {log.pid: log.rank for log in state.ranks.values() if log.pid is not None}
 
 
-def _crew(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
+def _said_ranks(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[int, int]:
     """Rank by pid of processes on this machine without a number in their environment: the numbers that they tell otherwise,
     and the dead among the ranks."""
     if len(readings) != 1:
@@ -149,16 +149,16 @@ def _by_order(state: RunState, readings: Mapping[str, ProcessReading]) -> dict[i
         return {}
     stacks = {stack.pid: stack for look in state.looks for stack in look.stacks if stack.threads}
     world, least = max((log.world for log in state.ranks.values() if log.world is not None), default=None), _least(state) or 0
-    crew = siblings(processes, world or least or None, entries(stacks.values()))
-    seen = peers(stacks[process.pid] for process in crew if process.pid in stacks)
-    launcher = next((process for process in processes if crew and process.pid == crew[0].ppid), None)
-    children = [stacks[process.pid] for process in crew if process.pid in stacks]
+    group = siblings(processes, world or least or None, entries(stacks.values()))
+    seen = peers(stacks[process.pid] for process in group if process.pid in stacks)
+    launcher = next((process for process in processes if group and process.pid == group[0].ppid), None)
+    children = [stacks[process.pid] for process in group if process.pid in stacks]
     above = stacks.get(launcher.pid) if launcher is not None else None
     parent = None if above is not None and watches_children(above, children) else launcher
     count = world or least
     if above is not None and count <= 1 and takes_part(above, children):
-        count = len(crew) + 1
-    return by_order(with_parent(crew, parent, count), world, least, meets=len(seen) > 1)
+        count = len(group) + 1
+    return by_order(with_parent(group, parent, count), world, least, meets=len(seen) > 1)
 
 
 def _least(state: RunState) -> int | None:

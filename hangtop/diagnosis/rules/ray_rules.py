@@ -63,7 +63,11 @@ def no_resources(snapshot: Snapshot) -> Verdict | None:
                 refute="a node joins, or another job frees what is asked for",
                 kind="resources",
                 confidence="likely" if first.impossible else "possible",
-                evidence=(*(Evidence("ray", _wish_line(wish)) for wish in waiting[:3]), *_created(snapshot), silence(snapshot)),
+                evidence=(
+                    *(Evidence("ray", _pending_line(pending)) for pending in waiting[:3]),
+                    *_created(snapshot),
+                    silence(snapshot),
+                ),
                 next=(("b", "bundle"),),
             )
     return None
@@ -232,9 +236,9 @@ def _death_lines(odd: OutlierActor) -> tuple[str, ...]:
     return (f"{name(odd.actor)} {odd.why}", *(death.traceback if death else ()))[:3]
 
 
-def _wish_line(wish: PendingResource) -> str:
-    since = f" since {clock(wish.since)}" if wish.since is not None else ""
-    return f"{wish.who} asks for {wish.asks}{since}{': ' + wish.lack if wish.lack else ''}"
+def _pending_line(pending: PendingResource) -> str:
+    since = f" since {clock(pending.since)}" if pending.since is not None else ""
+    return f"{pending.who} asks for {pending.asks}{since}{': ' + pending.lack if pending.lack else ''}"
 
 
 def _trust(cluster: RayCluster, now: float) -> tuple[Evidence, ...]:

@@ -1,4 +1,4 @@
-"""Verdicts over the members of a quiet run, put in the same words by all rules: who, what evidence, which kind, how sure."""
+"""Verdicts over the members of a quiet run, in the same words for all rules: culprits, evidence, kind and confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules over a quiet run whose members live: who waits for whom, and does anybody work?
+"""Rules over a quiet run whose members live: which rank waits for which, and does any work?
 
 Localised only by difference between ranks (as STAT, ByteRobust and Minder do). A rank that works comes before every hang, for its
 peers spin at 100 % GPU while it saves.

@@ -1,4 +1,4 @@
-"""The crowd: most members wait at one and the same place, and the few that stand elsewhere are who they wait for.
+"""The majority waits at one and the same place, and the few members that stand elsewhere are what it waits for.
 
 For runs whose collectives have names that nobody knows. The idea is STAT's and ByteRobust's: fold the call paths of all ranks
 into classes; the dominant class is healthy, the rest is where to look. Told by difference only, whatever a function is called.

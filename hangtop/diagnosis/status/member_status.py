@@ -76,7 +76,7 @@ class MemberStatus(Struct, frozen=True):
 
     @property
     def alive(self) -> bool:
-        """Shows life of its own: who waits for a peer lives too, but proves nothing."""
+        """Shows life of its own. A member that waits for a peer lives too, but proves nothing."""
         return self.status == "works"
 
     @property
@@ -100,8 +100,8 @@ def member_statuses(state: RunState, ranks: tuple[Rank, ...], spins: Spins, *, p
     if not any(process for _, process in members):
         known = [process for process in processes.values() if process.role in ("rank", "ray worker", "other")]
         lone = [process for process in known if not serves(process)] or known
-        crew = _crew(lone, looks) or lone
-        members += [(Rank(rank=-1, pid=process.pid), process) for process in crew if process.pid not in seen]
+        unnumbered = _unnumbered_members(lone, looks) or lone
+        members += [(Rank(rank=-1, pid=process.pid), process) for process in unnumbered if process.pid not in seen]
     living = [
         _on_gpu(stand(rank, process, stacks), process, stacks, partial(spins, rank))
         for rank, process in members
@@ -132,7 +132,7 @@ def _judge(state: RunState, patient: bool) -> Callable[[Rank, Process, Looks], M
     return partial(_stand, sources=sources, silent_since=_silent_since(state), patient=patient)
 
 
-def _crew(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
+def _unnumbered_members(lone: list[Process], looks: tuple[StacksReading, ...]) -> list[Process]:
     """The members where nothing numbers them. Processes that a sibling started are no members; the parent of the siblings may
     be a launcher."""
     group = {process.pid for process in siblings(lone)}
