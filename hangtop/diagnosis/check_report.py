@@ -63,12 +63,9 @@ class SourceReport(Struct, frozen=True):
     problem: str | None
 
 
-class LogSourceReport(Struct, frozen=True):
+class LogSourceReport(SourceReport, frozen=True):
     """`lines` is null until they are counted."""
 
-    ok: bool
-    age_s: float | None
-    problem: str | None
     bytes: int
     lines: int | None
 
@@ -92,7 +89,7 @@ class Report(Struct, frozen=True):
     culprits: tuple[Culprit, ...]
     evidence: tuple[Evidence, ...]
     findings: tuple[FindingReport, ...]
-    sources: dict[str, SourceReport | LogSourceReport]
+    sources: dict[str, SourceReport]
 
 
 def report(snapshot: Snapshot, verdict: Verdict) -> Report:
@@ -169,7 +166,7 @@ def _finding(finding: Finding) -> FindingReport:
     )
 
 
-def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport | LogSourceReport:
+def _source(health: SourceHealth, snapshot: Snapshot) -> SourceReport:
     problem = health.problem or health.absent
     age_s = None if health.read_at is None else _rounded(max(0.0, snapshot.now - health.read_at))
     read = health.read_at is not None or (health.name == "log" and snapshot.state.log is not None)  # a first look may take long

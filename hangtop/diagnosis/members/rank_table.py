@@ -27,6 +27,7 @@ from hangtop.stacks.process_groups import entries, peers, takes_part, watches_ch
 from hangtop.state.run_state import RunState
 
 BEHIND_STEPS = 2
+"""From so many steps on a rank is behind. Asynchronous loggers print a step apart."""
 SAME_MOMENT_S = 2.0
 """Stacks of many ranks take a while, and so does a line on its way."""
 NOT_JOINED = "has not joined its peers at the master port"
