@@ -16,8 +16,6 @@ SECOND_LOOK_S = 2.0
 AGAIN_S = 20.0
 """While the run stays quiet."""
 MOST_PIDS = 64
-GONE = frozenset(("dead", "gone", "zombie"))
-"""States of actors without a living process."""
 
 
 def looks_in_this_silence(snapshot: Snapshot) -> int:
@@ -50,7 +48,7 @@ def _workers_to_come(snapshot: Snapshot) -> bool:
     if snapshot.log.ray is None or health is None:
         return False
     actors = (actor for cluster in clusters_of_run(snapshot.state) for actor in cluster.actors)
-    here = {actor.pid for actor in actors if actor.pid is not None and actor.state not in GONE}
+    here = {actor.pid for actor in actors if actor.pid is not None and actor.has_process}
     seen = {process.pid for process in snapshot.procs.processes} if snapshot.procs is not None else set()
     return not health.told or bool(here and not here & seen)
 

@@ -15,7 +15,6 @@ from hangtop.stacks.stack_classes import number
 from hangtop.state.run_state import RunState
 
 MOST_WORKERS = 256
-ENDED = ("dead", "gone", "zombie")
 
 
 def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> RemoteStacksAsk | None:
@@ -33,7 +32,7 @@ def remote_stacks_ask(state: RunState, ask: int, *, task: bool = False) -> Remot
 
 def _is_away(actor: RayActor) -> bool:
     """Its process is not on this machine, but on a node that is known."""
-    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.state not in ENDED
+    return actor.pid is None and actor.ray_pid is not None and actor.node is not None and actor.has_process
 
 
 def with_remote_stacks(state: RunState, looks: tuple[StacksReading, ...]) -> tuple[tuple[StacksReading, ...], tuple[Stack, ...]]:

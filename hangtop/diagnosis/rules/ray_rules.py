@@ -15,7 +15,6 @@ from hangtop.diagnosis.status.ray_methods import LEADS, meaning
 from hangtop.records.ray import RayActor, RayCluster
 from hangtop.records.verdict import Culprit, Evidence, Verdict
 
-LEFT = ("gone", "zombie", "dead")
 MOST_CULPRITS = 16
 
 
@@ -27,7 +26,7 @@ def dead_actor(snapshot: Snapshot) -> Verdict | None:
     if not snapshot.is_quiet:
         return None
     for cluster in clusters_of_run(snapshot.state):
-        left = [odd for odd in outlier_actors(cluster) if odd.actor.state in LEFT and _recent(snapshot, odd.actor)]
+        left = [odd for odd in outlier_actors(cluster) if not odd.actor.has_process and _recent(snapshot, odd.actor)]
         if left:
             first = min(left, key=lambda odd: odd.actor.since or 0.0)
             return Verdict(
@@ -148,7 +147,7 @@ def driver_gone(snapshot: Snapshot) -> Verdict | None:
         told = cluster.api.answer == "ok" and stale_since(cluster, snapshot.now) is None and any(n.workers for n in cluster.nodes)
         if not told or not jobs or any(driver.job in jobs for driver in cluster.drivers):
             continue
-        alive = [actor for actor in cluster.actors if actor.state not in LEFT]
+        alive = [actor for actor in cluster.actors if actor.has_process]
         left = (
             f"{some(len(alive), 'actor')} of its job {'lives' if len(alive) == 1 else 'live'} on" if alive else "its actors, too"
         )
