@@ -99,7 +99,7 @@ def _gpu_bytes(state: RunState, procs: ProcessReading, processes: Iterable[Proce
 
 
 def _lost_its_parent(process: Process) -> bool:
-    return process.ppid == 1 and process.role in PARTS and process.state not in "ZX"
+    return process.ppid == 1 and process.role in PARTS and not process.exited
 
 
 def _has_a_parent(processes: Iterable[Process]) -> bool:
@@ -112,11 +112,11 @@ def _has_a_parent(processes: Iterable[Process]) -> bool:
 
 def _outlives_its_driver(process: Process, procs: ProcessReading) -> bool:
     """A worker of the run's own Ray job, whose driver is gone: a detached actor."""
-    return process.pid in procs.of_ray and process.state not in "ZX"
+    return process.pid in procs.of_ray and not process.exited
 
 
 def _is_left(process: Process, procs: ProcessReading) -> bool:
-    if process.state in "ZX" or process.role in ("launcher", "ray daemon"):
+    if process.exited or process.role in ("launcher", "ray daemon"):
         return False
     return process.role != "ray worker" or any(process.pid == orphan.pid for orphan in procs.orphans)
 

@@ -168,5 +168,5 @@ def _holds_none(node: GpuReading, procs: ProcessReading) -> bool:
         return False
     listed = memory_of(node.gpus)
     return not any(
-        process.devices or process.pid in listed or process.missing_right or process.state in "ZX" for process in procs.processes
+        process.devices or process.pid in listed or process.missing_right or process.exited for process in procs.processes
     )

@@ -78,19 +78,17 @@ def _same_entry(group: list[Process], world: int | None, entries: Mapping[int, H
 
 def _alike(group: list[Process], parent: Process | None) -> list[Process]:
     """Copies of their parent, or of each other, and fresh interpreters of multiprocessing. A zombie shows only its name."""
-    forked = [process for process in group if process.state not in "ZX" and is_forked(process.command.split())]
-    lines = Counter(process.command for process in group if process.state not in "ZX" and process not in forked)
+    forked = [process for process in group if not process.exited and is_forked(process.command.split())]
+    lines = Counter(process.command for process in group if not process.exited and process not in forked)
     if parent is not None and parent.command in lines:
         line = parent.command
     else:
         line = lines.most_common(1)[0][0] if lines and (lines.most_common(1)[0][1] > 1 or not forked) else ""
     kept = (
-        forked
-        if len(forked) > lines[line]
-        else [process for process in group if process.state not in "ZX" and process.command == line]
+        forked if len(forked) > lines[line] else [process for process in group if not process.exited and process.command == line]
     )
     model = kept[0].name if kept else (parent or group[0]).name
-    return kept + [process for process in group if process.state in "ZX" and process.name == model]
+    return kept + [process for process in group if process.exited and process.name == model]
 
 
 def said(processes: Collection[Process]) -> dict[int, int]:
@@ -98,7 +96,7 @@ def said(processes: Collection[Process]) -> dict[int, int]:
     living = [
         process
         for process in processes
-        if process.rank is None and process.role in MEMBERS and process.state not in "ZX" and not serves(process)
+        if process.rank is None and process.role in MEMBERS and not process.exited and not serves(process)
     ]
     by_log = {process.pid: process.log_rank for process in _topmost(living) if process.log_rank is not None}
     if len(by_log) > 1 and len(set(by_log.values())) == len(by_log):
@@ -168,7 +166,7 @@ def dead(processes: Collection[Process], ranks: dict[int, Process], world: int |
     zombies = [
         zombie
         for zombie in processes
-        if zombie.state in "ZX" and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
+        if zombie.exited and zombie.ppid in parents and zombie.rank is None and zombie.role in MEMBERS
     ]
     zombies.sort(key=lambda zombie: (zombie.start_ticks, zombie.pid))
     return {zombie.pid: rank for zombie, rank in zip(zombies, gaps, strict=True)} if len(zombies) == len(gaps) else {}

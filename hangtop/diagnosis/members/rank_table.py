@@ -114,13 +114,13 @@ def _processes(readings: Mapping[str, ProcessReading], number_of: Mapping[int, i
             number = process.rank if process.role == "rank" else None if process.rank is not None else number_of.get(process.pid)
             if number is None:
                 continue
-            if number not in found or (process.state not in "ZX" and _standing(process) >= _standing(found[number])):
+            if number not in found or (not process.exited and _standing(process) >= _standing(found[number])):
                 hosts[number], found[number] = host, process
     return hosts, found
 
 
 def _standing(process: Process) -> tuple[bool, bool]:
-    return process.state not in "ZX", process.ppid != 1
+    return not process.exited, process.ppid != 1
 
 
 def _by_log(state: RunState) -> dict[int, int]:
@@ -243,7 +243,7 @@ def _shorter(process: Process | None, known: KnownOfRanks, method: str | None) -
     if process is not None and _state_says_all(process):
         if process.state == "D":
             return ("in kernel",)
-        said = exit_words(process.exit_code) if process.state in "ZX" and process.exit_code is not None else ""
+        said = exit_words(process.exit_code) if process.exited and process.exit_code is not None else ""
         return (said, said.removeprefix("killed by ")) if said else ()
     now = _at_last_look(process, known) if process is not None else None
     return (f"{now.function} {now.where}", now.function) if now is not None else (method,) if method else ()
@@ -257,7 +257,7 @@ def _at_last_look(process: Process, known: KnownOfRanks) -> Activity | None:
 def _reasons(process: Process | None, lag: int | None, absent: bool) -> Iterable[str]:
     """The facts by which a rank stands out, the surest first."""
     if process is not None:
-        if process.state in "ZX":
+        if process.exited:
             yield "its process ended" if process.exit_code is None else f"its process ended: {exit_words(process.exit_code)}"
         elif process.state in "Tt" or is_blocked(process):
             yield process.doing

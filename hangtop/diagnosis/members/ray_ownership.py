@@ -71,9 +71,7 @@ class _Run(Struct, frozen=True):
     def of(cls, procs: ProcessReading | None, log: str) -> _Run:
         if procs is None:
             return cls()
-        proven = (
-            () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and each.state not in "ZX")
-        )
+        proven = () if procs.taken else (each for each in procs.processes if each.pid not in procs.of_ray and not each.exited)
         writers = [writer for writer in procs.writers if writer.alive]
         return cls(
             {member.pid: _Member(member.started_at, member.start_ticks) for member in (*proven, *writers)},

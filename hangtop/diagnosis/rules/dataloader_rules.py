@@ -70,5 +70,5 @@ def dead_workers(snapshot: Snapshot, parent: MemberStatus) -> list[Process]:
     comes first."""
     if parent.activity is None or parent.activity.kind not in ("queue", "dataloader", "pipe") or snapshot.procs is None:
         return []
-    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.state in "ZX")
+    dead = (process for process in snapshot.procs.processes if process.ppid == parent.pid and process.exited)
     return sorted(dead, key=lambda process: process.exit_code == 0)

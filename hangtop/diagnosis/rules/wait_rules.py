@@ -298,7 +298,7 @@ def _may_write(snapshot: Snapshot, bytes_s: float) -> bool:
     if missing_ranks(snapshot):
         return True
     readings = [*snapshot.state.processes.values()] or ([snapshot.state.procs] if snapshot.state.procs is not None else [])
-    alive = [process for each in readings for process in each.processes if process.state not in "ZX"]
+    alive = [process for each in readings for process in each.processes if not process.exited]
     known = [
         max(process.recent.passed_b_s, process.recent.io_b_s or 0.0)  # what is mapped into memory passes through no call
         for process in alive

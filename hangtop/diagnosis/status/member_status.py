@@ -242,7 +242,7 @@ def _with_child(member: MemberStatus, processes: Iterable[Process]) -> MemberSta
 
 
 def _lives_below(process: Process, member: MemberStatus) -> bool:
-    return process.ppid == member.pid and process.state not in "ZX"
+    return process.ppid == member.pid and not process.exited
 
 
 def _telling(process: Process, stacks: Looks) -> Looks:
