@@ -1,1 +1,1 @@
-"""The one place that judges a run and says when its verdict changed, with what it needs: a feed folded into a state, questions, bundles."""
+"""The one place that judges a run and says when its verdict changed; and what it needs: the session, questions, bundles."""
